@@ -33,8 +33,12 @@ class NotFound(CronringError):
     """There is no such thing under that name."""
 
 
+class Unauthenticated(CronringError):
+    """Nobody knows who calls, or who called is no longer known. The message says what to give."""
+
+
 class Forbidden(CronringError):
-    """Whoever asks is known, and may not do this. The message says what they lack."""
+    """Whoever calls may not do this. The message says what it takes, and what they have."""
 
 
 class Conflict(CronringError):

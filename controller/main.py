@@ -19,6 +19,7 @@ import uvloop
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.http import HttpServer
+from cronring.controller.api.judging import Insecure
 from cronring.controller.api.listeners import Listeners
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.server import AddressInUseError, check_free, in_use
@@ -189,7 +190,7 @@ async def _open_database(base: _Base) -> tuple[Database, Seal]:
 async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address) -> int:
     calls = Calls(base.notes, base.metrics.refused, base.readiness.database_away_since)
     config, trust = base.config, base.trust
-    servers = Listeners(calls, base.readiness.is_ready, base.metrics.refused, trust.shown, trust.own)
+    servers = Listeners(calls, base.readiness.is_ready, base.metrics.refused, trust.shown, trust.own, Insecure())
     grpc_port, peer_port = servers.bind(config)
     advertised = _advertised(config.advertise_address or config.grpc_address, grpc_port)
     peer = _advertised(config.advertise_peer_address or config.peer_address, peer_port) if trust.own else ""

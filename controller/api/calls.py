@@ -15,6 +15,7 @@ from grpc_status import rpc_status
 from cronring.controller.api.problems import SlowReaderError, status_of
 from cronring.controller.errors import Busy, Overdue, StoreUnavailable
 from cronring.controller.ports import fates
+from cronring.protos.admission import RefusedMessage
 from cronring.schema.duration import measured
 
 STALLED_S: Final = 15.0  # a reader that takes nothing for this long is dropped
@@ -66,7 +67,7 @@ class Calls:
                     if bounded:
                         await self._place(request, context.time_remaining())
                     return await self._in_time(behave(request, context), context.time_remaining(), bounded=bounded)
-                except grpc.aio.BaseError:
+                except (grpc.aio.BaseError, RefusedMessage):
                     raise
                 except Exception as error:  # the boundary: whatever it is gets a status
                     await self._abort(error, context, changed)
@@ -132,8 +133,8 @@ class Calls:
                     async with contextlib.aclosing(behave(request, context)) as messages:
                         async for message in messages:
                             await _write(message, context)
-                except grpc.aio.BaseError:
-                    raise  # an abort, or the caller is gone
+                except (grpc.aio.BaseError, RefusedMessage):
+                    raise  # an abort; or the caller is gone, or sent what the door doesn't let in
                 except Exception as error:  # the boundary: whatever it is gets a status
                     await self._abort(error, context, changed)
 
@@ -151,6 +152,8 @@ class Calls:
             self._log.exception("api_error", error)
         if status.code == code_pb2.INVALID_ARGUMENT:
             self._counted("request")
+        if status.code == code_pb2.PERMISSION_DENIED:
+            self._counted("forbidden")
         rich = rpc_status.to_status(status)
         await context.abort(rich.code, rich.details, rich.trailing_metadata)
 

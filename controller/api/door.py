@@ -1,43 +1,56 @@
-"""What stands before every handler: bytes become a message here, within the bounds of their method, or go nowhere."""
+"""What stands before every handler: who calls is judged, then bytes become a message within their method's bounds.
+
+docs/decisions/0069: nothing of a call that is refused is parsed.
+"""
 
 import asyncio
 import contextlib
 import inspect
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Final, NoReturn, TypeVar
 
 import grpc
 from grpc_status import rpc_status
 
-from cronring.controller.api.bounds import REQUEST_BYTES
 from cronring.controller.api.calls import Calls
+from cronring.controller.api.judging import Judge
+from cronring.controller.api.policy import POLICY, Access, Audience
 from cronring.controller.api.problems import InvalidRequest, refusal_of, status_of
+from cronring.controller.errors import CronringError, Forbidden, StoreError, StoreUnavailable, Unauthenticated
+from cronring.controller.ports.caller import calling
 from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
+from cronring.schema.identity import LOCAL, Principal
 
 _OURS: Final = "/cronring.v1."  # those of gossip and runners have a few statuses, and name them themselves
-_FACTORIES: Final[Mapping[tuple[bool, bool], Callable[..., Any]]] = {
-    (False, False): grpc.unary_unary_rpc_method_handler,
-    (False, True): grpc.unary_stream_rpc_method_handler,
-    (True, False): grpc.stream_unary_rpc_method_handler,
-    (True, True): grpc.stream_stream_rpc_method_handler,
+_JUDGED_AGAIN_S: Final = 10.0  # so much later a stream ends, at most, whose caller has lost the right to it
+_KINDS: Final[Mapping[tuple[bool, bool], str]] = {
+    (False, False): "unary_unary",
+    (False, True): "unary_stream",
+    (True, False): "stream_unary",
+    (True, True): "stream_stream",
 }
+_COUNTED: Final[tuple[tuple[type[CronringError], str], ...]] = (
+    (Unauthenticated, "unauthenticated"),
+    (Forbidden, "forbidden"),
+)
 
 
 E = TypeVar("E", bound=Exception)
 
 
-class UnboundedMethodError(Exception):
-    """A service has a method that controller/api/bounds.py doesn't name. Nothing is served before it does."""
+class UnjudgedMethodError(Exception):
+    """A service has a method that nobody can judge the calls of. Nothing is served before it is mended."""
 
 
 class Door:
     """Servicers are added to it as to a server. `calls` stands around ours; `refused` counts what stays out."""
 
-    def __init__(self, server: Any, refused: Callable[[str], None], calls: Calls) -> None:
+    def __init__(self, server: Any, refused: Callable[[str], None], calls: Calls, judge: Judge) -> None:
         self._server = server
         self._calls = calls
         self._refused = refused
+        self._judge = judge
         # One thread: as many large messages at once as there are callers would be as much memory as they like.
         self._aside = ThreadPoolExecutor(1, "large messages")
 
@@ -48,36 +61,104 @@ class Door:
         """Generated code adds each handler twice; the other way names the service."""
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
-        """Raises UnboundedMethodError."""
-        bounded = {method: self._bounded(f"/{service}/{method}", handler) for method, handler in handlers.items()}
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, bounded),))
-        self._server.add_registered_method_handlers(service, bounded)
+        """Raises UnjudgedMethodError."""
+        guarded = {method: self._guarded(f"/{service}/{method}", handler) for method, handler in handlers.items()}
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, guarded),))
+        self._server.add_registered_method_handlers(service, guarded)
 
     # docs/decisions/0055: nothing is parsed before its bytes are bounded
-    def _bounded(self, path: str, handler: Any) -> Any:
-        most = REQUEST_BYTES.get(path)
-        kind = getattr(handler.request_deserializer, "__self__", None)
-        if most is None or kind is None:
-            raise UnboundedMethodError(f"{path} has no line in controller/api/bounds.py, so it can't be served")
-        entry = _Entry(kind, most, self._refused, self._aside)
+    def _guarded(self, path: str, handler: Any) -> Any:
+        access = POLICY.get(path)
+        if access is None:
+            raise UnjudgedMethodError(f"{path} has no line in controller/api/policy.py, so it can't be served")
         streams = bool(handler.request_streaming), bool(handler.response_streaming)
-        behave = handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
+        kind = getattr(handler.request_deserializer, "__self__", None)
+        if kind is None or [each for each in _KINDS.values() if getattr(handler, each)] != [_KINDS[streams]]:
+            raise UnjudgedMethodError(f"{path} is of no kind of RPC that is known here, so it can't be served")
+        behave = getattr(handler, _KINDS[streams])
         if path.startswith(_OURS):
             behave = self._calls.wrapped(path, behave)
         elif inspect.isasyncgenfunction(behave):
             behave = _written(behave)
-        return _FACTORIES[streams](
-            _let_in(entry, behave, streams_in=streams[0]), response_serializer=handler.response_serializer
+        guard = _Guard(access, self._judge, self._refused, lasts=streams[1])
+        entry = _Entry(kind, access.max_bytes, self._aside)
+        make = getattr(grpc, f"{_KINDS[streams]}_rpc_method_handler")
+        # Without a deserializer the handler is given bytes.
+        return make(
+            _let_in(guard, entry, behave, streams_in=streams[0]), response_serializer=handler.response_serializer
         )
+
+
+class _Guard:
+    """Of one method. `lasts`: its calls may go on for long."""
+
+    def __init__(self, access: Access, judge: Judge, refused: Callable[[str], None], *, lasts: bool) -> None:
+        self._access = access
+        self._judge = judge
+        self._refused = refused
+        # What is known by a certificate is known for as long as its connection.
+        self._again = lasts and access.audience in {Audience.PEOPLE, Audience.METADATA}
+
+    async def judged(self, context: Any) -> Principal:
+        """Raises CronringError."""
+        return await self._judge.judged(self._access, context)
+
+    async def answer(self, answering: Coroutine[Any, Any, Any], principal: Principal, context: Any) -> Any:
+        """What is answered, as long as the caller may have it. Raises CronringError once that isn't so any more."""
+        if not self._again or principal == LOCAL:
+            return await answering
+        handling = asyncio.current_task()
+        assert handling is not None, "gRPC makes a task of each call"
+        why: list[CronringError] = []
+
+        async def look_again() -> None:
+            try:
+                await self._lost(principal, context)
+            except CronringError as error:
+                why.append(_bare(error))
+                handling.cancel()
+
+        looking = asyncio.get_running_loop().create_task(look_again())
+        try:
+            return await answering
+        except asyncio.CancelledError:
+            if not why or handling.uncancel() > 0:
+                raise
+            raise why[0] from None
+        finally:
+            looking.cancel()
+
+    async def _lost(self, principal: Principal, context: Any) -> NoReturn:
+        """Raises CronringError, one day."""
+        while True:
+            await asyncio.sleep(_JUDGED_AGAIN_S)
+            # Without PostgreSQL nobody can tell; then a stream has little to say, either.
+            with contextlib.suppress(StoreUnavailable, StoreError):
+                await self._judge.still(principal, self._access, context)
+
+    async def refuse(self, error: Exception, context: Any) -> NoReturn:
+        if isinstance(error, RefusedMessage):
+            self._refused("request")
+            status = (
+                status_of(InvalidRequest(error.violations))[0]
+                if error.violations
+                else refusal_of(str(error), too_large=error.too_large)
+            )
+        else:
+            for what in [what for kind, what in _COUNTED if isinstance(error, kind)]:
+                self._refused(what)
+            status, _ = status_of(error)
+        rich = rpc_status.to_status(status)
+        await context.abort(rich.code, rich.details, rich.trailing_metadata)
+        raise AssertionError("abort() returned")
 
 
 class _Entry:
     """To one method: the class of its requests, and how many bytes one may have."""
 
-    def __init__(self, kind: type[Any], most: int, refused: Callable[[str], None], aside: Executor) -> None:
+    def __init__(self, kind: type[Any], most: int, aside: Executor) -> None:
         self._kind = kind
         self._most = most
-        self._refused = refused
         self._aside = aside
 
     async def message(self, raw: bytes) -> Any:
@@ -96,18 +177,8 @@ class _Entry:
         async for raw in raws:
             yield await self.message(raw)
 
-    async def refuse(self, error: RefusedMessage, context: Any) -> NoReturn:
-        self._refused("request")
-        if error.violations:
-            status, _ = status_of(InvalidRequest(error.violations))
-        else:
-            status = refusal_of(str(error), too_large=error.too_large)
-        rich = rpc_status.to_status(status)
-        await context.abort(rich.code, rich.details, rich.trailing_metadata)
-        raise AssertionError("abort() returned")
 
-
-def _let_in(entry: _Entry, behave: Callable[..., Any], *, streams_in: bool) -> Callable[..., Any]:
+def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams_in: bool) -> Callable[..., Any]:
     """`behave` on bytes.
 
     An abort leaves a cycle of gRPC's own: the call, its abort, the frames that it passed. It stays until the collector
@@ -116,16 +187,19 @@ def _let_in(entry: _Entry, behave: Callable[..., Any], *, streams_in: bool) -> C
 
     async def answer(raw: Any, context: Any) -> Any:
         request = None
+        refusal: Exception
         try:
-            request = entry.messages(raw) if streams_in else await entry.message(raw)
-            return await behave(request, context)
-        except RefusedMessage as error:
+            principal = await guard.judged(context)
+            with calling(principal):
+                request = entry.messages(raw) if streams_in else await entry.message(raw)
+                return await guard.answer(behave(request, context), principal, context)
+        except (RefusedMessage, CronringError) as error:
             refusal = _bare(error)
         except grpc.aio.BaseError as error:
             raw = request = None
             raise _bare(error) from None
         raw = request = None
-        return await entry.refuse(refusal, context)
+        return await guard.refuse(refusal, context)
 
     return answer
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import grpc
 
 from cronring.controller.api.calls import Calls
+from cronring.controller.api.judging import Judge
 from cronring.controller.api.server import GrpcServer
 from cronring.controller.config import ProcessConfig
 from cronring.trust.holding import Certificates
@@ -27,11 +28,12 @@ class Listeners:
         refused: Callable[[str], None],
         shown: Certificates | None,
         own: Certificates | None,
+        judge: Judge,
     ) -> None:
         self._shown = shown
         self._own = own
-        self._open = GrpcServer(calls, is_ready, refused)
-        self._inner = self._open if own is None else GrpcServer(calls, is_ready, refused)
+        self._open = GrpcServer(calls, is_ready, refused, judge)
+        self._inner = self._open if own is None else GrpcServer(calls, is_ready, refused, judge)
         self._servers = list(dict.fromkeys((self._open, self._inner)))
 
     def bind(self, config: ProcessConfig) -> tuple[int, int]:
@@ -42,7 +44,7 @@ class Listeners:
         return port, self._inner.bind("--peer", config.peer_address, self._own, mutual=True)
 
     def add(self, services: Services, of_members: Services) -> None:
-        """Raises UnboundedMethodError for a method without a rule."""
+        """Raises UnjudgedMethodError for a method without a line in controller/api/policy.py."""
         if self._inner is self._open:
             self._open.add([*services, *of_members])
             return

@@ -19,6 +19,7 @@ from cronring.controller.errors import (
     StoreError,
     StoreUnavailable,
     TooMany,
+    Unauthenticated,
 )
 from cronring.protos.problems import FATE, PROBLEMS, SINCE, Fate, Reason, sign
 
@@ -48,6 +49,7 @@ class SlowReaderError(Exception):
 # The first that fits: Outdated is a Conflict.
 _KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, Reason, str], ...]] = (
     (NotFound, code_pb2.NOT_FOUND, Reason.NOT_FOUND, ""),
+    (Unauthenticated, code_pb2.UNAUTHENTICATED, Reason.UNAUTHENTICATED, ""),
     (Forbidden, code_pb2.PERMISSION_DENIED, Reason.FORBIDDEN, ""),
     (Outdated, code_pb2.ABORTED, Reason.OUTDATED, ""),
     (Conflict, code_pb2.FAILED_PRECONDITION, Reason.CONFLICT, ""),

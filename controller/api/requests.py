@@ -9,8 +9,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.core.orders.states import State
+from cronring.controller.ports.caller import caller
 from cronring.protos.instants import instant_us
 from cronring.schema.execution import Outcome
+from cronring.schema.identity import LOCAL
 from cronring.schema.labels import label_faults
 
 # A handler's context; the messages' types stand in the handler's own signature.
@@ -56,10 +58,18 @@ def labels(field: str, asked: Mapping[str, str]) -> dict[str, str]:
 
 
 def actor(requested_by: str, context: Context) -> str:
-    """Who asks: what the request says, else the address it came from. Raises InvalidRequest."""
+    """Who asks: the caller, as the door knows it. What the request says of that is a remark.
+
+    Where nobody is known (--insecure), it is what the request says, else the address it came from.
+    Raises InvalidRequest.
+    """
     if len(requested_by) > ACTOR_LENGTH_MAX or not requested_by.isprintable():
         raise InvalidRequest([("requested_by", f"must have {ACTOR_LENGTH_MAX} printable characters at most")])
-    return requested_by or context.peer()
+    principal = caller()
+    if principal == LOCAL:
+        return requested_by or context.peer()
+    by = f"{principal} (for {requested_by})" if requested_by else str(principal)
+    return by if len(by) <= ACTOR_LENGTH_MAX else by[: ACTOR_LENGTH_MAX - 1] + "…"
 
 
 def note(field: str, value: str) -> str:

@@ -13,10 +13,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from grpc_reflection.v1alpha._async import ReflectionServicer
 
-from cronring.controller.api.bounds import LARGEST
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.health import ServiceHealth
+from cronring.controller.api.judging import Judge
+from cronring.controller.api.policy import LARGEST
 from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 from cronring.trust.channels import listen
 from cronring.trust.holding import Certificates
@@ -64,9 +65,11 @@ def in_use(option: str, address: str, error: OSError) -> AddressInUseError:
 class GrpcServer:
     """bind, add the services, start, stop; in this order."""
 
-    def __init__(self, calls: Calls, is_ready: Callable[[], bool], refused: Callable[[str], None]) -> None:
+    def __init__(
+        self, calls: Calls, is_ready: Callable[[], bool], refused: Callable[[str], None], judge: Judge
+    ) -> None:
         self._server = grpc.aio.server(options=_OPTIONS)
-        self._door: Any = Door(self._server, refused, calls)
+        self._door: Any = Door(self._server, refused, calls, judge)
         self._is_ready = is_ready
         self._health: ServiceHealth | None = None
 
@@ -83,8 +86,8 @@ class GrpcServer:
     def add(self, services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]], *, reflects: bool = True) -> None:
         """(full name, what adds the servicer to a server) of each; health follows from them.
 
-        `reflects`: it tells anybody who may ask what services it has. Raises UnboundedMethodError for a method without
-        a bound of its requests.
+        `reflects`: it tells those who may view anything what services it has. Raises UnjudgedMethodError for a method
+        without a line in controller/api/policy.py.
         """
         names = tuple(name for name, _ in services)
         for _, add in services:

@@ -12,7 +12,7 @@ from cronring.schema.identity import Kind, Principal
 from cronring.schema.tokens import SecretKind, is_of_kind, secret_fault, secret_hash
 
 # While PostgreSQL is away nobody could ask why: `doctor` needs a token, too. So what PostgreSQL has vouched for so
-# lately is believed then. It is asked at every call, so while it is there a revocation is effective at once.
+# lately is believed then. While it is there, the door asks anew each second (docs/decisions/0069).
 REMEMBERED_S: Final = 60
 REMEMBERED_MAX: Final = 1_024
 AWAY_S: Final = 1.0  # an answer that takes longer is none: whoever asks `doctor` waits for 3 s

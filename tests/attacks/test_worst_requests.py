@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import message_factory
 from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 
-from cronring.controller.api.bounds import MODULE, REQUEST_BYTES
+from cronring.controller.api.policy import MODULE, POLICY
 from cronring.protos.caps import CAPS, PATHS
 from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2, schema_pb2
 from tests.attacks.wire import METHODS, Caller, connected, path_of
@@ -17,7 +17,7 @@ from tests.support.cluster import Process
 
 HELD_MAX_S: Final = 0.1  # CPU of all its threads, in steps of 10 ms: the loop's part is less
 TRIES: Final = 3  # it has other things to do as well, once a second
-SMALL: Final = [method for method in METHODS if REQUEST_BYTES[path_of(method)] < MODULE]
+SMALL: Final = [method for method in METHODS if POLICY[path_of(method)].max_bytes < MODULE]
 # What costs those most who read it: repeated nesting, words nearly known, digits, marks of every grammar.
 TEXTS: Final = ("a", "polici.retrie", "9", "*/1,", "[", "((((a+)+)+)+", "Mon-Fri 09:00-17:00 ", "1h", "\N{SNOWMAN}")
 
@@ -72,7 +72,7 @@ def test_no_request_holds_the_loop(victim: Process, text: str) -> None:
     slow = {}
     with connected(victim, calls_s=2.0) as caller:
         for method in SMALL:
-            body = full(method.input_type, text, REQUEST_BYTES[path_of(method)]).SerializeToString()
+            body = full(method.input_type, text, POLICY[path_of(method)].max_bytes).SerializeToString()
             if (held := held_s(caller, victim, method, body)) >= HELD_MAX_S:
                 slow[path_of(method)] = held
     assert not slow

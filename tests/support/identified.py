@@ -12,6 +12,7 @@ import grpc
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.identities import IdentitiesService
+from cronring.controller.api.judging import Insecure
 from cronring.controller.ports.caller import calling
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.services.tokens import TokenVerifier
@@ -43,7 +44,7 @@ class Identified:
         for method in identities_pb2.DESCRIPTOR.services_by_name["Identities"].methods:
             setattr(service, method.name, self._identified(getattr(service, method.name), verifier))
         server = grpc.aio.server()
-        door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None))
+        door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None), Insecure())
         identities_pb2_grpc.add_IdentitiesServicer_to_server(service, door)
         self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()

@@ -12,6 +12,7 @@ from cronring.client.failures import judged
 from cronring.controller.api import calls as around
 from cronring.controller.api.calls import CALLS_MAX, WAITING_BYTES, WAITING_MAX
 from cronring.controller.api.door import Door
+from cronring.controller.api.judging import Insecure
 from cronring.protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from cronring.protos.problems import Fate
 from tests.support.waiting import wait_until
@@ -80,7 +81,7 @@ class Place:
 async def place() -> AsyncIterator[Place]:
     made = Place()
     server = grpc.aio.server()
-    door: Any = Door(server, lambda _: None, made.calls)
+    door: Any = Door(server, lambda _: None, made.calls, Insecure())
     jobs_pb2_grpc.add_JobsServicer_to_server(made.gate, door)
     doctor_pb2_grpc.add_DoctorServicer_to_server(made.gate, door)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -6,8 +6,10 @@ import pytest
 
 from cronring.controller.api.execution_writes import ExecutionWrites
 from cronring.controller.errors import IllegalTransition
+from cronring.controller.ports.caller import calling
 from cronring.controller.ports.reads import ExecutionRow
 from cronring.protos.cronring.v1.executions_pb2 import CancelExecutionRequest
+from cronring.schema.identity import LOCAL
 
 RUNNING = ExecutionRow(7, "m.v", "d", 0, 0, 0, 0, None, None, 1, "manual", "c", "r", None, None)
 COMPLETED = RUNNING._replace(ended_at=1, outcome="completed")
@@ -38,7 +40,8 @@ class Books:
 
     async def cancel(self) -> Any:
         request = CancelExecutionRequest(id=7, requested_by="ann")
-        return await self.writes.CancelExecution(request, None)  # type: ignore[arg-type]  # asked only for who it is
+        with calling(LOCAL):
+            return await self.writes.CancelExecution(request, None)  # type: ignore[arg-type]  # asked only for who it is
 
 
 async def test_one_that_runs_is_marked_and_its_controller_is_told() -> None:

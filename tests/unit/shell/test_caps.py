@@ -11,9 +11,10 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from cronring.controller.api.bounds import REQUEST_BYTES
 from cronring.controller.api.calls import Calls
-from cronring.controller.api.door import Door, UnboundedMethodError
+from cronring.controller.api.door import Door, UnjudgedMethodError
+from cronring.controller.api.judging import Insecure
+from cronring.controller.api.policy import POLICY
 from cronring.protos import caps
 from cronring.protos.admission import MESSAGE_WEIGHT, TEXTS_MAX, RefusedMessage, admitted
 from cronring.protos.cronring import v1 as api
@@ -62,21 +63,21 @@ def test_a_cap_is_of_a_field_that_there_is() -> None:
 
 def test_every_method_has_a_bound_of_its_bytes_and_no_bound_is_left_over() -> None:
     served = {f"/{service.full_name}/{method.name}" for service in services() for method in service.methods}
-    assert set(REQUEST_BYTES) == served
+    assert set(POLICY) == served
 
 
 def test_a_method_without_a_bound_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {path: most for path, most in REQUEST_BYTES.items() if path != "/cronring.v1.Jobs/WatchJobs"}
-    monkeypatch.setattr("cronring.controller.api.door.REQUEST_BYTES", known)
+    known = {path: rule for path, rule in POLICY.items() if path != "/cronring.v1.Jobs/WatchJobs"}
+    monkeypatch.setattr("cronring.controller.api.door.POLICY", known)
 
     class Nobody:
         def __getattr__(self, name: str) -> Any:
             assert not name.startswith("add_"), "nothing is added to the server"
             return print
 
-    door: Any = Door(Nobody(), lambda _: None, Calls(Nobody(), lambda _: None, lambda: None))
+    door: Any = Door(Nobody(), lambda _: None, Calls(Nobody(), lambda _: None, lambda: None), Insecure())
     servicer: Any = Nobody()
-    with pytest.raises(UnboundedMethodError, match=r"WatchJobs.*bounds\.py"):
+    with pytest.raises(UnjudgedMethodError, match=r"WatchJobs.*policy\.py"):
         jobs_pb2_grpc.add_JobsServicer_to_server(servicer, door)
 
 

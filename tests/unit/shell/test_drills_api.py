@@ -1,5 +1,7 @@
 """A drill lasts as long as the call, and every way out of it ends it."""
 
+import contextlib
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -9,8 +11,10 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.core.node.drill import DrillEnd, StoodDown
 from cronring.controller.core.node.events import StandDownReleased, StandDownRequested
 from cronring.controller.errors import Conflict, StoreUnavailable
+from cronring.controller.ports.caller import calling
 from cronring.controller.ports.drills import Drill
 from cronring.protos.cronring.v1.drills_pb2 import StandDownEvent, StandDownRequest
+from cronring.schema.identity import LOCAL
 
 CONTEXT: Any = None  # asked only for who it is, which the requests say
 READY = Drill(True, 2, None)
@@ -61,10 +65,14 @@ class Parts:
         self.told.append("void")
         raise StoreUnavailable("away")
 
-    def begin(self, **changes: Any) -> Any:
+    async def begin(self, **changes: Any) -> AsyncGenerator[StandDownEvent, None]:
         fields: dict[str, Any] = {"controller": "c1", "for_ms": 5_000, "requested_by": "ann"}
         request = StandDownRequest(**(fields | changes))
-        return self.service.StandDown(request, CONTEXT)
+        with calling(LOCAL):
+            events: Any = self.service.StandDown(request, CONTEXT)
+            async with contextlib.aclosing(events):
+                async for event in events:
+                    yield event
 
 
 @pytest.mark.parametrize("for_ms", [0, 999, 60_001, -1])

@@ -10,8 +10,9 @@ from typing import Any
 import grpc
 import pytest
 
-from cronring.controller.api.bounds import LARGEST
 from cronring.controller.api.door import Door
+from cronring.controller.api.judging import Insecure
+from cronring.controller.api.policy import LARGEST
 from cronring.controller.core.model import Execution
 from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, ReportRefusal, SendWishes
 from cronring.controller.core.node.events import (
@@ -111,7 +112,7 @@ async def world() -> AsyncIterator[World]:
         standings=standings,
     )
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", LARGEST)])
-    door: Any = Door(server, lambda _: None, NO_PROBLEMS)
+    door: Any = Door(server, lambda _: None, NO_PROBLEMS, Insecure())
     runner_pb2_grpc.add_RunnerGatewayServicer_to_server(gateway, door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

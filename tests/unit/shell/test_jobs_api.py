@@ -12,6 +12,7 @@ from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
+from cronring.controller.api.judging import Insecure
 from cronring.controller.api.watch import JobHub
 from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
 from cronring.controller.core.orders.control import NeverRuns
@@ -66,7 +67,7 @@ async def api() -> AsyncIterator[Api]:
     templates = MemoryTemplates(lambda: 0)
     service = JobsService(reads, SEAL, hub, api.control, templates, Defaults(300_000, "5m:3s"), api.told.append)
     server = grpc.aio.server()
-    door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None))
+    door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None), Insecure())
     jobs_pb2_grpc.add_JobsServicer_to_server(service, door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -12,6 +12,7 @@ from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
+from cronring.controller.api.judging import Insecure
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.api.watch import JobHub
 from cronring.controller.store.memory.templates import MemoryTemplates
@@ -70,7 +71,7 @@ async def api() -> AsyncIterator[Api]:
     hub = JobHub(reads, SEAL, lambda _: None)
     jobs = JobsService(reads, SEAL, hub, api.control, api.templates, Defaults(300_000, ""), lambda _: None)
     server = grpc.aio.server()
-    door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None))
+    door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None), Insecure())
     jobs_pb2_grpc.add_JobsServicer_to_server(jobs, door)
     templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, SEAL), door)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -1,0 +1,119 @@
+"""Who may call each method, and how many bytes its request may have: the one table. What it lacks can't be served."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from cronring.schema.identity import Permission
+
+KIB: Final = 1024
+NOTHING: Final = 4 * KIB  # a request without texts; what is unknown in it is allowed for
+NAMES: Final = 32 * KIB  # some names, who asks, and why
+LABELS: Final = 128 * KIB
+SPEC: Final = 512 * KIB  # a job with its payload
+MODULE: Final = 8 * 1024 * KIB  # 10,000 verbs with their documentation
+GOSSIP: Final = 256 * KIB  # a table of 256 members, each with the longest names
+RUNNER: Final = MODULE  # a runner's Hello has its modules
+
+
+class Audience(StrEnum):
+    """Whose calls a method takes, and so by what they are known."""
+
+    PEOPLE = "people"  # and their programs, by a bearer token
+    METADATA = "metadata"  # as PEOPLE; it describes the API, and nothing that anybody made
+    ANYONE = "anyone"  # nobody is asked for anything
+    RUNNERS = "runners"  # by a certificate
+    CONTROLLERS = "controllers"  # by a certificate
+
+
+class Reach(StrEnum):
+    """Where one must have the permission."""
+
+    NAMESPACE = "namespace"  # in one at least: which one, the message says, and its handler holds to it
+    CLUSTER = "cluster"  # in all of them
+
+
+class Access(NamedTuple):
+    """Of one method. `permission`: None where the audience alone decides."""
+
+    audience: Audience
+    permission: Permission | None
+    scope: Reach
+    max_bytes: int
+
+
+Line = tuple[Audience, Permission | None, Reach, int, str]
+
+_PEOPLE, _VIEW, _OUTPUTS = Audience.PEOPLE, Permission.VIEW, Permission.OUTPUTS
+_OPERATE, _DEPLOY, _ADMIN = Permission.OPERATE, Permission.DEPLOY, Permission.ADMIN
+_ONE, _ALL = Reach.NAMESPACE, Reach.CLUSTER
+
+_OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
+    "cronring.v1.Cluster": (
+        (_PEOPLE, _VIEW, _ONE, NOTHING, "GetCluster GetRing ListDue"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetOwners"),
+    ),
+    "cronring.v1.Deployments": (
+        (_PEOPLE, _DEPLOY, _ONE, MODULE, "CreateDeployment"),
+        (_PEOPLE, _DEPLOY, _ONE, NAMES, "ActivateDeployment KillDeployment"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "ListDeployments GetDeployment"),
+    ),
+    # It only reads. But it tells of all runners, queues and tables, whoever they are for.
+    "cronring.v1.Doctor": ((_PEOPLE, _VIEW, _ALL, NOTHING, "DiagnoseController DiagnoseDatabase"),),
+    "cronring.v1.Drills": ((_PEOPLE, _ADMIN, _ALL, NAMES, "StandDown"),),
+    "cronring.v1.Executions": (
+        (_PEOPLE, _VIEW, _ONE, NAMES, "ListExecutions GetExecution WatchExecutions"),
+        (_PEOPLE, _OUTPUTS, _ONE, NAMES, "FollowExecution"),
+        (_PEOPLE, _OPERATE, _ONE, NAMES, "CancelExecution RetryExecution"),
+    ),
+    "cronring.v1.Jobs": (
+        (_PEOPLE, _OPERATE, _ONE, SPEC, "CreateJob UpdateJob TriggerJob"),
+        (_PEOPLE, _OPERATE, _ONE, LABELS, "ControlJobs"),
+        (_PEOPLE, _OPERATE, _ONE, NAMES, "DeleteJob PauseJob ResumeJob SkipNextTick CancelJob RestoreJob"),
+        (_PEOPLE, _OPERATE, _ONE, NAMES, "BackfillJob CancelActivation"),
+        (_PEOPLE, _VIEW, _ONE, LABELS, "ListJobs WatchJobs"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetJob ListActions ListActivations"),
+    ),
+    # Nobody gives, or takes away, what they don't have themselves.
+    "cronring.v1.Identities": (
+        (_PEOPLE, _ADMIN, _ONE, LABELS, "CreateRunnerGrant"),
+        (_PEOPLE, _ADMIN, _ONE, NAMES, "CreateToken ListTokens RevokeToken ListRunnerGrants RevokeRunnerGrant"),
+        (_PEOPLE, None, _ONE, NOTHING, "WhoAmI"),
+    ),
+    "cronring.v1.Ledger": ((_PEOPLE, _VIEW, _ONE, NAMES, "Audit Why"),),
+    "cronring.v1.Limits": (
+        (_PEOPLE, _ADMIN, _ONE, NAMES, "SetLimit RemoveLimit"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "ListLimits"),
+    ),
+    # A webhook may hear of every namespace, its URL may hold a secret, and its name is the cluster's.
+    "cronring.v1.Notifications": (
+        (_PEOPLE, _ADMIN, _ALL, LABELS, "AddWebhook"),
+        (_PEOPLE, _ADMIN, _ALL, NOTHING, "ListWebhooks"),
+        (_PEOPLE, _ADMIN, _ALL, NAMES, "GetWebhook RemoveWebhook SetWebhookEnabled TestWebhook Redeliver"),
+        (_PEOPLE, _OUTPUTS, _ONE, NAMES, "ListDeliveries"),
+    ),
+    "cronring.v1.Statistics": (
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetJobStats"),
+        (_PEOPLE, _VIEW, _ALL, NOTHING, "GetSchedulerStats"),  # sums over all jobs
+    ),
+    "cronring.v1.Templates": (
+        (_PEOPLE, _OPERATE, _ONE, SPEC, "SetTemplate"),
+        (_PEOPLE, _OPERATE, _ONE, NAMES, "DeleteTemplate"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetTemplate ListTemplates"),
+    ),
+    "cronring.gossip.v1.Gossip": ((Audience.CONTROLLERS, None, _ALL, GOSSIP, "Deliver"),),
+    "cronring.runner.v1.RunnerGateway": ((Audience.RUNNERS, None, _ALL, RUNNER, "Connect"),),
+    # Who enrolls has no certificate yet, but a join token in its message.
+    "cronring.runner.v1.Enrollment": ((Audience.ANYONE, None, _ALL, NAMES, "Enroll"),),
+    "cronring.runner.v1.Renewals": ((Audience.RUNNERS, None, _ALL, NAMES, "Renew"),),
+    "grpc.health.v1.Health": ((Audience.ANYONE, None, _ALL, NAMES, "Check Watch List"),),
+    "grpc.reflection.v1alpha.ServerReflection": ((Audience.METADATA, _VIEW, _ONE, NAMES, "ServerReflectionInfo"),),
+}
+
+POLICY: Final[Mapping[str, Access]] = {
+    f"/{service}/{method}": Access(audience, permission, scope, max_bytes)
+    for service, lines in _OF_SERVICES.items()
+    for audience, permission, scope, max_bytes, methods in lines
+    for method in methods.split()
+}
+LARGEST: Final = max(access.max_bytes for access in POLICY.values())
