@@ -25,6 +25,8 @@ from cronring.trust.holding import Certificates
 _OPTIONS: Final = (
     ("grpc.so_reuseport", 0),  # a second controller on the same port is a mistake to be told, not to be balanced
     *UNCOMPRESSED,
+    # A JWT of 16 KiB and what goes with it. Above gRPC's own limit, of 8 KiB, calls fail by chance.
+    ("grpc.max_metadata_size", 24 * 1024),
     ("grpc.max_receive_message_length", LARGEST),  # of each method its own, see cronring.controller.api.door
     ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
     # Connections that a network cut off, or whose other end is stopped, must not hold a session for ever.
