@@ -36,6 +36,16 @@ def limited_group(ctx: "click.Context", param: "click.Parameter", incomplete: st
     return _known(ctx, param, incomplete, _groups)
 
 
+def token_name(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
+    """The same for names of tokens that are not revoked."""
+    return _known(ctx, param, incomplete, _token_names)
+
+
+def grant_name(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
+    """The same for names of runner grants that are not revoked."""
+    return _known(ctx, param, incomplete, _grant_names)
+
+
 async def _job_keys(client: "Client") -> list[str]:
     return [job.key for job in await client.jobs.list(limit=1000)]
 
@@ -58,6 +68,14 @@ async def _groups(client: "Client") -> list[str]:
 
 async def _template_names(client: "Client") -> list[str]:
     return sorted({template.name for template in await client.templates.list(limit=1000)})
+
+
+async def _token_names(client: "Client") -> list[str]:
+    return [row.name for row in await client.identities.tokens(limit=1000)]
+
+
+async def _grant_names(client: "Client") -> list[str]:
+    return [row.name for row in await client.identities.runner_grants(limit=1000)]
 
 
 def _known(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cronring.cli.bulk import actor, as_option
+from cronring.cli.completion import grant_name
 from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_option
 from cronring.cli.options import DAY_S, controllers_option, count, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
@@ -103,7 +104,7 @@ def list_grants(revoked: bool, limit: int, output: str, controllers: tuple[str, 
 
 
 @runner_grant.command()
-@click.argument("name")
+@click.argument("name", shell_complete=grant_name)
 @as_option
 @output_option
 @controllers_option

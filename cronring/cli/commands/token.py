@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option
+from cronring.cli.completion import token_name
 from cronring.cli.direct import make_in_database
 from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_option
 from cronring.cli.options import controllers_option, database_option, limit_option, output_option, schema_option
@@ -111,7 +112,7 @@ def list_tokens(revoked: bool, limit: int, output: str, controllers: tuple[str, 
 
 
 @token.command()
-@click.argument("name")
+@click.argument("name", shell_complete=token_name)
 @as_option
 @output_option
 @controllers_option

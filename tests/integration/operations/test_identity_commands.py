@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -160,6 +161,18 @@ def test_certificates_of_another_pki_need_no_join_token(cronring: Cronring, tmp_
         assert (refused.exit_code, "--certificate-only: " in refused.stderr) == (1, True)
     none = cronring(*GRANT, "--certificate-only", "--secret-file", str(tmp_path / "x"))
     assert (none.exit_code, (tmp_path / "x").exists()) == (2, False)
+
+
+def test_names_are_completed(cronring: Cronring, api: Identified) -> None:
+    cronring(*CREATE)
+    cronring(*GRANT)
+    for command, begun, whole in ((cli.commands["token"], "c", "ci"), (cli.commands["runner-grant"], "e", "east")):
+        assert isinstance(command, click.Group)
+        revoke = command.commands["revoke"]
+        context = click.Context(revoke)
+        context.params["controllers"] = api.address
+        found = revoke.params[0].shell_complete(context, begun)
+        assert [item.value for item in found] == [whole]
 
 
 @pytest.mark.parametrize(
