@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -12,20 +13,20 @@ import grpc
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.identities import IdentitiesService
-from cronring.controller.api.judging import Insecure
-from cronring.controller.ports.caller import calling
-from cronring.controller.ports.identity import TokenRefused
+from cronring.controller.api.judging import Known
+from cronring.controller.api.policy import Access
 from cronring.controller.services.tokens import TokenVerifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.tokens import PostgresTokens
-from cronring.protos.cronring.v1 import identities_pb2, identities_pb2_grpc
+from cronring.protos.cronring.v1 import identities_pb2_grpc
 from cronring.schema.identity import LOCAL, Principal
+from tests.support.callers import no_certificate
 from tests.support.sealing import SEAL
 from tests.support.waiting import TIMEOUT_S
 
 
 class Identified:
-    """Who brings a token is its principal; who brings none is `anybody`."""
+    """Who brings a token is its principal, asked anew at every call; who brings none is `anybody`."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -38,14 +39,11 @@ class Identified:
 
     async def serve(self, started: threading.Event, stop: asyncio.Event) -> None:
         database = await Database.open(self.url, "cronring test api")
-        store = PostgresTokens(database)
-        service = IdentitiesService(store, SEAL)
-        verifier = TokenVerifier(store, time.monotonic_ns)
-        for method in identities_pb2.DESCRIPTOR.services_by_name["Identities"].methods:
-            setattr(service, method.name, self._identified(getattr(service, method.name), verifier))
+        store, later = PostgresTokens(database), itertools.count(step=60)
+        known = Known([TokenVerifier(store, time.monotonic_ns)], no_certificate, now_s=lambda: next(later))
         server = grpc.aio.server()
-        door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None), Insecure())
-        identities_pb2_grpc.add_IdentitiesServicer_to_server(service, door)
+        door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None), _Judge(self, known))
+        identities_pb2_grpc.add_IdentitiesServicer_to_server(IdentitiesService(store, SEAL), door)
         self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()
         started.set()
@@ -53,18 +51,18 @@ class Identified:
         await server.stop(grace=None)
         await database.close()
 
-    def _identified(self, behave: Callable[..., Awaitable[Any]], verifier: TokenVerifier) -> Callable[..., Any]:
-        async def answer(request: Any, context: Any) -> Any:
-            carried = dict(context.invocation_metadata()).get("authorization", "")
-            try:
-                token = carried.removeprefix("Bearer ")
-                principal = await verifier.principal(token) if carried else self.anybody
-            except TokenRefused as error:
-                await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
-            with calling(principal):
-                return await behave(request, context)
 
-        return answer
+class _Judge:
+    def __init__(self, api: Identified, known: Known) -> None:
+        self._api = api
+        self._known = known
+
+    async def judged(self, access: Access, context: Any) -> Principal:
+        carried = dict(context.invocation_metadata() or ())
+        return await self._known.judged(access, context) if "authorization" in carried else self._api.anybody
+
+    async def still(self, principal: Principal, access: Access, context: Any) -> None:
+        """No method of Identities goes on."""
 
 
 @contextlib.contextmanager
