@@ -13,6 +13,10 @@ class StoreError(CronringError):
     """PostgreSQL refused a statement. A retry won't mend it."""
 
 
+class IssuerAway(CronringError):
+    """Whose a token is can't be told now, without its issuer's keys. Another controller may have them."""
+
+
 class RunnerAway(CronringError):
     """The runner that is needed isn't connected to this controller. Another may have it."""
 

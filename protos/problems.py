@@ -39,6 +39,7 @@ class Reason(StrEnum):
     TOO_MANY = "TOO_MANY"
     BUSY = "BUSY"  # it has more calls in hand than it takes at once
     TOO_SLOW = "TOO_SLOW"  # the caller's time was up before it was done
+    ISSUER_AWAY = "ISSUER_AWAY"  # who asks can't be told, without the keys of a token's issuer
     RUNNER_AWAY = "RUNNER_AWAY"
     DATABASE_AWAY = "DATABASE_AWAY"
     STATEMENT_REFUSED = "STATEMENT_REFUSED"

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from cronring.controller.config import ConfigError
+from cronring.controller.errors import IssuerAway
 from cronring.controller.identity.fetching import KeyFetching, Unfetched
 from cronring.controller.identity.jwks import BYTES_MAX, CheckingKey, Unusable, read_keys
 from cronring.controller.ports.clock import Clock
-from cronring.controller.ports.identity import IssuerAway, TokenRefused
+from cronring.controller.ports.identity import TokenRefused
 
 _SECOND_NS: Final = 1_000_000_000
 REFRESH_NS: Final = 900 * _SECOND_NS  # after which they are fetched again, beside a call

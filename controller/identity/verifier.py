@@ -15,7 +15,7 @@ from cronring.controller.identity.jwks import CheckingKey, read_keys, read_secre
 from cronring.controller.identity.keys import FileKeys, IssuerKeys, UrlKeys
 from cronring.controller.identity.settings import IssuerSettings
 from cronring.controller.ports.clock import Clock
-from cronring.controller.ports.identity import IssuerAway, TokenRefused
+from cronring.controller.ports.identity import TokenRefused
 from cronring.schema.identity import Principal
 
 REMEMBERED_MAX: Final = 1_024
@@ -46,15 +46,13 @@ class JwtVerifier:
         return looks_compact(token)
 
     async def principal(self, token: str) -> Principal:
-        """Raises TokenRefused; the IssuerAway among them where the keys can't be had now."""
+        """Raises TokenRefused; IssuerAway where its issuer's keys can't be had now."""
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         known = self._known.get(digest)
         if known is not None and self._clock.now_ns() < known.until_ns:
             return known.principal
         try:
             return await self._checked(token, digest)
-        except IssuerAway:
-            raise
         except TokenRefused as refused:
             raise TokenRefused(f"this token is refused: {refused}") from None
 

@@ -9,10 +9,6 @@ class TokenRefused(Exception):  # named for what happened
     """A bearer token that proves nothing. The message says why, for its holder, and never repeats the token."""
 
 
-class IssuerAway(TokenRefused):
-    """Whether it proves anything can't be told now, without its issuer's keys. Another controller may have them."""
-
-
 class Verifier(Protocol):
     """Knows one kind of bearer token."""
 

@@ -15,10 +15,11 @@ from jwt import encode
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm
 
 from cronring.controller.config import ConfigError
+from cronring.controller.errors import IssuerAway
 from cronring.controller.identity.fetching import HttpKeyFetching
 from cronring.controller.identity.settings import OF_KEYS
 from cronring.controller.identity.verifier import JwtVerifier
-from cronring.controller.ports.identity import IssuerAway, TokenRefused
+from cronring.controller.ports.identity import TokenRefused
 from tests.support.issuer import TestIssuer, TestKey
 from tests.support.waiting import wait_until
 from tests.unit.identity.parts import KEY, NOW_S, OTHER, SetClock, by_secret, claims, settings, signed, with_keys
