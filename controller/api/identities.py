@@ -10,7 +10,7 @@ from cronring.controller.api.requests import Context, actor, required
 from cronring.controller.api.seal import Seal
 from cronring.controller.errors import Forbidden
 from cronring.controller.ports.caller import caller
-from cronring.controller.ports.tokens import Listing, RunnerGrant, TokenRow, TokenStore
+from cronring.controller.ports.tokens import Listing, RunnerGrant, TokenRow, TokenStore, no_such_grant, no_such_token
 from cronring.controller.services.identities import (
     WantedRunnerGrant,
     WantedToken,
@@ -57,7 +57,8 @@ class IdentitiesService(identities_pb2_grpc.IdentitiesServicer):
     async def RevokeToken(self, request: pb2.RevokeTokenRequest, context: Context) -> pb2.Token:
         by = actor(request.requested_by, context)
         row = await self._tokens.get_token(required("name", request.name, "a token's name"))
-        _check_admin(grant.namespace for grant in row.grants)
+        if not _is_admin(grant.namespace for grant in row.grants):
+            raise no_such_token(row.name)
         return _token(await self._tokens.revoke_token(row.token_id, by))
 
     async def CreateRunnerGrant(
@@ -95,7 +96,8 @@ class IdentitiesService(identities_pb2_grpc.IdentitiesServicer):
     async def RevokeRunnerGrant(self, request: pb2.RevokeRunnerGrantRequest, context: Context) -> pb2.RunnerGrant:
         by = actor(request.requested_by, context)
         row = await self._tokens.get_runner_grant(required("name", request.name, "a runner grant's name"))
-        _check_admin([row.namespace])
+        if not _is_admin([row.namespace]):
+            raise no_such_grant(row.name)
         return _runner_grant(await self._tokens.revoke_runner_grant(row.grant_id, by))
 
     async def WhoAmI(self, request: pb2.WhoAmIRequest, context: Context) -> pb2.WhoAmIResponse:
@@ -113,12 +115,17 @@ class IdentitiesService(identities_pb2_grpc.IdentitiesServicer):
         return pages, Listing(namespaces, with_revoked, pages.number_cursor(page_token), page_size(request) + 1)
 
 
+def _is_admin(namespaces: Iterable[str]) -> bool:
+    """Of all of these. Without it one doesn't see what lies there."""
+    return all(caller().may(Permission.ADMIN, namespace) for namespace in namespaces)
+
+
 def _check_admin(namespaces: Iterable[str]) -> None:
-    """Nobody gives, or takes away, what they don't have themselves. Raises Forbidden."""
+    """Nobody gives what they don't have themselves. Raises Forbidden."""
     for namespace in namespaces:
-        if not caller().may(Permission.ADMIN, namespace):
+        if not _is_admin([namespace]):
             where = "all namespaces" if namespace == EVERYWHERE else f"the namespace {namespace}"
-            raise Forbidden(f"{caller()} is no admin of {where}, and can neither give rights there nor take them away")
+            raise Forbidden(f"{caller()} is no admin of {where}, and can give no rights there")
 
 
 def _token(row: TokenRow) -> pb2.Token:

@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from cronring.controller.errors import NotFound
 from cronring.schema.identity import RoleGrant
+
+
+def no_such_token(name: str) -> NotFound:
+    """Also for whoever may not see it."""
+    return NotFound(f"there is no token {name!r} that is not revoked; `cronring token list` shows them")
+
+
+def no_such_grant(name: str) -> NotFound:
+    """Also for whoever may not see it."""
+    return NotFound(f"there is no runner grant {name!r} that is not revoked; `cronring runner-grant list` shows them")
 
 
 class NewToken(NamedTuple):

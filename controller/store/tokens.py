@@ -8,7 +8,16 @@ import asyncpg
 
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.identity import TokenRefused
-from cronring.controller.ports.tokens import Listing, NewRunnerGrant, NewToken, RunnerGrant, TokenInUse, TokenRow
+from cronring.controller.ports.tokens import (
+    Listing,
+    NewRunnerGrant,
+    NewToken,
+    RunnerGrant,
+    TokenInUse,
+    TokenRow,
+    no_such_grant,
+    no_such_token,
+)
 from cronring.controller.store.pool import Database
 from cronring.schema.identity import Role, RoleGrant
 from cronring.sql.parameters import (
@@ -58,12 +67,12 @@ class PostgresTokens:
 
     async def get_token(self, name: str) -> TokenRow:
         """Raises NotFound."""
-        return _token(_one(await self._database.fetch(GetToken(name=name)), _no_token(name)))
+        return _token(_one(await self._database.fetch(GetToken(name=name)), no_such_token(name)))
 
     async def revoke_token(self, token_id: int, by: str) -> TokenRow:
         """Raises NotFound."""
         changed = await self._database.change(RevokeToken(token_id=token_id, actor=by))
-        return _token(_one(changed, _no_token("that you named")))
+        return _token(_one(changed, no_such_token("that you named")))
 
     async def use_token(self, secret_hash: bytes) -> TokenInUse | None:
         """None: nobody's."""
@@ -99,13 +108,13 @@ class PostgresTokens:
         """Raises NotFound."""
         found = await self.runner_grant(name)
         if found is None:
-            raise _no_grant(name)
+            raise no_such_grant(name)
         return found
 
     async def revoke_runner_grant(self, grant_id: int, by: str) -> RunnerGrant:
         """Raises NotFound."""
         changed = await self._database.change(RevokeRunnerGrant(grant_id=grant_id, actor=by))
-        return _runner_grant(_one(changed, _no_grant("that you named")))
+        return _runner_grant(_one(changed, no_such_grant("that you named")))
 
     async def runner_grant(self, name: str) -> RunnerGrant | None:
         """None: it was revoked, or never given."""
@@ -152,11 +161,3 @@ def _grants(record: asyncpg.Record) -> tuple[RoleGrant, ...]:
 def _runner_grant(record: asyncpg.Record) -> RunnerGrant:
     row = RunnerGrant._make(record)
     return row._replace(modules=tuple(row.modules))
-
-
-def _no_token(name: str) -> NotFound:
-    return NotFound(f"there is no token {name!r} that is not revoked; `cronring token list` shows them")
-
-
-def _no_grant(name: str) -> NotFound:
-    return NotFound(f"there is no runner grant {name!r} that is not revoked; `cronring runner-grant list` shows them")

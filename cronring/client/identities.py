@@ -114,7 +114,7 @@ class IdentityCalls:
         return await follow(fetch, limit)
 
     async def revoke_token(self, name: str, by: str = "") -> TokenInfo:
-        """For every call from here on. Raises NotFound if no token of that name is left."""
+        """For every call, a second later at most. Raises NotFound if no token of that name is left."""
         request = pb2.RevokeTokenRequest(name=name, requested_by=by)
         return _token(
             await self._change(

@@ -117,7 +117,7 @@ def list_tokens(revoked: bool, limit: int, output: str, controllers: tuple[str, 
 @output_option
 @controllers_option
 def revoke(name: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
-    """Revoke a token: no call with it is answered from now on."""
+    """Revoke a token: a second later at most, no call with it is answered."""
 
     async def question(client: "Client") -> "TokenInfo":
         answer: Awaitable[TokenInfo] = client.identities.revoke_token(name, actor(as_name))

@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class IdentitiesStub:
     """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives or takes away what lies where they are no admin.
+    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     def __init__(self, channel):
@@ -75,7 +75,7 @@ class IdentitiesStub:
 
 class IdentitiesServicer:
     """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives or takes away what lies where they are no admin.
+    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     def CreateToken(self, request, context):
@@ -93,7 +93,7 @@ class IdentitiesServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RevokeToken(self, request, context):
-        """Revoke holds for every call from then on. NOT_FOUND if no token of that name is left.
+        """Revoke holds for every call, a second later at most. NOT_FOUND if no token of that name is left.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -174,7 +174,7 @@ def add_IdentitiesServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class Identities:
     """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives or takes away what lies where they are no admin.
+    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     @staticmethod

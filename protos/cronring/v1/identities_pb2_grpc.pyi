@@ -28,7 +28,7 @@ GRPC_VERSION: str
 
 class IdentitiesStub:
     """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives or takes away what lies where they are no admin.
+    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     @_typing.overload
@@ -40,7 +40,7 @@ class IdentitiesStub:
     ListTokens: _grpc.UnaryUnaryMultiCallable[_identities_pb2.ListTokensRequest, _identities_pb2.ListTokensResponse]
     """List shows tokens that give nothing outside of the caller's namespaces, in the order in which they were made."""
     RevokeToken: _grpc.UnaryUnaryMultiCallable[_identities_pb2.RevokeTokenRequest, _identities_pb2.Token]
-    """Revoke holds for every call from then on. NOT_FOUND if no token of that name is left."""
+    """Revoke holds for every call, a second later at most. NOT_FOUND if no token of that name is left."""
     CreateRunnerGrant: _grpc.UnaryUnaryMultiCallable[_identities_pb2.CreateRunnerGrantRequest, _identities_pb2.CreateRunnerGrantResponse]
     """Create says what runners may host, and makes the join token by which they enroll. Not idempotent, as CreateToken."""
     ListRunnerGrants: _grpc.UnaryUnaryMultiCallable[_identities_pb2.ListRunnerGrantsRequest, _identities_pb2.ListRunnerGrantsResponse]
@@ -52,7 +52,7 @@ class IdentitiesStub:
 @_typing.type_check_only
 class IdentitiesAsyncStub(IdentitiesStub):
     """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives or takes away what lies where they are no admin.
+    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -61,7 +61,7 @@ class IdentitiesAsyncStub(IdentitiesStub):
     ListTokens: _aio.UnaryUnaryMultiCallable[_identities_pb2.ListTokensRequest, _identities_pb2.ListTokensResponse]  # type: ignore[assignment]
     """List shows tokens that give nothing outside of the caller's namespaces, in the order in which they were made."""
     RevokeToken: _aio.UnaryUnaryMultiCallable[_identities_pb2.RevokeTokenRequest, _identities_pb2.Token]  # type: ignore[assignment]
-    """Revoke holds for every call from then on. NOT_FOUND if no token of that name is left."""
+    """Revoke holds for every call, a second later at most. NOT_FOUND if no token of that name is left."""
     CreateRunnerGrant: _aio.UnaryUnaryMultiCallable[_identities_pb2.CreateRunnerGrantRequest, _identities_pb2.CreateRunnerGrantResponse]  # type: ignore[assignment]
     """Create says what runners may host, and makes the join token by which they enroll. Not idempotent, as CreateToken."""
     ListRunnerGrants: _aio.UnaryUnaryMultiCallable[_identities_pb2.ListRunnerGrantsRequest, _identities_pb2.ListRunnerGrantsResponse]  # type: ignore[assignment]
@@ -72,7 +72,7 @@ class IdentitiesAsyncStub(IdentitiesStub):
 
 class IdentitiesServicer(metaclass=_abc_1.ABCMeta):
     """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives or takes away what lies where they are no admin.
+    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     @_abc_1.abstractmethod
@@ -97,7 +97,7 @@ class IdentitiesServicer(metaclass=_abc_1.ABCMeta):
         request: _identities_pb2.RevokeTokenRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_identities_pb2.Token, _abc.Awaitable[_identities_pb2.Token]]:
-        """Revoke holds for every call from then on. NOT_FOUND if no token of that name is left."""
+        """Revoke holds for every call, a second later at most. NOT_FOUND if no token of that name is left."""
 
     @_abc_1.abstractmethod
     def CreateRunnerGrant(
