@@ -88,6 +88,7 @@ class ProcessConfig:
     certs: Path | None = None  # a folder with ca.crt, tls.crt and tls.key
     public_certs: Path | None = None  # one with tls.crt and tls.key for grpc_address and http_address; None: `certs`
     ca_key: Path | None = None  # what signs certificates of runners that enroll; None: this controller signs none
+    identity_file: Path | None = None  # issuers of JWTs, and what these may do; None: there are none
     insecure: bool = False  # plaintext on this machine alone: whoever reaches a port may do everything
     cluster: str = DEFAULT_CLUSTER  # its name in certificates
     join: tuple[str, ...] = ()  # peers to greet besides those of the `controllers` table

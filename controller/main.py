@@ -19,7 +19,6 @@ import uvloop
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.http import HttpServer
-from cronring.controller.api.judging import Insecure
 from cronring.controller.api.listeners import Listeners
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.server import AddressInUseError, check_free, in_use
@@ -30,14 +29,17 @@ from cronring.controller.core.node.events import CancelsNotified, JobsNotified, 
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from cronring.controller.identity.reading import read_identity
+from cronring.controller.identity.verifier import JwtVerifier
+from cronring.controller.members import enrolling, judge_of, services_of_members
 from cronring.controller.peers.client import PeerClient
 from cronring.controller.peers.joining import greet_until_joined
 from cronring.controller.peers.reach import unreachable
-from cronring.controller.peers.server import GossipService
 from cronring.controller.ports.maintenance import DAY_MS, Maintained, Retention
 from cronring.controller.ports.store import ControllerInfo, Notifications, Topic
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.gateway import Gateway, close_silent_sessions
+from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runners.standings import Standings
 from cronring.controller.runtime.chance import controller_id, seeded_chance
@@ -66,9 +68,9 @@ from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
+from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.webhooks import PostgresOutbox
-from cronring.protos.gossip.v1 import gossip_pb2_grpc
-from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
+from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 
 COLLECTED_AFTER: Final = (50_000, 20, 20)  # objects, and the rounds of each generation; CPython's own begins at 700
@@ -96,19 +98,21 @@ class _Base:
     readiness: Readiness
     stopping: Stopping
     trust: Trust
+    jwts: JwtVerifier | None
 
 
 def run(config: ProcessConfig, settings: ClusterSettings) -> int:
     """Run one controller until it has left: its process's exit code. Signals are this function's while it runs.
 
-    Raises ConfigError for certificates that can't be used.
+    Raises ConfigError for certificates, or an identity file, that can't be used.
     """
     trust = Trust(config)
+    jwts = None if config.identity_file is None else JwtVerifier(read_identity(config.identity_file), SystemClock())
     set_up_logging(config.log_level, config.log_format)
     spare_the_collector()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_main(config, settings, trust))
+        return runner.run(_main(config, settings, trust, jwts))
 
 
 def spare_the_collector() -> None:
@@ -118,11 +122,11 @@ def spare_the_collector() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
 
 
-async def _main(config: ProcessConfig, settings: ClusterSettings, trust: Trust) -> int:
+async def _main(config: ProcessConfig, settings: ClusterSettings, trust: Trust, jwts: JwtVerifier | None) -> int:
     own_id, clock, metrics = controller_id(trust.name or socket.gethostname()), SystemClock(), Metrics()
     notes = Notes(clock, metrics, controller=own_id)
     stopping = Stopping(config.drain_timeout_s, notes)
-    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust)
+    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts)
     stopping.watch_signals()
     try:
         return await _with_http(base)
@@ -190,7 +194,8 @@ async def _open_database(base: _Base) -> tuple[Database, Seal]:
 async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address) -> int:
     calls = Calls(base.notes, base.metrics.refused, base.readiness.database_away_since)
     config, trust = base.config, base.trust
-    servers = Listeners(calls, base.readiness.is_ready, base.metrics.refused, trust.shown, trust.own, Insecure())
+    judge = judge_of(config, trust.own, base.jwts, PostgresTokens(database), base.clock)
+    servers = Listeners(calls, base.readiness.is_ready, base.metrics.refused, judge, trust.shown, trust.own)
     grpc_port, peer_port = servers.bind(config)
     advertised = _advertised(config.advertise_address or config.grpc_address, grpc_port)
     peer = _advertised(config.advertise_peer_address or config.peer_address, peer_port) if trust.own else ""
@@ -208,9 +213,21 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
         "started", grpc=info.grpc_address, peer=info.gossip_address, http=info.http_address, pid=info.pid,
         version=info.version, zone_data=info.zone_data,
     )  # fmt: skip
-    await _Controller(base, database, seal, servers, info).live()
+    if base.jwts is not None:
+        base.metrics.add_gauges(partial(_key_ages, base.jwts))
+    try:
+        await _Controller(base, database, seal, servers, info).live()
+    finally:
+        if base.jwts is not None:
+            await base.jwts.close()
     base.notes.info("left")
     return EXIT_OK
+
+
+def _key_ages(jwts: JwtVerifier) -> dict[str, float]:
+    """Of the issuer whose keys are the oldest; none while no keys were needed."""
+    ages = jwts.ages_s().values()
+    return {"issuer_keys_age_seconds": max(ages)} if ages else {}
 
 
 def _advertised(text: str, port: int) -> Address:
@@ -225,6 +242,7 @@ class _Controller:
     def __init__(self, base: _Base, database: Database, seal: Seal, servers: Listeners, info: ControllerInfo) -> None:
         self._base = base
         self._store = PostgresStore(database)
+        self._stores = postgres_stores(database, base.settings)
         self._database = database
         base.metrics.count_skipped(lambda: database.skipped)
         self._servers = servers
@@ -246,6 +264,10 @@ class _Controller:
         self._interest = Interest()
         self._background = Background(self._driver.fail)
         self._deployer = Deployer(self._store, base.settings, self._driver.put, base.notes.write)
+        self._enrolling = enrolling(
+            base.trust.own, lambda: base.trust.authority, base.config.cluster, lambda: self._node.peers,
+            self._stores.tokens, base.metrics.refused,
+        )  # fmt: skip
         self._api = Api(
             ApiParts(
                 info=info,
@@ -255,7 +277,7 @@ class _Controller:
                 put=self._driver.put,
                 fail=self._driver.fail,
                 seal=seal,
-                stores=postgres_stores(database, base.settings),
+                stores=self._stores,
                 deployer=self._deployer,
                 outputs=self._sessions,
                 posting=self._posting,
@@ -267,7 +289,7 @@ class _Controller:
     async def live(self) -> None:
         """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
         base = self._base
-        self._servers.add(self._api.registrations(), self._of_runners_and_peers())
+        self._servers.add([*self._api.registrations(), *self._enrolling.outside], self._of_runners_and_peers())
         self._add_figures()
         await self._servers.start()
         base.readiness.connect(self._node, self._performer)
@@ -288,7 +310,7 @@ class _Controller:
                 runner_fence_ms=base.settings.runner_fence_ms,
             ),
             self._store,
-            self._deployer,
+            Registering(self._deployer, self._stores.tokens, base.metrics.refused),
             self._sessions,
             self._driver,
             lambda: self._node.peers,
@@ -298,11 +320,7 @@ class _Controller:
             comings=Comings(base.notes),
             standings=self._standings,
         )
-        gossip = GossipService(self._driver.put, base.metrics.refused)
-        return [
-            ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, gateway)),
-            ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, gossip)),
-        ]
+        return [*services_of_members(gateway, self._driver.put, base.metrics.refused), *self._enrolling.inside]
 
     def _start_background(self) -> None:
         base, start = self._base, self._background.start

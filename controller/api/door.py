@@ -96,8 +96,7 @@ class _Guard:
         self._access = access
         self._judge = judge
         self._refused = refused
-        # What is known by a certificate is known for as long as its connection.
-        self._again = lasts and access.audience in {Audience.PEOPLE, Audience.METADATA}
+        self._again = lasts and access.audience is not Audience.ANYONE
 
     async def judged(self, context: Any) -> Principal:
         """Raises CronringError."""

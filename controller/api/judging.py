@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.api.policy import Access, Audience, Reach
@@ -19,7 +19,7 @@ KEPT_MAX: Final = 1_024  # tokens
 TO_DO: Final = "give a token: --token-file, CRONRING_TOKEN; `cronring token create` makes one"
 _BEARER: Final = "bearer"
 
-ByCertificate = Callable[[Audience, Context], Principal]
+ByCertificate = Callable[[Audience, Context], Awaitable[Principal]]
 """Whose certificate a call of RUNNERS or CONTROLLERS came with. Raises Unauthenticated, Forbidden."""
 
 
@@ -61,7 +61,7 @@ class Known:
             case Audience.ANYONE:
                 return NOBODY
             case Audience.RUNNERS | Audience.CONTROLLERS:
-                return self._by_certificate(access.audience, context)
+                return await self._by_certificate(access.audience, context)
             case Audience.PEOPLE | Audience.METADATA:
                 principal = await self._holder(_bearer(context.invocation_metadata() or ()))
                 _check(principal, access)
@@ -71,9 +71,9 @@ class Known:
         try:
             now = await self.judged(access, context)
         except Unauthenticated as error:
-            raise Unauthenticated(f"your token has expired, or was revoked: {error}") from None
+            raise Unauthenticated(f"what was shown when this call began is no longer good: {error}") from None
         if (now.kind, now.name, now.grants) != (principal.kind, principal.name, principal.grants):
-            raise Unauthenticated("what your token allows has changed; call again")
+            raise Unauthenticated("what the caller may do has changed; call again")
 
     async def _holder(self, token: str) -> Principal:
         # By its hash, so that no token lies about in this process.

@@ -26,9 +26,9 @@ class Listeners:
         calls: Calls,
         is_ready: Callable[[], bool],
         refused: Callable[[str], None],
+        judge: Judge,
         shown: Certificates | None,
         own: Certificates | None,
-        judge: Judge,
     ) -> None:
         self._shown = shown
         self._own = own

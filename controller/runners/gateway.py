@@ -29,7 +29,8 @@ from cronring.controller.core.node.events import (
     RunnerLeft,
     RunsDeclined,
 )
-from cronring.controller.errors import Conflict, InvalidModule, StoreError, StoreUnavailable
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports.caller import caller
 from cronring.controller.ports.store import Store
 from cronring.controller.runners.codec import (
     check_hello,
@@ -40,13 +41,15 @@ from cronring.controller.runners.codec import (
 )
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import Lie
+from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.sessions import ClosedStream, RunnerStream, RunnerStreams
 from cronring.controller.runners.standings import Standings
-from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
 from cronring.protos.executions import MalformedError, decode_reports
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.schema.duration import measured
+from cronring.schema.identity import Kind
+from cronring.schema.spiffe import parse_uri
 
 HELLO_TIMEOUT_S: Final = 10.0
 REGISTRATION_RETRY_S: Final = 0.5
@@ -75,7 +78,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self,
         welcome: wire.Welcome,
         store: Store,
-        deployer: Deployer,
+        registering: Registering,
         sessions: RunnerStreams,
         inbox: Inbox,
         peers: Callable[[], tuple[tuple[str, str], ...]],
@@ -88,7 +91,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     ) -> None:
         self._welcome = welcome
         self._store = store
-        self._deployer = deployer
+        self._registering = registering
         self._sessions = sessions
         self._inbox = inbox
         self._peers = peers
@@ -108,6 +111,12 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         except MalformedError as error:
             self._refused("hello", 1)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        who = caller()
+        if who.kind is Kind.RUNNER and not parse_uri(who.name).fits(hello.runner_id):
+            self._refused("forbidden", 1)
+            await context.abort(
+                grpc.StatusCode.PERMISSION_DENIED, f"{who.name} is not the certificate of {hello.runner_id!r}"
+            )
         session = RunnerStream(hello.runner_id, self._now_us, self._refused)
         if (replaced := self._sessions.add(session)) is not None:
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
@@ -185,7 +194,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         came_us = self._now_us()
         while True:
             try:
-                modules = [await self._register_module(hosted, hello) for hosted in hello.modules]
+                modules = await self._registering.modules(hello)
                 runner = decode_hello(hello, tuple(module.deployment for module in modules))
                 registering_ms = (self._now_us() - came_us) // 1_000  # not later than its lease is renewed
                 await self._store.register_runner(runner)
@@ -208,25 +217,6 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
         self._standings.look_again()  # the modules were registered a while ago
-
-    async def _register_module(self, hosted: wire.HostedModule, hello: wire.Hello) -> wire.RegisteredModule:
-        by = f"runner {hello.runner_id} on {hello.hostname}"
-        try:
-            deployed = await self._deployer.register(hosted.schema, hosted.digest, by)
-        except (InvalidModule, Conflict) as error:
-            self._refused("module", 1)
-            return wire.RegisteredModule(problem=str(error))
-        if not deployed.created:
-            return wire.RegisteredModule(deployment=deployed.key, active=deployed.active)
-        return wire.RegisteredModule(
-            deployment=deployed.key,
-            active=deployed.active,
-            jobs_added=len(deployed.added),
-            jobs_removed=len(deployed.removed),
-            jobs_orphaned=len(deployed.orphaned),
-            jobs_back=len(deployed.back),
-            first_gone=(*deployed.orphaned, *deployed.removed)[:KEYS_LOGGED],
-        )
 
     async def _read_all(self, session: RunnerStream, messages: AsyncIterator[wire.RunnerMessage]) -> None:
         try:

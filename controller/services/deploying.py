@@ -10,7 +10,7 @@ from cronring.controller.core.node.effects import Level, Note
 from cronring.controller.core.node.events import JobsCreated, JobsNotified
 from cronring.controller.core.orders.orphaning import misfits
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.errors import InvalidModule
+from cronring.controller.errors import Conflict, InvalidModule
 from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed, SentModule, Store
 from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.modules import module_of
@@ -69,10 +69,13 @@ class Deployer:
         self._tell(deployed, by)
         return deployed
 
-    async def register(self, described: schema_pb2.Module, digest: str, by: str) -> Deployed:
+    async def register(
+        self, described: schema_pb2.Module, digest: str, by: str, *, may_activate: bool = True
+    ) -> Deployed:
         """What a runner hosts: as `deploy`, but a known version stays as it is, and is not judged again.
 
         Of one module, one at a time: runners that start together would each hold a connection while they wait.
+        `may_activate`: a version that is new becomes the active one; else Conflict is raised for it.
         """
         namespace, name = described.namespace or DEFAULT_NAMESPACE, described.name
         if name_fault(name) or namespace_fault(namespace) or not _is_digest(digest):
@@ -80,6 +83,11 @@ class Deployer:
         fingerprint = fingerprint_of(described)
 
         async def judge() -> Module:
+            if not may_activate:
+                raise Conflict(
+                    f"this version of module {name!r} is new, and the runner's grant may not activate it: deploy it"
+                    " first (cronring deploy FILE), or give a grant with --may-activate"
+                )
             if fingerprint not in self._judged:
                 self._judged = {fingerprint: await _judge(described, digest, 1)}
             return self._judged[fingerprint]

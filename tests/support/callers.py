@@ -1,5 +1,6 @@
 """Callers with names, for tests of who may do what."""
 
+from collections.abc import Callable
 from typing import Any
 
 from cronring.controller.api.judging import Known
@@ -27,7 +28,7 @@ class NamedCallers:
         return found
 
 
-def no_certificate(audience: Audience, _: Any) -> Principal:
+async def no_certificate(audience: Audience, _: Any) -> Principal:
     raise Unauthenticated(f"this call is of {audience}, and has no certificate")
 
 
@@ -38,3 +39,8 @@ def judge_of(callers: NamedCallers) -> Known:
 def bearer(name: str) -> tuple[tuple[str, str], ...]:
     """A call's metadata."""
     return (("authorization", f"Bearer test-{name}"),)
+
+
+def counting(refused: list[str]) -> Callable[[str, int], None]:
+    """Takes what is refused, as a controller's counter does."""
+    return lambda what, count: refused.extend([what] * count)

@@ -1,7 +1,6 @@
 """`cronring certs`: a CA for small installations, and what it signs. Others bring certificates of their own PKI."""
 
 import datetime as dt
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -97,7 +96,7 @@ def issue_controller(name: str, ca: Path, out: Path, cluster: str, host: tuple[s
 @option("--namespace", default="default", show_default=True, help="Whose modules it may host.")
 @click.option("--days", type=count(), default=90, show_default=True, help="How long it is valid.")
 def issue_runner(grant: str, ca: Path, out: Path, cluster: str, namespace: str, days: int) -> None:
-    """Of a runner, for GRANT: what it may host, `cronring runner-grant create GRANT --certificate-only` says."""
+    """Of a runner, for GRANT: what it may host, `cronring runner-grant create` says."""
     from cronring.schema.spiffe import runner_name
 
     _issue(_named(lambda: runner_name(cluster, namespace, grant)), ca, out, (), days)
@@ -254,13 +253,6 @@ def _make(folder: Path) -> None:
 
 
 def _write(file: Path, content: bytes, mode: int) -> None:
-    """Whole or not at all: who reads it meanwhile has the old one."""
+    from cronring.trust.files import write_file
 
-    def write() -> None:
-        beside = file.with_name(f".{file.name}.new")
-        beside.unlink(missing_ok=True)
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as opened:
-            opened.write(content)
-        beside.replace(file)
-
-    _checked(write)
+    _checked(lambda: write_file(file, content, mode))

@@ -12,14 +12,20 @@ from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted,
 from cronring.cli.dev.private import make_private
 from cronring.cli.dev.processes import DevProcess, Processes, free_addresses
 from cronring.cli.dev.state import DevState
+from cronring.cli.dev.trust import DevTrust
 from cronring.cli.drill.target import PARENT
 from cronring.cli.running_dev import DevHold, DevTold, FixedPorts
+from cronring.trust.holding import CA_KEY_FILE
+from cronring.trust.names import CA, INSECURE, SERVER_NAME
 
 GRPC_PORT: Final = 7400  # of the first controller; the others have the next ones
 HTTP_PORT: Final = 7480
+PEER_PORT: Final = 7500
 DRAIN_S: Final = 1.0
 QUICK_DEATH_S: Final = 3.0
 QUICK_DEATHS_MAX: Final = 3
+# What is meant for another cluster.
+_NOT_THEIRS: Final = frozenset({INSECURE, CA, SERVER_NAME, "CRONRING_CERTS", "CRONRING_CLUSTER"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class StartPlan:
 class LocalCluster:
     """Controllers and one runner. Controllers that die stay dead, so that one can watch; the runner is replaced.
 
-    `database`: where it is, as the environment of controllers says it.
+    `database`: where it is, as the environment of controllers says it. `trust`: who everybody is.
     """
 
     def __init__(
@@ -44,8 +50,10 @@ class LocalCluster:
         state: DevState,
         folder: Path,
         database: dict[str, str],
+        trust: DevTrust,
         tell: Callable[[Happening], None],
     ) -> None:
+        self._trust = trust
         self._plan = plan
         self._state = state
         self._tell = tell
@@ -55,15 +63,17 @@ class LocalCluster:
         # goes to controllers alone: verbs see what their runner sees.
         self._database = database
         # And its controllers are marked: `cronring drill kill-owner --kill` kills no other process.
-        environment = os.environ | {PARENT: str(os.getpid())}
+        environment = {name: value for name, value in os.environ.items() if name not in _NOT_THEIRS}
+        environment[PARENT] = str(os.getpid())
         self._processes = Processes(logs, environment, self._on_exit)
         # The same ones each time, so that commands can be repeated: but for one dev of several.
         self._context, self._ports = DevHold(), FixedPorts()
         fixed = self._context.take() and self._ports.take()
-        wanted = [port + index if fixed else 0 for port in (GRPC_PORT, HTTP_PORT) for index in range(plan.controllers)]
+        kinds, count = (GRPC_PORT, HTTP_PORT, PEER_PORT), plan.controllers
+        wanted = [port + index if fixed else 0 for port in kinds for index in range(count)]
         addresses = free_addresses(wanted)
-        self.grpc_addresses = addresses[: plan.controllers]
-        self._http_addresses = addresses[plan.controllers :]
+        self.grpc_addresses, self._http_addresses = addresses[:count], addresses[count : 2 * count]
+        self._peer_addresses = addresses[2 * count :]
         taken = [port for port, address in zip(wanted, addresses, strict=True) if not address.endswith(f":{port}")]
         if not self._context.owned:
             tell(
@@ -82,23 +92,25 @@ class LocalCluster:
         self.failed = asyncio.Event()  # set when there is nothing left to watch
 
     async def start_controllers(self) -> None:
-        for index, (grpc, http) in enumerate(zip(self.grpc_addresses, self._http_addresses, strict=True), 1):
-            name = f"controller-{index}"
-            arguments = ["controller", "--name", name, "--grpc", grpc, "--http", http, "--drain-timeout", f"{DRAIN_S}"]
-            arguments.append("--insecure")
+        addresses = zip(self.grpc_addresses, self._http_addresses, self._peer_addresses, strict=True)
+        for certs, (grpc, http, peer) in zip(self._trust.controllers, addresses, strict=True):
+            name = certs.name
+            arguments = ["controller", "--certs", str(certs), "--grpc", grpc, "--peer", peer, "--http", http]
+            arguments += ["--ca-key", str(self._trust.ca.with_name(CA_KEY_FILE)), "--drain-timeout", f"{DRAIN_S}"]
             child = await self._processes.start(name, arguments, grpc, http, self._database)
             self._state.controllers.append(child)
             self._tell(ProcessStarted(name, child.pid, grpc, http))
 
     def open_to_others(self) -> None:
         """From now on commands on other terminals find it by themselves."""
-        self._context.tell(DevTold(tuple(self.grpc_addresses)))
+        self._context.tell(DevTold(tuple(self.grpc_addresses), str(self._trust.ca), str(self._trust.token_file)))
         self._state.found_by_commands = self._context.owned
 
     async def start_runner(self) -> None:
         name = f"runner-{len(self._state.runners) + 1}"
-        arguments = ["runner", *map(str, self._plan.files), "--controllers", ",".join(self.grpc_addresses)]
-        arguments += ["--drain-timeout", f"{DRAIN_S}", "--namespace", self._plan.namespace, "--insecure"]
+        arguments = ["runner", *map(str, self._plan.files), "--controllers", ",".join(self._peer_addresses)]
+        arguments += ["--drain-timeout", f"{DRAIN_S}", "--namespace", self._plan.namespace]
+        arguments += ["--certs", str(self._trust.runner)]
         if self._plan.python is not None:
             arguments += ["--python", self._plan.python]
         child = await self._processes.start(name, arguments)

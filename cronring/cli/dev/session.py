@@ -17,6 +17,7 @@ from cronring.cli.dev.feed import DevFeed
 from cronring.cli.dev.happenings import Happening, StartProgress
 from cronring.cli.dev.state import DevState
 from cronring.cli.dev.summary import Summary, not_booked, settled
+from cronring.cli.dev.trust import make_certificates, make_identities
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.printing import say
 from cronring.client import Client, ClientError
@@ -81,9 +82,13 @@ class DevSession:
             loop.add_signal_handler(number, self._stop.set)
         async with self._database() as (url, folder):
             await self._migrate(url)
-            environment = {"CRONRING_DATABASE_URL": url, "CRONRING_SCHEMA": self._options.schema}
-            cluster = LocalCluster(self._options.plan, self._state, folder, environment, self._tell)
-            client = Client(cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S, insecure=True)
+            plan, schema = self._options.plan, self._options.schema
+            trust = make_certificates(folder, plan.controllers, plan.namespace)
+            await make_identities(url, schema, trust, plan.namespace)
+            environment = {"CRONRING_DATABASE_URL": url, "CRONRING_SCHEMA": schema}
+            cluster = LocalCluster(plan, self._state, folder, environment, trust, self._tell)
+            token = trust.token_file.read_text().strip()
+            client = Client(cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S, ca=trust.ca, token=token, insecure=False)
             try:
                 return await self._watch(cluster, client)
             finally:

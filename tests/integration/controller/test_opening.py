@@ -50,7 +50,8 @@ def _base(url: str) -> main._Base:
     clock, metrics = SystemClock(), Metrics()
     notes = Notes(clock, metrics)
     config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, notes)
-    return main._Base(config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, Trust(config))
+    trust = Trust(config)
+    return main._Base(config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None)
 
 
 async def _sessions(url: str, wanted: int) -> None:

@@ -9,6 +9,7 @@ import pytest
 from cronring.cli.dev.cluster import QUICK_DEATHS_MAX, LocalCluster, StartPlan
 from cronring.cli.dev.processes import DevProcess
 from cronring.cli.dev.state import DevState
+from cronring.cli.dev.trust import make_certificates
 
 MINUTE_NS = 60_000_000_000
 
@@ -27,7 +28,8 @@ async def test_one_that_never_hosted_died_at_once_however_long_its_imports_took(
     hosted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine each took more than three seconds, and dev waited two minutes to say nothing."""
-    cluster = LocalCluster(StartPlan((), 1, None, "default"), DevState(), tmp_path, {}, lambda _: None)
+    trust = make_certificates(tmp_path, 1, "default")
+    cluster = LocalCluster(StartPlan((), 1, None, "default"), DevState(), tmp_path, {}, trust, lambda _: None)
     started: list[bool] = []
 
     async def start_runner() -> None:

@@ -30,6 +30,7 @@ from cronring.controller.runners import sessions as sessions_module
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import ALLOWED, Lie
 from cronring.controller.runners.gateway import Gateway
+from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runners.standings import Standings
 from cronring.controller.services.deploying import Deployer
@@ -41,6 +42,7 @@ from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.runner.codec import wishes_from
 from cronring.schema.execution import Outcome
 from cronring.schema.lanes import Grant, LaneDemand, LaneKind
+from tests.support.callers import counting
 from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.unit.shell.gateway_parts import Inbox, Log
@@ -84,6 +86,7 @@ class World:
         return runner
 
 
+NO_GRANTS: Any = None  # who is known by no certificate is asked for none
 WELCOME = wire.Welcome(controller_id="c-1", runner_beat_ms=500, runner_fence_ms=4_000)
 
 
@@ -101,11 +104,11 @@ async def world() -> AsyncIterator[World]:
     gateway = Gateway(
         WELCOME,
         store,
-        Deployer(store, ClusterSettings(), inbox.put, lambda _: None),
+        Registering(Deployer(store, ClusterSettings(), inbox.put, lambda _: None), NO_GRANTS, counting(refused)),
         sessions,
         inbox,
         lambda: peers,
-        lambda what, count: refused.extend([what] * count),
+        counting(refused),
         now_us,
         lease_valid=lambda: store.leased,
         comings=Comings(log),

@@ -23,7 +23,7 @@ from cronring.controller.ports.caller import caller, calling
 from cronring.protos.cronring.v1.jobs_pb2 import GetJobRequest, Job
 from cronring.protos.problems import said
 from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Kind, Permission, Principal, Role, RoleGrant
-from tests.support.callers import NamedCallers, bearer, judge_of
+from tests.support.callers import NamedCallers, bearer, judge_of, no_certificate
 from tests.support.waiting import wait_until
 
 SERVICE: Final = "cronring.v1.Kinds"
@@ -251,7 +251,9 @@ async def test_a_stream_ends_once_its_token_is_revoked(house: House, monkeypatch
     await wait_until(lambda: len(house.callers.asked) > 3, "it was not judged again")
     del house.callers.principals["ann"]
     assert await call.code() == grpc.StatusCode.UNAUTHENTICATED
-    assert (await call.details()).startswith("your token has expired, or was revoked: this token was revoked")
+    assert (await call.details()).startswith(
+        "what was shown when this call began is no longer good: this token was revoked"
+    )
     assert house.refused == {"unauthenticated": 1}
 
 
@@ -265,7 +267,7 @@ async def test_a_stream_ends_once_its_caller_has_other_roles(house: House, monke
     await call.read()
     house.callers.principals["ann"] = Principal(Kind.TOKEN, "ann", (RoleGrant(Role.VIEWER, "other"),))
     assert await call.code() == grpc.StatusCode.UNAUTHENTICATED
-    assert await call.details() == "what your token allows has changed; call again"
+    assert await call.details() == "what the caller may do has changed; call again"
 
 
 async def test_a_stream_goes_on_while_nobody_can_tell(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,7 +325,7 @@ def context_of(token: str) -> Any:
 
 async def test_a_token_is_asked_for_once_a_second() -> None:
     callers, now = NamedCallers(**GRANTS), [0.0]
-    judge = judging.Known([callers], lambda *_: NOBODY, lambda: now[0])
+    judge = judging.Known([callers], no_certificate, lambda: now[0])
     for now[0] in (0.0, 0.5, 0.99):
         assert (await judge.judged(access(), context_of("test-ann"))).name == "ann"
         with pytest.raises(Unauthenticated, match="revoked"):
@@ -336,7 +338,7 @@ async def test_a_token_is_asked_for_once_a_second() -> None:
 
 async def test_no_more_than_so_many_tokens_are_kept() -> None:
     callers = NamedCallers(**GRANTS)
-    judge = judging.Known([callers], lambda *_: NOBODY, lambda: 0.0)
+    judge = judging.Known([callers], no_certificate, lambda: 0.0)
     for number in range(KEPT_MAX + 10):
         with pytest.raises(Unauthenticated):
             await judge.judged(access(), context_of(f"test-{number}"))

@@ -1,0 +1,92 @@
+"""Whose certificate a call came with: TLS has proven that its holder has the key, and this says what that makes it.
+
+gRPC verified the chain when the connection was made, and a connection may be old. So each look asks three things again.
+Has the certificate ended? Did one of the CAs that count now sign it? Is there still a grant for the runner?
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from cryptography import x509
+
+from cronring.controller.api.policy import Audience
+from cronring.controller.api.requests import Context
+from cronring.controller.errors import Forbidden, Unauthenticated
+from cronring.controller.ports.tokens import TokenStore
+from cronring.schema.identity import Kind, Principal
+from cronring.schema.spiffe import PeerKind, SpiffeName
+from cronring.trust.certificates import CertificateError, certificates_of, name_in, signed_by
+from cronring.trust.holding import Certificates
+
+_KINDS: Final = {PeerKind.CONTROLLER: Kind.CONTROLLER, PeerKind.RUNNER: Kind.RUNNER}
+_WANTED: Final = {Audience.CONTROLLERS: PeerKind.CONTROLLER, Audience.RUNNERS: PeerKind.RUNNER}
+_CERTIFICATES_KEPT: Final = 1_024
+_NOBODY: Final = "this port is for controllers and runners, which show a certificate of the cluster"
+
+
+class _Shown(NamedTuple):
+    """A certificate that was read."""
+
+    leaf: x509.Certificate
+    name: SpiffeName
+    expires_us: int
+
+
+class Certified:
+    """A judge of calls by certificate. `own`: this controller's, with the CAs that count now.
+
+    `now_us`: microseconds since 1970, by this host's clock, as TLS has them.
+    """
+
+    def __init__(self, own: Certificates, cluster: str, grants: TokenStore, now_us: Callable[[], int]) -> None:
+        self._own = own
+        self._cluster = cluster
+        self._grants = grants
+        self._now_us = now_us
+
+    async def judged(self, audience: Audience, context: Context) -> Principal:
+        """Raises Unauthenticated, Forbidden; StoreUnavailable when a runner's grant can't be looked up."""
+        shown = _read(_certificate(context))
+        name = shown.name
+        if shown.expires_us <= self._now_us():
+            raise Unauthenticated(f"the certificate of {name.uri} has expired; a new one is needed")
+        if not signed_by(shown.leaf, _authorities(self._own.current.authorities)):
+            raise Unauthenticated(f"the CA that signed {name.uri} does not count any more; a new certificate is needed")
+        if name.cluster != self._cluster:
+            raise Unauthenticated(f"{name.uri} is of another cluster than {self._cluster!r}")
+        if name.kind is not _WANTED[audience]:
+            raise Forbidden(f"this is for {_WANTED[audience]}s, and {name.uri} is none")
+        if name.kind is PeerKind.RUNNER:
+            await self._granted(name)
+        return Principal(_KINDS[name.kind], name.uri, (), shown.expires_us)
+
+    async def _granted(self, name: SpiffeName) -> None:
+        grant = await self._grants.runner_grant(name.name)
+        if grant is None or grant.namespace != name.namespace:
+            raise Unauthenticated(
+                f"there is no runner grant {name.name!r} in namespace {name.namespace!r}: it was revoked, or never"
+                f" given; cronring runner-grant create --name {name.name} --namespace {name.namespace}"
+            )
+
+
+def _certificate(context: Context) -> bytes:
+    """Of the connection, as PEM."""
+    shown = context.auth_context().get("x509_pem_cert")
+    if not shown:
+        raise Unauthenticated(_NOBODY)
+    return next(iter(shown))
+
+
+@lru_cache(maxsize=_CERTIFICATES_KEPT)
+def _read(pem: bytes) -> _Shown:
+    try:
+        leaf = certificates_of(pem)[0]
+        return _Shown(leaf, name_in(leaf), int(leaf.not_valid_after_utc.timestamp() * 1e6))
+    except CertificateError as error:
+        raise Unauthenticated(f"this certificate names nobody of the cluster: {error}") from error
+
+
+@lru_cache(maxsize=4)
+def _authorities(pem: bytes) -> tuple[x509.Certificate, ...]:
+    return tuple(certificates_of(pem))

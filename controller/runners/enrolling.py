@@ -1,0 +1,116 @@
+"""Where runners get their certificates: the first by a join token, each later one by the one before.
+
+A controller that has the CA's key signs them (`--ca-key`); others send runners on. Nothing but the key is taken from a
+request: the name is that of the grant.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Final
+
+import grpc
+
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports.caller import caller
+from cronring.controller.ports.identity import TokenRefused
+from cronring.controller.ports.tokens import TokenStore
+from cronring.controller.runners.codec import encode_peers
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.protos.runner.v1 import runner_pb2_grpc
+from cronring.schema.identity import Kind
+from cronring.schema.spiffe import SpiffeError, SpiffeName, parse_uri, runner_name
+from cronring.schema.tokens import SecretKind, secret_fault, secret_hash
+from cronring.trust.certificates import RUNNER_HOURS, Authority, CertificateError, key_of_request
+from cronring.trust.holding import Certificates
+
+LIFETIME: Final = dt.timedelta(hours=RUNNER_HOURS)
+_NO_KEY: Final = (
+    "this controller signs no certificates: start one with --ca-key FILE, or give the runner a certificate"
+    " (`cronring certs issue runner`) by --certs DIR"
+)
+
+EnrollContext = grpc.aio.ServicerContext[wire.EnrollRequest, wire.EnrollResponse]
+RenewContext = grpc.aio.ServicerContext[wire.RenewRequest, wire.EnrollResponse]
+
+
+class Signing:
+    """`own`: the CAs that count. `authority()`: what signs, None: nothing. `peers()`: where runners connect to."""
+
+    def __init__(
+        self,
+        own: Certificates,
+        authority: Callable[[], Authority | None],
+        cluster: str,
+        peers: Callable[[], tuple[tuple[str, str], ...]],
+    ) -> None:
+        self._own = own
+        self._authority = authority
+        self.cluster = cluster
+        self._peers = peers
+
+    def checked(self, csr: bytes) -> None:
+        """Raises CertificateError for a request that can't be signed, LookupError where nothing signs."""
+        key_of_request(csr)
+        if self._authority() is None:
+            raise LookupError(_NO_KEY)
+
+    def answer(self, name: SpiffeName, csr: bytes) -> wire.EnrollResponse:
+        """Raises as `checked`."""
+        key, authority = key_of_request(csr), self._authority()
+        if authority is None:
+            raise LookupError(_NO_KEY)
+        return wire.EnrollResponse(
+            certificate=authority.sign(name, key, LIFETIME),
+            authorities=self._own.current.authorities,
+            controllers=encode_peers(self._peers()),
+        )
+
+
+class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
+    """`refused` counts join tokens that are none."""
+
+    def __init__(self, signing: Signing, grants: TokenStore, refused: Callable[[str], None]) -> None:
+        self._signing = signing
+        self._grants = grants
+        self._refused = refused
+
+    async def Enroll(self, request: wire.EnrollRequest, context: EnrollContext) -> wire.EnrollResponse:
+        """UNAUTHENTICATED for a join token that gives nothing, FAILED_PRECONDITION where nobody signs."""
+        if fault := secret_fault(SecretKind.JOIN, request.join_token):
+            self._refused("unauthenticated")
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, f"this is no join token: {fault}")
+        try:
+            # What can't be signed uses nothing up.
+            self._signing.checked(request.csr)
+            grant = await self._grants.take_join(secret_hash(SecretKind.JOIN, request.join_token))
+            return self._signing.answer(runner_name(self._signing.cluster, grant.namespace, grant.name), request.csr)
+        except TokenRefused as error:
+            self._refused("unauthenticated")
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+        except CertificateError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"csr: {error}")
+        except (LookupError, SpiffeError) as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        except StoreUnavailable as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, f"PostgreSQL can't be asked: {error}")
+        except StoreError as error:
+            await context.abort(grpc.StatusCode.INTERNAL, f"PostgreSQL refused: {error}")
+
+
+class RenewalsService(runner_pb2_grpc.RenewalsServicer):
+    """The door has judged the certificate, and the grant, of whoever calls."""
+
+    def __init__(self, signing: Signing) -> None:
+        self._signing = signing
+
+    async def Renew(self, request: wire.RenewRequest, context: RenewContext) -> wire.EnrollResponse:
+        """INVALID_ARGUMENT for what can't be signed, FAILED_PRECONDITION where nobody signs."""
+        who = caller()
+        if who.kind is not Kind.RUNNER:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "without certificates there are none to renew")
+        try:
+            return self._signing.answer(parse_uri(who.name), request.csr)
+        except CertificateError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"csr: {error}")
+        except LookupError as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))

@@ -1,0 +1,73 @@
+"""What a runner hosts becomes deployments, as far as its grant goes."""
+
+from collections.abc import Callable
+
+from cronring.controller.errors import Conflict, InvalidModule, StoreUnavailable
+from cronring.controller.ports.caller import caller
+from cronring.controller.ports.tokens import RunnerGrant, TokenStore
+from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.schema.identity import Kind
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.spiffe import parse_uri
+
+
+class Registering:
+    """`grants` say what a runner with a certificate may host. `refused` counts what it may not."""
+
+    def __init__(self, deployer: Deployer, grants: TokenStore, refused: Callable[[str, int], None]) -> None:
+        self._deployer = deployer
+        self._grants = grants
+        self._refused = refused
+
+    async def modules(self, hello: wire.Hello) -> list[wire.RegisteredModule]:
+        """What became of each. Raises StoreUnavailable, StoreError."""
+        grant = await self._grant()
+        return [await self._module(hosted, hello, grant) for hosted in hello.modules]
+
+    async def _grant(self) -> RunnerGrant | None:
+        """Of the caller; None: with --insecure everybody may host anything."""
+        who = caller()
+        if who.kind is not Kind.RUNNER:
+            return None
+        grant = await self._grants.runner_grant(parse_uri(who.name).name)
+        if grant is None:
+            raise StoreUnavailable("the runner's grant has just been revoked")  # the door ends the stream
+        return grant
+
+    async def _module(
+        self, hosted: wire.HostedModule, hello: wire.Hello, grant: RunnerGrant | None
+    ) -> wire.RegisteredModule:
+        if problem := _outside(grant, hosted):
+            self._refused("forbidden", 1)
+            return wire.RegisteredModule(problem=problem)
+        by = f"runner {hello.runner_id} on {hello.hostname}"
+        may_activate = grant is None or grant.may_activate
+        try:
+            deployed = await self._deployer.register(hosted.schema, hosted.digest, by, may_activate=may_activate)
+        except (InvalidModule, Conflict) as error:
+            self._refused("module", 1)
+            return wire.RegisteredModule(problem=str(error))
+        if not deployed.created:
+            return wire.RegisteredModule(deployment=deployed.key, active=deployed.active)
+        return wire.RegisteredModule(
+            deployment=deployed.key,
+            active=deployed.active,
+            jobs_added=len(deployed.added),
+            jobs_removed=len(deployed.removed),
+            jobs_orphaned=len(deployed.orphaned),
+            jobs_back=len(deployed.back),
+            first_gone=(*deployed.orphaned, *deployed.removed)[:KEYS_LOGGED],
+        )
+
+
+def _outside(grant: RunnerGrant | None, hosted: wire.HostedModule) -> str:
+    """Why a runner of this grant may not host that; "": it may."""
+    namespace, name = hosted.schema.namespace or DEFAULT_NAMESPACE, hosted.schema.name
+    if grant is None or (grant.namespace == namespace and (not grant.modules or name in grant.modules)):
+        return ""
+    what = f"modules {', '.join(grant.modules)}" if grant.modules else "any module"
+    return (
+        f"the runner grant {grant.name!r} is for {what} of namespace {grant.namespace!r}, and not for {name!r} of"
+        f" {namespace!r}"
+    )
