@@ -95,7 +95,7 @@ def module_lanes(module: Module, config: RunnerConfig) -> ModuleLanes:
 async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
     """Connect, and run what is dispatched until a signal has been answered."""
     try:
-        trust = await establish(config, log.warning)
+        trust = await establish(config, log)
     except CertificateError as error:
         log.error("runner_not_let_in", reason=str(error))
         return EXIT_REFUSED

@@ -78,7 +78,7 @@ class RunnerService:
             self._modules = await self._host.open(modules)
             self._core = self._core_of()
             self.post(RunnerWoke())
-            keeping = asyncio.create_task(keep(self._trust, lambda: tuple(self._links), self._move_links, log.warning))
+            keeping = asyncio.create_task(keep(self._trust, lambda: tuple(self._links), self._move_links, log))
             keeping.add_done_callback(self._kept)
             try:
                 return await self._undelivered

@@ -3,7 +3,7 @@
 import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import grpc
 
@@ -23,8 +23,12 @@ TOKEN_LENGTH_MAX: Final = 2_000
 RENEW_AFTER: Final = 2 / 3
 RENEW_AGAIN_S: Final = 60.0
 
-Say = Callable[..., None]
-"""A logger's method: an event's name, and values."""
+
+class Log(Protocol):
+    """Takes an event's name, and values."""
+
+    def info(self, event: str, **values: str) -> None: ...
+    def warning(self, event: str, **values: str) -> None: ...
 
 
 class RunnerTrust(NamedTuple):
@@ -39,7 +43,7 @@ class RunnerTrust(NamedTuple):
     certificates: Certificates | None
 
 
-async def establish(config: RunnerConfig, say: Say) -> RunnerTrust:
+async def establish(config: RunnerConfig, log: Log) -> RunnerTrust:
     """By a folder at once; by a join token as soon as a controller answers.
 
     Raises CertificateError for what can't be used, or was refused for good.
@@ -50,7 +54,7 @@ async def establish(config: RunnerConfig, say: Say) -> RunnerTrust:
         held: Certificates = CertificateFolder(config.certs)
         controllers = config.controllers
     else:
-        enrolled, controllers = await _enroll(config, say)
+        enrolled, controllers = await _enroll(config, log)
         held = Certificates(enrolled)
     name = name_in(held.current.leaf)
     if name.kind is not PeerKind.RUNNER or name.cluster != config.cluster or name.namespace != config.namespace:
@@ -62,7 +66,7 @@ async def establish(config: RunnerConfig, say: Say) -> RunnerTrust:
 
 
 async def keep(
-    trust: RunnerTrust, peers: Callable[[], tuple[str, ...]], moved: Callable[[], Awaitable[None]], say: Say
+    trust: RunnerTrust, peers: Callable[[], tuple[str, ...]], moved: Callable[[], Awaitable[None]], log: Log
 ) -> None:
     """For ever: read anew what is replaced on the disk, or renew what was enrolled for. Then `moved()` moves the links.
 
@@ -76,12 +80,12 @@ async def keep(
             changed = held.reload()
         else:
             await asyncio.sleep(_until_renewal_s(held.current))
-            changed = await _renewed(trust, held, peers(), say)
+            changed = await _renewed(trust, held, peers(), log)
         if held.problem and held.problem != told:
-            say("certificates_not_taken", reason=held.problem)
+            log.warning("certificates_not_taken", reason=held.problem)
         told = held.problem
         if changed:
-            say("certificates_replaced", expires=held.current.expires.isoformat())
+            log.info("certificates_replaced", expires=held.current.expires.isoformat())
             await moved()
 
 
@@ -91,7 +95,7 @@ def _until_renewal_s(held: CertificateSet) -> float:
     return max((leaf.not_valid_before_utc + lifetime * RENEW_AFTER - now).total_seconds(), RENEW_AGAIN_S)
 
 
-async def _renewed(trust: RunnerTrust, held: Certificates, peers: tuple[str, ...], say: Say) -> bool:
+async def _renewed(trust: RunnerTrust, held: Certificates, peers: tuple[str, ...], log: Log) -> bool:
     key = new_key()
     request = runner_pb2.RenewRequest(csr=request_for(key))
     for address in peers:
@@ -100,15 +104,17 @@ async def _renewed(trust: RunnerTrust, held: Certificates, peers: tuple[str, ...
                 answer = await runner_pb2_grpc.RenewalsStub(channel).Renew(request, timeout=CALL_S)
                 held.replace(_taken(answer, key_pem(key)))
             except grpc.aio.AioRpcError as error:
-                say("certificate_not_renewed", address=address, reason=f"{error.code().name}: {error.details()}")
+                log.warning(
+                    "certificate_not_renewed", address=address, reason=f"{error.code().name}: {error.details()}"
+                )
             except CertificateError as error:
-                say("certificate_not_renewed", address=address, reason=str(error))
+                log.warning("certificate_not_renewed", address=address, reason=str(error))
             else:
                 return True
     return False
 
 
-async def _enroll(config: RunnerConfig, say: Say) -> tuple[CertificateSet, tuple[str, ...]]:
+async def _enroll(config: RunnerConfig, log: Log) -> tuple[CertificateSet, tuple[str, ...]]:
     assert config.ca is not None, "RunnerConfig sees to it"
     tls = Tls(read_authorities(config.ca), None, server_name(config.cluster))
     key, told = new_key(), ""
@@ -123,7 +129,7 @@ async def _enroll(config: RunnerConfig, say: Say) -> tuple[CertificateSet, tuple
                     if error.code() in _FOR_GOOD:
                         raise CertificateError(f"{address} gives no certificate: {error.details()}") from error
                     if reason != told:
-                        say("not_enrolled_yet", address=address, reason=reason)
+                        log.warning("not_enrolled_yet", address=address, reason=reason)
                     told = reason
                     continue
                 peers = tuple(peer.address for peer in answer.controllers if is_address(peer.address))

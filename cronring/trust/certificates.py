@@ -6,6 +6,7 @@ the DNS name `controller.CLUSTER`. Source of the profile: SPIFFE X509-SVID (one 
 
 import datetime as dt
 import ipaddress
+import secrets
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -94,7 +95,8 @@ class Authority:
 def new_authority(cluster: str, days: int = CA_DAYS) -> Pair:
     """A CA of its own. Raises SpiffeError for a name that no cluster may have."""
     key, now = ec.generate_private_key(ec.SECP256R1()), _now()
-    subject = _common_name(f"cronring {check_cluster(cluster)} CA")
+    # While one CA replaces another, both are there: their names tell them apart, for people and for OpenSSL.
+    subject = _common_name(f"cronring CA {now:%Y-%m-%d} {secrets.token_hex(2)} of {check_cluster(cluster)}")
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)

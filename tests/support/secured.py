@@ -91,6 +91,9 @@ class SecuredCluster(Cluster):
         self.environment["CRONRING_CA"] = str(self.pki.ca)
         self.peers: list[str] = []
 
+    def __enter__(self) -> "SecuredCluster":
+        return self
+
     def _controller_at(
         self, grpc: str, http: str, *extra: str, wrapper: tuple[str, ...] = (), advertise: str = ""
     ) -> Process:
