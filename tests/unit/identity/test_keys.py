@@ -220,7 +220,22 @@ def entry(**changes: Any) -> dict[str, Any]:
         TestKey("first", bits=1_024).public(),
         "first",
     ],
-    ids=repr,
+    ids=[
+        "use",
+        "key_ops",
+        "key_ops a text",
+        "alg",
+        "alg a list",
+        "kid a number",
+        "private",
+        "n a number",
+        "no n",
+        "a short e",
+        "a secret",
+        "no kty",
+        "1,024 bits",
+        "a text",
+    ],
 )
 async def test_keys_for_something_else_or_too_weak_are_passed_over(tmp_path: Path, unfit: Any) -> None:
     file = tmp_path / "keys.json"
