@@ -18,6 +18,7 @@ from cronring.protos.reach import Port, probe
 from cronring.schema.address import is_address
 from cronring.schema.duration import measured
 from cronring.trust.channels import Tls, channel_to
+from cronring.trust.handshakes import why_no_tls
 
 Response = TypeVar("Response")
 
@@ -165,6 +166,8 @@ class Failover:
         if failed.has_timed_out:
             return f"no answer within {measured(self._timeout_s * 1_000)}"
         found = await probe(address)
+        if found.port is Port.OPEN and (trouble := await why_no_tls(address, self._tls)):
+            return trouble
         broke = found.port is Port.OPEN and failed.kind is Kind.LOST
         return f"the connection broke ({failed.words})" if broke else found.words
 
