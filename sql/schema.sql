@@ -1228,6 +1228,8 @@ CREATE INDEX cron_jobs_removed ON cronring.cron_jobs USING btree (key, id) WHERE
 
 CREATE INDEX cron_jobs_template ON cronring.cron_jobs USING btree (namespace, template) WHERE ((template > ''::text) AND (removed_at IS NULL));
 
+CREATE INDEX cron_runner_grants_freed ON cronring.cron_runner_grants USING btree (name, revoked_at) WHERE (revoked_at IS NOT NULL);
+
 CREATE UNIQUE INDEX cron_runner_grants_name ON cronring.cron_runner_grants USING btree (name) WHERE (revoked_at IS NULL);
 
 CREATE INDEX cron_schedules_open ON cronring.cron_schedules USING btree (job_id) WHERE (until_at IS NULL);

@@ -16,7 +16,7 @@ from cronring.controller.errors import Forbidden, Unauthenticated
 from cronring.controller.ports.tokens import TokenStore
 from cronring.schema.identity import Kind, Principal
 from cronring.schema.spiffe import PeerKind, SpiffeName
-from cronring.trust.certificates import CertificateError, certificates_of, name_in, signed_by
+from cronring.trust.certificates import CertificateError, certificates_of, issued_us, name_in, signed_by
 from cronring.trust.holding import Certificates
 
 _KINDS: Final = {PeerKind.CONTROLLER: Kind.CONTROLLER, PeerKind.RUNNER: Kind.RUNNER}
@@ -30,6 +30,7 @@ class _Shown(NamedTuple):
 
     leaf: x509.Certificate
     name: SpiffeName
+    issued_us: int
     expires_us: int
 
 
@@ -58,15 +59,22 @@ class Certified:
         if name.kind is not _WANTED[audience]:
             raise Forbidden(f"this is for {_WANTED[audience]}s, and {name.uri} is none")
         if name.kind is PeerKind.RUNNER:
-            await self._granted(name)
+            await self._granted(name, shown.issued_us)
         return Principal(_KINDS[name.kind], name.uri, (), shown.expires_us)
 
-    async def _granted(self, name: SpiffeName) -> None:
-        grant = await self._grants.runner_grant(name.name)
-        if grant is None or grant.namespace != name.namespace:
+    async def _granted(self, name: SpiffeName, issued: int) -> None:
+        found = await self._grants.runner_grant(name.name)
+        if found is None or found.grant.namespace != name.namespace:
             raise Unauthenticated(
                 f"there is no runner grant {name.name!r} in namespace {name.namespace!r}: it was revoked, or never"
                 f" given; cronring runner-grant create --name {name.name} --namespace {name.namespace}"
+            )
+        # A certificate of another PKI that was issued up to 5 minutes before still passes, unless that PKI backdates as
+        # we do; one that backdates by more has to wait for the difference. Operators avoid both by a new name.
+        if found.name_freed_at is not None and issued < found.name_freed_at:
+            raise Unauthenticated(
+                f"the certificate of {name.uri} is older than the grant: another one of that name was revoked since it"
+                " was issued; a new certificate is needed"
             )
 
 
@@ -82,7 +90,7 @@ def _certificate(context: Context) -> bytes:
 def _read(pem: bytes) -> _Shown:
     try:
         leaf = certificates_of(pem)[0]
-        return _Shown(leaf, name_in(leaf), int(leaf.not_valid_after_utc.timestamp() * 1e6))
+        return _Shown(leaf, name_in(leaf), issued_us(leaf), int(leaf.not_valid_after_utc.timestamp() * 1e6))
     except CertificateError as error:
         raise Unauthenticated(f"this certificate names nobody of the cluster: {error}") from error
 

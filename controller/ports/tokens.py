@@ -82,6 +82,16 @@ class RunnerGrant(NamedTuple):
     revoked_by: str
 
 
+class GrantInForce(NamedTuple):
+    """`name_freed_at`: when the last grant was revoked that had this name before; None: none had.
+
+    Certificates name no grant but by its name. Those that were issued before then are of another one.
+    """
+
+    grant: RunnerGrant
+    name_freed_at: int | None
+
+
 class Listing(NamedTuple):
     """`namespaces` None: all; else those that give nothing elsewhere. `after_id` 0: from the first on."""
 
@@ -124,7 +134,7 @@ class TokenStore(Protocol):
         """Raises NotFound if somebody else was first."""
         ...
 
-    async def runner_grant(self, name: str) -> RunnerGrant | None:
+    async def runner_grant(self, name: str) -> GrantInForce | None:
         """What a certificate of that name may do; None: nothing, as it was revoked or never given."""
         ...
 

@@ -13,7 +13,7 @@ import grpc
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.identity import TokenRefused
-from cronring.controller.ports.tokens import TokenStore
+from cronring.controller.ports.tokens import RunnerGrant, TokenStore
 from cronring.controller.runners.codec import encode_peers
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
@@ -54,13 +54,13 @@ class Signing:
         if self._authority() is None:
             raise LookupError(_NO_KEY)
 
-    def answer(self, name: SpiffeName, csr: bytes) -> wire.EnrollResponse:
-        """Raises as `checked`."""
+    def answer(self, name: SpiffeName, csr: bytes, after_us: int = 0) -> wire.EnrollResponse:
+        """The certificate counts as issued after that. Raises as `checked`."""
         key, authority = key_of_request(csr), self._authority()
         if authority is None:
             raise LookupError(_NO_KEY)
         return wire.EnrollResponse(
-            certificate=authority.sign(name, key, LIFETIME),
+            certificate=authority.sign(name, key, LIFETIME, after_us=after_us),
             authorities=self._own.current.authorities,
             controllers=encode_peers(self._peers()),
         )
@@ -83,7 +83,8 @@ class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
             # What can't be signed uses nothing up.
             self._signing.checked(request.csr)
             grant = await self._grants.take_join(secret_hash(SecretKind.JOIN, request.join_token))
-            return self._signing.answer(runner_name(self._signing.cluster, grant.namespace, grant.name), request.csr)
+            name = runner_name(self._signing.cluster, grant.namespace, grant.name)
+            return self._signing.answer(name, request.csr, await self._free_since(grant))
         except TokenRefused as error:
             self._refused("unauthenticated")
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
@@ -95,6 +96,14 @@ class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
             await context.abort(grpc.StatusCode.UNAVAILABLE, f"PostgreSQL can't be asked: {error}")
         except StoreError as error:
             await context.abort(grpc.StatusCode.INTERNAL, f"PostgreSQL refused: {error}")
+
+
+    async def _free_since(self, grant: RunnerGrant) -> int:
+        """Of its name. Raises TokenRefused for one that has been revoked meanwhile."""
+        found = await self._grants.runner_grant(grant.name)
+        if found is None or found.grant.grant_id != grant.grant_id:
+            raise TokenRefused(f"the runner grant {grant.name!r} has just been revoked")
+        return found.name_freed_at or 0
 
 
 class RenewalsService(runner_pb2_grpc.RenewalsServicer):

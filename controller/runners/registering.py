@@ -30,10 +30,10 @@ class Registering:
         who = caller()
         if who.kind is not Kind.RUNNER:
             return None
-        grant = await self._grants.runner_grant(parse_uri(who.name).name)
-        if grant is None:
+        found = await self._grants.runner_grant(parse_uri(who.name).name)
+        if found is None:
             raise StoreUnavailable("the runner's grant has just been revoked")  # the door ends the stream
-        return grant
+        return found.grant
 
     async def _module(
         self, hosted: wire.HostedModule, hello: wire.Hello, grant: RunnerGrant | None

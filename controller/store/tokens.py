@@ -9,6 +9,7 @@ import asyncpg
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.ports.tokens import (
+    GrantInForce,
     Listing,
     NewRunnerGrant,
     NewToken,
@@ -109,17 +110,20 @@ class PostgresTokens:
         found = await self.runner_grant(name)
         if found is None:
             raise no_such_grant(name)
-        return found
+        return found.grant
 
     async def revoke_runner_grant(self, grant_id: int, by: str) -> RunnerGrant:
         """Raises NotFound."""
         changed = await self._database.change(RevokeRunnerGrant(grant_id=grant_id, actor=by))
         return _runner_grant(_one(changed, no_such_grant("that you named")))
 
-    async def runner_grant(self, name: str) -> RunnerGrant | None:
+    async def runner_grant(self, name: str) -> GrantInForce | None:
         """None: it was revoked, or never given."""
         records = await self._database.fetch(GetRunnerGrant(name=name))
-        return _runner_grant(records[0]) if records else None
+        if not records:
+            return None
+        *grant, name_freed_at = records[0]
+        return GrantInForce(_runner_grant(grant), name_freed_at)
 
     async def take_join(self, secret_hash: bytes) -> RunnerGrant:
         """Raises TokenRefused."""
@@ -158,6 +162,6 @@ def _grants(record: asyncpg.Record) -> tuple[RoleGrant, ...]:
     return tuple(RoleGrant(Role(each["role"]), each["namespace"]) for each in found if each["role"] in _ROLES)
 
 
-def _runner_grant(record: asyncpg.Record) -> RunnerGrant:
+def _runner_grant(record: Sequence[Any]) -> RunnerGrant:
     row = RunnerGrant._make(record)
     return row._replace(modules=tuple(row.modules))

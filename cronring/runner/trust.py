@@ -13,6 +13,7 @@ from cronring.schema.address import is_address
 from cronring.schema.spiffe import PeerKind, server_name
 from cronring.trust.certificates import CertificateError, Pair, check_pair, key_pem, name_in, new_key, request_for
 from cronring.trust.channels import Presented, Tls, channel_to, plaintext
+from cronring.trust.handshakes import why_no_tls
 from cronring.trust.holding import RELOAD_S, CertificateFolder, Certificates, CertificateSet, read_authorities
 
 ANSWER_BYTES: Final = 256 * 1024
@@ -125,9 +126,9 @@ async def _enroll(config: RunnerConfig, log: Log) -> tuple[CertificateSet, tuple
                 try:
                     answer = await runner_pb2_grpc.EnrollmentStub(channel).Enroll(request, timeout=CALL_S)
                 except grpc.aio.AioRpcError as error:
-                    reason = f"{error.code().name}: {error.details()}"
                     if error.code() in _FOR_GOOD:
                         raise CertificateError(f"{address} gives no certificate: {error.details()}") from error
+                    reason = await why_no_tls(address, tls) or f"{error.code().name}: {error.details()}"
                     if reason != told:
                         log.warning("not_enrolled_yet", address=address, reason=reason)
                     told = reason

@@ -63,13 +63,20 @@ class Authority:
         return _pem(self.certificate)
 
     def sign(
-        self, name: SpiffeName, public_key: ec.EllipticCurvePublicKey, lifetime: dt.timedelta, hosts: Iterable[str] = ()
+        self,
+        name: SpiffeName,
+        public_key: ec.EllipticCurvePublicKey,
+        lifetime: dt.timedelta,
+        hosts: Iterable[str] = (),
+        after_us: int = 0,
     ) -> bytes:
         """A certificate for that name, as PEM. `hosts`: DNS names and IP addresses that clients dial a controller by.
 
-        It never outlives its CA.
+        It never outlives its CA. `after_us`: since 1970, by another clock; it counts as issued no sooner.
         """
         now = _now()
+        # Certificates have whole seconds, so one of this second would look older than what was a moment ago.
+        issued = max(now, dt.datetime.fromtimestamp(-(-after_us // 1_000_000), dt.UTC))
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
         names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(name.uri)]
         if name.kind is PeerKind.CONTROLLER:
@@ -81,7 +88,7 @@ class Authority:
             .issuer_name(self.certificate.subject)
             .public_key(public_key)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - BACKDATED)
+            .not_valid_before(issued - BACKDATED)
             .not_valid_after(min(now + lifetime, self.certificate.not_valid_after_utc))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(signs_certificates=False), critical=True)
@@ -112,10 +119,21 @@ def new_authority(cluster: str, days: int = CA_DAYS) -> Pair:
     return Pair(_pem(builder.sign(key, hashes.SHA256())), key_pem(key))
 
 
-def issue(authority: Authority, name: SpiffeName, lifetime: dt.timedelta, hosts: Iterable[str] = ()) -> Pair:
+def issue(
+    authority: Authority, name: SpiffeName, lifetime: dt.timedelta, hosts: Iterable[str] = (), after_us: int = 0
+) -> Pair:
     """A key and its certificate."""
     key = new_key()
-    return Pair(authority.sign(name, key.public_key(), lifetime, hosts), key_pem(key))
+    return Pair(authority.sign(name, key.public_key(), lifetime, hosts, after_us), key_pem(key))
+
+
+def issued_us(certificate: x509.Certificate) -> int:
+    """When, since 1970, as far as a certificate tells: ours begin BACKDATED before.
+
+    Another PKI backdates by something else. One that does so by less makes its certificates look younger than they are.
+    One that does so by more makes them look older.
+    """
+    return int((certificate.not_valid_before_utc + BACKDATED).timestamp()) * 1_000_000
 
 
 def new_key() -> PrivateKey:

@@ -879,6 +879,8 @@ CREATE TABLE cron_runner_grants (
     revoked_by     text NOT NULL DEFAULT ''
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX cron_runner_grants_name ON cron_runner_grants (name) WHERE revoked_at IS NULL;
+-- Certificates that are older than the last revocation of their name are worth nothing.
+CREATE INDEX cron_runner_grants_freed ON cron_runner_grants (name, revoked_at) WHERE revoked_at IS NOT NULL;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Webhooks: who is told of what, and how far the books have been read for it

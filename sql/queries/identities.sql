@@ -62,9 +62,10 @@ ORDER BY id
 LIMIT :limit;
 
 -- name: GetRunnerGrant
--- The one of this name that is not revoked.
+-- The one of this name that is not revoked, and when the last one was that had its name before; null: none had.
 SELECT id, name, namespace, modules, may_activate, secret_hash IS NOT NULL AS may_enroll, uses_left, created_at,
-       created_by, expires_at, revoked_at, revoked_by
+       created_by, expires_at, revoked_at, revoked_by,
+       (SELECT max(revoked_at) FROM cron_runner_grants WHERE name = :name AND revoked_at IS NOT NULL) AS name_freed_at
 FROM cron_runner_grants WHERE name = :name AND revoked_at IS NULL;
 
 -- name: RevokeRunnerGrant

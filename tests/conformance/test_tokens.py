@@ -8,7 +8,7 @@ import pytest
 
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.identity import TokenRefused
-from cronring.controller.ports.tokens import Listing, NewRunnerGrant, NewToken, RunnerGrant, TokenRow
+from cronring.controller.ports.tokens import GrantInForce, Listing, NewRunnerGrant, NewToken, RunnerGrant, TokenRow
 from cronring.controller.services.tokens import TokenVerifier
 from cronring.controller.store import maintenance
 from cronring.controller.store.connect import Connection, connect
@@ -157,7 +157,8 @@ async def test_a_grant_is_kept_as_it_was_given_and_found_by_its_name(office: Off
     row = await office.grant(uses=3)
     assert (row.name, row.namespace, row.modules, row.may_activate) == ("east", "billing", ("invoices",), True)
     assert (row.may_enroll, row.uses_left, row.created_by) == (True, 3, "ann")
-    assert await office.tokens.runner_grant("east") == row == await office.tokens.get_runner_grant("east")
+    assert await office.tokens.runner_grant("east") == GrantInForce(row, None)
+    assert await office.tokens.get_runner_grant("east") == row
     with pytest.raises(Conflict, match="runner-grant revoke east"):
         await office.grant(number=2)
     await office.tokens.revoke_runner_grant(row.grant_id, "bob")
@@ -168,6 +169,9 @@ async def test_a_grant_is_kept_as_it_was_given_and_found_by_its_name(office: Off
         await office.tokens.get_runner_grant("east")
     without = await office.grant(number=None)
     assert (without.may_enroll, without.uses_left) == (False, None)
+    again = await office.tokens.runner_grant("east")
+    assert again is not None
+    assert (again.grant, again.name_freed_at) == (without, (await office.tokens.list_runner_grants(ALL))[0].revoked_at)
     listed = await office.tokens.list_runner_grants(ALL)
     assert [each.revoked_by for each in listed] == ["bob", ""]
     assert await office.tokens.list_runner_grants(ALL._replace(namespaces=frozenset({"prod"}))) == []

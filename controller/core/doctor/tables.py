@@ -32,7 +32,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_partitions": "pkey",
         "cron_pauses": "pkey",
         "cron_retrying": "pkey",
-        "cron_runner_grants": "name pkey secret_hash_key",
+        "cron_runner_grants": "freed name pkey secret_hash_key",
         "cron_schedules": "open pkey",
         "cron_skips": "job pkey",
         "cron_templates": "namespace_name_key pkey",

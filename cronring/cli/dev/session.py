@@ -83,7 +83,7 @@ class DevSession:
         async with self._database() as (url, folder):
             await self._migrate(url)
             plan, schema = self._options.plan, self._options.schema
-            trust = make_certificates(folder, plan.controllers, plan.namespace)
+            trust = make_certificates(folder, plan.controllers)
             await make_identities(url, schema, trust, plan.namespace)
             environment = {"CRONRING_DATABASE_URL": url, "CRONRING_SCHEMA": schema}
             cluster = LocalCluster(plan, self._state, folder, environment, trust, self._tell)

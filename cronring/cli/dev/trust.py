@@ -35,19 +35,21 @@ class DevTrust(NamedTuple):
     runner: Path
 
 
-def make_certificates(folder: Path, controllers: int, namespace: str) -> DevTrust:
-    """Those of a dev with its data in `folder`; the CA is made once."""
+def make_certificates(folder: Path, controllers: int) -> DevTrust:
+    """Those of controllers of a dev with its data in `folder`; the CA is made once."""
     trust = make_private(folder / "trust")
     authority = _authority(trust)
     names = [controller_name(DEFAULT_CLUSTER, f"controller-{number}") for number in range(1, controllers + 1)]
     hosts = ("127.0.0.1", "localhost")
     made = [_issued(trust / name.name, authority, issue(authority, name, LIFETIME, hosts)) for name in names]
-    runner = issue(authority, runner_name(DEFAULT_CLUSTER, namespace, NAME), LIFETIME)
-    return DevTrust(trust / CA_FILE, trust / "token", tuple(made), _issued(trust / "runner", authority, runner))
+    return DevTrust(trust / CA_FILE, trust / "token", tuple(made), trust / "runner")
 
 
 async def make_identities(url: str, schema: str, trust: DevTrust, namespace: str) -> None:
-    """Its token, which may do everything, and its runner's grant. Raises StoreUnavailable, StoreError."""
+    """Its token, which may do everything, and its runner's grant and certificate.
+
+    Raises StoreUnavailable, StoreError.
+    """
     database = await Database.open(url, "cronring dev", 1, schema=schema)
     try:
         tokens = PostgresTokens(database)
@@ -55,17 +57,20 @@ async def make_identities(url: str, schema: str, trust: DevTrust, namespace: str
         _, secret = await make_token(tokens, WantedToken(NAME, ((Role.ADMIN, "*"),), LIFETIME_MS, "dev"))
         write_file(trust.token_file, f"{secret}\n".encode(), 0o600)
         await tokens.create_runner_grant(NewRunnerGrant(NAME, namespace, (), True, None, None, "dev", None))
+        made = await tokens.runner_grant(NAME)
     finally:
         await database.close()
+    authority, name = _authority(trust.ca.parent), runner_name(DEFAULT_CLUSTER, namespace, NAME)
+    freed_at = made.name_freed_at if made is not None else None
+    _issued(trust.runner, authority, issue(authority, name, LIFETIME, after_us=freed_at or 0))
 
 
 async def _drop(tokens: TokenStore) -> None:
     """What an earlier dev on this database made: its secret may lie about, and its namespace may be another one."""
     with contextlib.suppress(NotFound, Conflict):
         await tokens.revoke_token((await tokens.get_token(NAME)).token_id, "dev")
-    grant = await tokens.runner_grant(NAME)
-    if grant is not None:
-        await tokens.revoke_runner_grant(grant.grant_id, "dev")
+    with contextlib.suppress(NotFound, Conflict):
+        await tokens.revoke_runner_grant((await tokens.get_runner_grant(NAME)).grant_id, "dev")
 
 
 def _authority(folder: Path) -> Authority:

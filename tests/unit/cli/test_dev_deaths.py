@@ -28,7 +28,7 @@ async def test_one_that_never_hosted_died_at_once_however_long_its_imports_took(
     hosted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine each took more than three seconds, and dev waited two minutes to say nothing."""
-    trust = make_certificates(tmp_path, 1, "default")
+    trust = make_certificates(tmp_path, 1)
     cluster = LocalCluster(StartPlan((), 1, None, "default"), DevState(), tmp_path, {}, trust, lambda _: None)
     started: list[bool] = []
 
