@@ -69,8 +69,8 @@ class Certified:
                 f"there is no runner grant {name.name!r} in namespace {name.namespace!r}: it was revoked, or never"
                 f" given; cronring runner-grant create --name {name.name} --namespace {name.namespace}"
             )
-        # A certificate of another PKI that was issued up to 5 minutes before still passes, unless that PKI backdates as
-        # we do; one that backdates by more has to wait for the difference. Operators avoid both by a new name.
+        # Of a PKI that backdates by less than we do, one that was issued up to 5 minutes before still passes. One that
+        # backdates by more has its new ones refused for the difference. A new name avoids both.
         if found.name_freed_at is not None and issued < found.name_freed_at:
             raise Unauthenticated(
                 f"the certificate of {name.uri} is older than the grant: another one of that name was revoked since it"

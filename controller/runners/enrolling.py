@@ -97,7 +97,6 @@ class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
         except StoreError as error:
             await context.abort(grpc.StatusCode.INTERNAL, f"PostgreSQL refused: {error}")
 
-
     async def _free_since(self, grant: RunnerGrant) -> int:
         """Of its name. Raises TokenRefused for one that has been revoked meanwhile."""
         found = await self._grants.runner_grant(grant.name)

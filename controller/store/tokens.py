@@ -1,7 +1,7 @@
 """Tokens and grants of runners in PostgreSQL, which only ever sees the hashes of what is secret."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import asyncpg
@@ -162,6 +162,6 @@ def _grants(record: asyncpg.Record) -> tuple[RoleGrant, ...]:
     return tuple(RoleGrant(Role(each["role"]), each["namespace"]) for each in found if each["role"] in _ROLES)
 
 
-def _runner_grant(record: Sequence[Any]) -> RunnerGrant:
+def _runner_grant(record: Iterable[Any]) -> RunnerGrant:
     row = RunnerGrant._make(record)
     return row._replace(modules=tuple(row.modules))

@@ -238,7 +238,7 @@ class RunnerService:
                 module=module,
                 problem=problem,
                 controller=controller_id,
-                remedy="mend the file (`cronring check FILE` shows where), or the runner's grant; start the runner again",
+                remedy="mend the file (`cronring check FILE` shows where) or the grant, and start the runner again",
             )
 
     def _tell_of_jobs(self, module: str, registered: runner_pb2.RegisteredModule) -> None:

@@ -67,7 +67,7 @@ async def test_nothing_is_told_of_what_is_no_matter_of_tls(servers: Servers) -> 
 async def test_a_client_says_so(servers: Servers, tmp_path: Path) -> None:
     ca = tmp_path / "ca.crt"
     ca.write_bytes(new_authority("cronring").certificate)
-    with pytest.raises(ClientError, match="not of the CA that was given .* by --ca FILE"):
+    with pytest.raises(ClientError, match=r"not of the CA that was given .* by --ca FILE"):
         await listed(Client([servers.tls], ca=ca))
     with pytest.raises(ClientError, match=r"asked in plaintext \(--insecure\); give --ca FILE"):
         await listed(Client([servers.tls], insecure=True))

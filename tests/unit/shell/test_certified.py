@@ -143,7 +143,7 @@ async def test_it_ends_while_its_connection_goes_on(house: House) -> None:
 async def test_one_ca_replaces_another(house: House) -> None:
     second = new_authority("cronring")
     old, new = house.pem(EAST), house.pem(EAST, second)
-    with pytest.raises(Unauthenticated, match="the CA that signed .* does not count any more"):
+    with pytest.raises(Unauthenticated, match=r"the CA that signed .* does not count any more"):
         await house.judged(new)
     house.trusts(house.ca, second)
     assert (await house.judged(old)).name == (await house.judged(new)).name == EAST.uri
@@ -213,7 +213,7 @@ async def test_a_name_that_was_freed_is_not_for_those_who_had_it(house: House) -
     house.grants.found = GrantInForce(GRANT, issued)
     await house.judged(old)
     house.grants.found = GrantInForce(GRANT, issued + 1)
-    with pytest.raises(Unauthenticated, match="older than the grant: .*; a new certificate is needed"):
+    with pytest.raises(Unauthenticated, match=r"older than the grant: .*; a new certificate is needed"):
         await house.judged(old)
     assert (await house.judged(house.pem(EAST, after_us=issued + 1))).name == EAST.uri
 

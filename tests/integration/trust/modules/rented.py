@@ -1,0 +1,6 @@
+from cronring import Context, cron
+
+
+@cron("* * * * * *")
+async def tick(ctx: Context) -> None:
+    print(ctx.tick)
