@@ -19,6 +19,12 @@ class JobKey(NamedTuple):
         return short if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace}/{short}"
 
 
+def namespace_of(key: str) -> str:
+    """Of a job, by its key, or of a deployment, by its own: what stands before "/"."""
+    namespace, slash, _ = key.rpartition("/")
+    return namespace if slash else DEFAULT_NAMESPACE
+
+
 def slot_of(key: str) -> int:
     """The hash slot (0 to 4095) of a job's key: stable for ever, as it is stored with the job."""
     digest = hashlib.blake2b(key.encode(), digest_size=2).digest()

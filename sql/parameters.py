@@ -163,12 +163,14 @@ class CloseSchema(Statement): ...
 class CountChosenJobs(Statement):
     labels: str
     module: str
+    namespaces: Sequence[str] | None
     namespace: str
     verb: str
     status: str
 
 
 class CountJobs(Statement):
+    namespaces: Sequence[str] | None
     namespace: str
     module: str
     verb: str
@@ -397,6 +399,7 @@ class FindChosenByKey(Statement):
     labels: str
     module: str
     after_key: str
+    namespaces: Sequence[str] | None
     namespace: str
     verb: str
     status: str
@@ -407,6 +410,7 @@ class FindChosenJobs(Statement):
     labels: str
     module: str
     after_id: int
+    namespaces: Sequence[str] | None
     namespace: str
     verb: str
     status: str
@@ -423,6 +427,7 @@ class FindExecutionBefore(Statement):
 
 class FindJobs(Statement):
     after_id: int
+    namespaces: Sequence[str] | None
     namespace: str
     module: str
     verb: str
@@ -797,6 +802,7 @@ class GetSpansAround(Statement):
 class GetStandings(Statement):
     key: str
     after_id: int
+    namespaces: Sequence[str] | None
     limit: int
 
 
@@ -877,6 +883,7 @@ class LeaveRunner(Statement):
 class ListActions(Statement):
     before_id: int
     since: int | None
+    namespaces: Sequence[str] | None
     limit: int
 
 
@@ -892,6 +899,7 @@ class ListDeliveries(Statement):
     before_id: int
     state: str
     job: str
+    namespaces: Sequence[str] | None
     limit: int
     webhook: str
 
@@ -913,11 +921,13 @@ class ListDeployments(Statement):
     namespace: str
     module: str
     active_only: bool
+    namespaces: Sequence[str] | None
     limit: int
 
 
 class ListDue(Statement):
     within_ms: int
+    namespaces: Sequence[str] | None
     limit: int
 
 
@@ -926,6 +936,7 @@ class ListExecutions(Statement):
     after_id: int
     since: int | None
     outcome: str
+    namespaces: Sequence[str] | None
     limit: int
 
 
@@ -954,6 +965,7 @@ class ListJobExecutions(Statement):
 
 class ListJobs(Statement):
     after_key: str
+    namespaces: Sequence[str] | None
     namespace: str
     module: str
     verb: str
@@ -968,6 +980,7 @@ class ListLeases(Statement): ...
 class ListLimits(Statement):
     namespace: str | None
     module: str | None
+    namespaces: Sequence[str] | None
 
 
 class ListOpenTransactions(Statement): ...
@@ -1009,6 +1022,7 @@ class ListRunningExecutions(Statement):
     before_id: int
     after_id: int
     since: int | None
+    namespaces: Sequence[str] | None
     limit: int
 
 
@@ -1026,6 +1040,7 @@ class ListTemplates(Statement):
     after_namespace: str
     after_name: str
     namespace: str
+    namespaces: Sequence[str] | None
     limit: int
 
 
@@ -1047,6 +1062,7 @@ class ListTroubledExecutions(Statement):
     before_id: int
     after_id: int
     since: int | None
+    namespaces: Sequence[str] | None
     limit: int
 
 

@@ -18,6 +18,7 @@ from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.ports.reads import ExecutionFilter, JobRow, Reads
 from cronring.controller.ports.store import Backfill, Control
 from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.schema.identity import Permission
 from cronring.schema.timetable import Timetable, timetable
 
 TICKS_LISTED_MAX: Final = 1_000
@@ -39,7 +40,7 @@ class ActivationWrites:
 
     async def TriggerJob(self, request: jobs_pb2.TriggerJobRequest, context: Context) -> jobs_pb2.Activation:
         by = actor(request.requested_by, context)
-        row = await find_job(self._reads, request.key)
+        row = await find_job(self._reads, request.key, Permission.OPERATE)
         payload = await self._payload(request, row)
         activation = await self._control.trigger_job(row.key, by, payload, note("note", request.note))
         self._put(ActivationsCreated([activation]))
@@ -63,7 +64,7 @@ class ActivationWrites:
 
     async def BackfillJob(self, request: jobs_pb2.BackfillJobRequest, context: Context) -> jobs_pb2.BackfillJobResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
-        row = await find_job(self._reads, request.key)
+        row = await find_job(self._reads, request.key, Permission.OPERATE)
         table = table_of(row)
         wanted = await self._wanted(request)
         planned = plan_backfill(_existing(row), wanted.from_at, wanted.until_at, wanted.until_at)
@@ -87,7 +88,7 @@ class ActivationWrites:
     async def ListActivations(
         self, request: jobs_pb2.ListActivationsRequest, context: Context
     ) -> jobs_pb2.ListActivationsResponse:
-        row = await find_job(self._reads, request.key)
+        row = await find_job(self._reads, request.key, Permission.VIEW)
         table = table_of(row)
         waiting = await self._control.list_activations(row.key)
         return jobs_pb2.ListActivationsResponse(
@@ -100,7 +101,7 @@ class ActivationWrites:
         if request.id <= 0:
             raise InvalidRequest([("id", f"is {request.id}; it must be an activation's id, as ListActivations gives")])
         by, why = actor(request.requested_by, context), note("note", request.note)
-        row = await find_job(self._reads, request.key)
+        row = await find_job(self._reads, request.key, Permission.OPERATE)
         cancelled = await self._control.cancel_activation(row.key, request.id, by, why)
         return jobs_pb2.CancelActivationResponse(cancelled=cancelled)
 

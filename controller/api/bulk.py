@@ -9,12 +9,14 @@ from cronring.controller.api.lookup import find_module, find_verb
 from cronring.controller.api.payloads import payload_violations
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import STATUSES, Context, actor, labels, name, note, one_of
+from cronring.controller.api.scope import namespaces
 from cronring.controller.core.node.events import ActivationsCreated, JobsNotified
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.reads import JobFilter
 from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.schema.identity import Permission
 from cronring.schema.module import Module
 
 FOUND_MAX: Final = 5_000  # jobs
@@ -32,6 +34,7 @@ class JobsInBulk(JobWrites):
         by, where = actor(request.requested_by, context), job_filter(request.filter)
         if not any(where):
             raise InvalidRequest([("filter", "is empty; name a namespace, a module, a verb, a status or labels")])
+        where = where._replace(namespaces=namespaces(Permission.OPERATE, where.namespace))
         until = await until_of(request, self._reads)
         if until is not None and request.action != _Request.ACTION_PAUSE:
             raise InvalidRequest([("until", "is of pauses only; leave it out")])

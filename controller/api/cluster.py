@@ -1,16 +1,20 @@
 """cronring.v1.Cluster: who is there, and who owns what."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
+from cronring.controller.api.lookup import admit_to_job
 from cronring.controller.api.messages import runner_message
 from cronring.controller.api.requests import Context, number, required
+from cronring.controller.api.scope import namespaces
 from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.swim.member import Member
 from cronring.controller.core.swim.messages import Status
 from cronring.controller.ports.clock import Clock
-from cronring.controller.ports.reads import ControllerRow, Reads
+from cronring.controller.ports.reads import ControllerRow, Reads, RunnerRow, within
 from cronring.protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
 from cronring.protos.instants import timestamp
+from cronring.schema.identity import Permission
 from cronring.schema.keys import SLOTS
 
 _STATUS_WORDS: Final = {
@@ -48,7 +52,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
     async def ListDue(self, request: cluster_pb2.ListDueRequest, context: Context) -> cluster_pb2.ListDueResponse:
         limit = number(request, "limit", _DUE_DEFAULT, _DUE_MAX)
         within_ms = number(request, "within_ms", _WITHIN_DEFAULT_MS, _WITHIN_MAX_MS)
-        rows = await self._reads.list_due(within_ms, limit)
+        rows = await self._reads.list_due(within_ms, limit, namespaces(Permission.VIEW))
         return cluster_pb2.ListDueResponse(
             due=[
                 cluster_pb2.DueJob(job=row.job, tick=timestamp(row.tick), run_at=timestamp(row.run_at)) for row in rows
@@ -68,7 +72,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
                 _member_message(member, ring, rows.get(member.member_id))
                 for member in sorted(self._node.members(), key=lambda member: member.member_id)
             ],
-            runners=[runner_message(row) for row in runners],
+            runners=[runner_message(row) for row in _seen(runners)],
             database_time=timestamp(database_us) if database_us else None,
             clock_offset_ms=(self._clock.wall_us() - database_us) / 1_000 if database_us else 0.0,
             ring_digest=ring.digest,
@@ -81,9 +85,20 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         )
 
     async def GetOwners(self, request: cluster_pb2.GetOwnersRequest, context: Context) -> cluster_pb2.GetOwnersResponse:
-        job = await self._reads.get_job(required("job", request.job, "a job's key, like module.verb"))
+        key = required("job", request.job, "a job's key, like module.verb")
+        admit_to_job(key)
+        job = await self._reads.get_job(key)
         primary, backup = self._node.ring.owners(job.slot)
         return cluster_pb2.GetOwnersResponse(slot=job.slot, primary=primary or "", backup=backup or "")
+
+
+def _seen(runners: Sequence[RunnerRow]) -> Iterator[RunnerRow]:
+    """Those that host what the caller may view, and only that of them."""
+    where = namespaces(Permission.VIEW)
+    for row in runners:
+        deployments = tuple(key for key in row.deployments if within(where, key))
+        if deployments or where is None:
+            yield row._replace(deployments=deployments)
 
 
 def status_word(member: Member) -> str:

@@ -1,15 +1,22 @@
 """cronring.v1.Deployments: create, list, get, activate an older one, kill."""
 
+import contextlib
+
+from cronring.controller.api.lookup import admit_to_deployment, check_followed
 from cronring.controller.api.messages import deployment_message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.requests import Context, actor, name, note, required
+from cronring.controller.api.scope import namespaces, require, sees
 from cronring.controller.api.seal import Seal
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import DeploymentFilter, Reads
 from cronring.controller.ports.store import Deployed
 from cronring.controller.services.deploying import Deployer
-from cronring.protos.cronring.v1 import deployments_pb2, deployments_pb2_grpc
+from cronring.protos.cronring.v1 import deployments_pb2, deployments_pb2_grpc, schema_pb2
+from cronring.schema.after import canonical_after
+from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.policy_model import PolicyError
 
 _KEY = "a deployment's key, as `cronring deployments list` shows it"
 
@@ -26,6 +33,8 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         self, request: deployments_pb2.CreateDeploymentRequest, context: Context
     ) -> deployments_pb2.CreateDeploymentResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
+        require(Permission.DEPLOY, request.schema.namespace or DEFAULT_NAMESPACE)
+        _check_followed(request.schema)
         replicas = request.min_replicas if request.HasField("min_replicas") else 1
         deployed = await self._deployer.deploy(
             request.schema, request.digest, replicas, by=by, note=why,
@@ -66,6 +75,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
             active_only=request.active_only,
         )
         limit, pages = page_size(request), Pages(self._seal, "ListDeployments", *where)
+        where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
         rows = await self._reads.list_deployments(where, pages.number_cursor(request.page_token), limit + 1)
         page = rows[:limit]
         return deployments_pb2.ListDeploymentsResponse(
@@ -76,13 +86,15 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
     async def GetDeployment(
         self, request: deployments_pb2.GetDeploymentRequest, context: Context
     ) -> deployments_pb2.Deployment:
-        return deployment_message(await self._reads.get_deployment(required("key", request.key, _KEY)))
+        key = required("key", request.key, _KEY)
+        admit_to_deployment(key, Permission.VIEW)
+        return deployment_message(await self._reads.get_deployment(key))
 
     async def ActivateDeployment(
         self, request: deployments_pb2.ActivateDeploymentRequest, context: Context
     ) -> deployments_pb2.ActivateDeploymentResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
-        key = required("key", request.key, _KEY)
+        key = await self._deployed(request.key)
         replicas = request.min_replicas if request.HasField("min_replicas") else 1
         activated = await self._deployer.activate(key, replicas, by, why, dry_run=request.dry_run)
         previous = activated.previous
@@ -103,10 +115,26 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         self, request: deployments_pb2.KillDeploymentRequest, context: Context
     ) -> deployments_pb2.KillDeploymentResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
-        key = required("key", request.key, _KEY)
+        key = await self._deployed(request.key)
         killed = await self._deployer.kill(key, by, why, dry_run=request.dry_run)
         return deployments_pb2.KillDeploymentResponse(
             deployment=deployment_message(await self._reads.get_deployment(key)),
             jobs_removed=killed.removed,
             jobs_orphaned=killed.orphaned,
         )
+
+    async def _deployed(self, key: str) -> str:
+        """The key, of a deployment that the caller may change. Raises InvalidRequest, NotFound, Forbidden."""
+        required("key", key, _KEY)
+        if sees(key):
+            await self._reads.get_deployment(key)  # what isn't there is unknown, whatever the caller may
+        admit_to_deployment(key, Permission.DEPLOY)
+        return key
+
+
+def _check_followed(described: schema_pb2.Module) -> None:
+    """Raises InvalidRequest. What is no key at all is found out by whoever judges the module."""
+    for place, verb in enumerate(described.verbs):
+        if verb.policy.after:
+            with contextlib.suppress(PolicyError):
+                check_followed(f"schema.verbs[{place}].policy.after", canonical_after(verb.policy.after))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from cronring.controller.api.activations import table_of
+from cronring.controller.api.lookup import find_execution
 from cronring.controller.api.messages import activation_message, execution_message
 from cronring.controller.api.requests import Context, actor, execution_id, note
 from cronring.controller.core.model import CancelRequest
@@ -13,6 +14,7 @@ from cronring.controller.ports.store import ExecutionControl
 from cronring.protos.cronring.v1 import executions_pb2, jobs_pb2
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome
+from cronring.schema.identity import Permission
 
 # What takes the events by which this controller's own node hears of what was done here.
 Put = Callable[[CancelsAsked | ActivationsCreated], None]
@@ -31,6 +33,7 @@ class ExecutionWrites:
     ) -> executions_pb2.Execution:
         wanted = execution_id("id", request.id)
         by, why = actor(request.requested_by, context), note("note", request.note)
+        await find_execution(self._reads, wanted, Permission.OPERATE)
         await self._control.cancel_execution(wanted, by, why)
         row = await self._reads.get_execution(wanted)
         if row.outcome is None:
@@ -48,6 +51,7 @@ class ExecutionWrites:
     ) -> jobs_pb2.Activation:
         wanted = execution_id("id", request.id)
         by, why = actor(request.requested_by, context), note("note", request.note)
+        await find_execution(self._reads, wanted, Permission.OPERATE)
         activation = await self._control.retry_execution(wanted, by, why)
         self._put(ActivationsCreated([activation]))
         return activation_message(activation, table_of(await self._reads.get_job(activation.job.key)))

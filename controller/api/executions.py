@@ -6,16 +6,19 @@ from typing import Final
 
 from cronring.controller.api.execution_writes import ExecutionWrites, Put
 from cronring.controller.api.following import OutputFollowers
+from cronring.controller.api.lookup import admit_to_job, find_execution
 from cronring.controller.api.messages import execution_message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
+from cronring.controller.api.scope import namespaces
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, Matches
-from cronring.controller.ports.reads import ExecutionFilter, Reads
+from cronring.controller.ports.reads import ExecutionFilter, Reads, within
 from cronring.controller.ports.store import ExecutionControl
 from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc
 from cronring.schema.execution import Outcome
+from cronring.schema.identity import Permission
 
 _KINDS: Final = {
     ExecutionEventKind.WATCHING: executions_pb2.ExecutionEvent.KIND_WATCHING,
@@ -54,6 +57,8 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
         if where.until is not None and not where.job:
             raise InvalidRequest([("until", "goes with a job only; name one")])
         limit, pages = page_size(request), Pages(self._seal, "ListExecutions", *where)
+        admit_to_job(where.job)
+        where = where._replace(namespaces=namespaces(Permission.VIEW))
         rows = await self._reads.list_executions(where, pages.number_cursor(request.page_token), limit + 1)
         page = rows[:limit]
         return executions_pb2.ListExecutionsResponse(
@@ -64,12 +69,14 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
     async def GetExecution(
         self, request: executions_pb2.GetExecutionRequest, context: Context
     ) -> executions_pb2.Execution:
-        return execution_message(await self._reads.get_execution(execution_id("id", request.id)))
+        wanted = execution_id("id", request.id)
+        return execution_message(await find_execution(self._reads, wanted, Permission.VIEW))
 
     async def FollowExecution(
         self, request: executions_pb2.FollowExecutionRequest, context: Context
     ) -> AsyncIterator[executions_pb2.OutputChunk]:
         wanted, offset = execution_id("id", request.id), row_id("from_offset", request.from_offset)
+        await find_execution(self._reads, wanted, Permission.OUTPUTS)
         async with contextlib.aclosing(self._following.follow(wanted, offset, once=request.once)) as chunks:
             async for chunk in chunks:
                 end = None if chunk.row is None else execution_message(chunk.row._replace(output=None))
@@ -95,7 +102,10 @@ ENDED_OUTCOMES: Final = tuple(outcome.value for outcome in Outcome)
 
 
 def _matching(job: str, outcome: str) -> Matches:
-    """With an outcome, only ends count."""
+    """Of what its caller may see. With an outcome, only ends count."""
+    seen = namespaces(Permission.VIEW)  # now: it is asked while others call
     return lambda kind, row: (
-        job in {"", row.job} and (not outcome or (kind is ExecutionEventKind.ENDED and row.outcome == outcome))
+        within(seen, row.job)
+        and job in {"", row.job}
+        and (not outcome or (kind is ExecutionEventKind.ENDED and row.outcome == outcome))
     )

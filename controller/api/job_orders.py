@@ -13,6 +13,7 @@ from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.store import Controlled
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.instants import timestamp
+from cronring.schema.identity import Permission
 from cronring.schema.instant import parse_instant
 
 
@@ -51,7 +52,7 @@ class JobOrders(JobWrites):
         return await self._answer(await self._ordered(request.key, Restore(why), by))
 
     async def _ordered(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
-        row = await find_job(self._reads, key)
+        row = await find_job(self._reads, key, Permission.OPERATE)
         done = await self._control.order_job(row.key, wish, by, dry_run=dry_run)
         if done.changed and not dry_run:
             self._put(JobsCreated([done.job]))

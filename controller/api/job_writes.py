@@ -5,22 +5,25 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from cronring.controller.api.job_specs import Defaults, job_change, new_job
-from cronring.controller.api.lookup import find_job, find_module, find_module_of, find_verb
+from cronring.controller.api.lookup import check_followed, find_job, find_module, find_module_of, find_verb
 from cronring.controller.api.messages import job_message
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, note
+from cronring.controller.api.scope import require
 from cronring.controller.api.template_specs import find_template, started_from
 from cronring.controller.core.model import Job
 from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
 from cronring.controller.core.orders.control import SECOND_US, NeverRuns
 from cronring.controller.errors import Outdated, StoreUnavailable
-from cronring.controller.ports.reads import Reads
+from cronring.controller.ports.reads import JobRow, Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates
 from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.schema.identity import Permission
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.names import job_name_fault
+from cronring.schema.policy import parse_policy
 from cronring.schema.validate import name_fault, namespace_fault
 
 AT_NOW: Final = ["at", "now"]
@@ -54,10 +57,12 @@ class JobWrites:
         _check_names(request)
         by, why = actor(request.requested_by, context), note("note", request.note)
         namespace = request.namespace or DEFAULT_NAMESPACE
+        require(Permission.OPERATE, namespace)
         module = await find_module(self._reads, namespace, request.module)
         verb = find_verb(module, request.verb)
         template = await find_template(self._templates, namespace, request.template) if request.template else None
         job = started_from(template, request, lambda filled: new_job(filled, module, verb, self._defaults))
+        check_followed("spec.policy.after", parse_policy(job.spec.policy).after)
         return await self._changed(await self._control.create_job(job, by, why))
 
     async def UpdateJob(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
@@ -90,9 +95,11 @@ class JobWrites:
 
     async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str, why: str) -> jobs_pb2.Job:
         """Raises Outdated if somebody changed the job after it was read: what they set is not to be lost."""
-        row = await find_job(self._reads, request.key)
+        row = await find_job(self._reads, request.key, Permission.OPERATE)
         module = await find_module_of(self._reads, row)
         change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
+        if "policy" in change.names and (after := parse_policy(change.spec.policy).after) != _followed(row):
+            check_followed("spec.policy.after", after)
         self._put(JobsCreated([await self._control.update_job(row.key, change, by, why)]))
         updated = await self._reads.get_job(row.key)
         message = job_message(updated, self._defaults.jitter)
@@ -101,7 +108,7 @@ class JobWrites:
 
     async def DeleteJob(self, request: jobs_pb2.DeleteJobRequest, context: Context) -> jobs_pb2.DeleteJobResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
-        row = await find_job(self._reads, request.key)
+        row = await find_job(self._reads, request.key, Permission.OPERATE)
         await self._control.delete_job(row.key, by, why)
         self._put(JobsNotified())
         return jobs_pb2.DeleteJobResponse()
@@ -109,6 +116,10 @@ class JobWrites:
     async def _changed(self, job: Job) -> jobs_pb2.Job:
         self._put(JobsCreated([job]))
         return job_message(await self._reads.get_job(job.key), self._defaults.jitter)
+
+
+def _followed(row: JobRow) -> str:
+    return parse_policy(row.spec.policy).after
 
 
 def _check_names(request: jobs_pb2.CreateJobRequest) -> None:

@@ -9,17 +9,19 @@ from cronring.controller.api.bulk import JobsInBulk, job_filter, matches
 from cronring.controller.api.job_orders import JobOrders
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.job_writes import Put
-from cronring.controller.api.lookup import find_job
+from cronring.controller.api.lookup import admit_to_deployment, admit_to_job, find_job
 from cronring.controller.api.messages import action_message, job_message
 from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name
+from cronring.controller.api.scope import namespaces, sees
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.watch import JobEventKind, JobHub
 from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates, template_key
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
 
 _KINDS: Final = {
@@ -50,7 +52,8 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
         where, limit = job_filter(request.filter), page_size(request)
-        pages = Pages(self._seal, "ListJobs", *where[:-1], *sorted(where.labels.items()))
+        pages = Pages(self._seal, "ListJobs", *_named(where), *sorted(where.labels.items()))
+        where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
         # One more than asked for tells whether there is another page.
         rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
         page = rows[:limit]
@@ -60,7 +63,7 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
         )
 
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.Job:
-        return job_message(await find_job(self._reads, request.key), self._defaults.jitter)
+        return job_message(await find_job(self._reads, request.key, Permission.VIEW), self._defaults.jitter)
 
     async def ListActions(self, request: jobs_pb2.ListActionsRequest, context: Context) -> jobs_pb2.ListActionsResponse:
         of = [field for field in ("job", "deployment", "template") if getattr(request, field)]
@@ -73,7 +76,14 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
             template=_template_key(name("template", request.template)),
         )
         limit, pages = page_size(request), Pages(self._seal, "ListActions", *where)
-        rows = await self._reads.list_actions(where, pages.number_cursor(request.page_token), limit + 1)
+        admit_to_job(where.job)
+        if where.deployment:
+            admit_to_deployment(where.deployment, Permission.VIEW)
+        where = where._replace(namespaces=namespaces(Permission.VIEW))
+        # Of a template that never was there are no actions, either.
+        hidden = bool(where.template) and not sees(where.template)
+        before = pages.number_cursor(request.page_token)
+        rows = [] if hidden else await self._reads.list_actions(where, before, limit + 1)
         page = rows[:limit]
         return jobs_pb2.ListActionsResponse(
             actions=[action_message(row) for row in page],
@@ -82,11 +92,12 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
 
     async def WatchJobs(self, request: jobs_pb2.WatchJobsRequest, context: Context) -> AsyncIterator[jobs_pb2.JobEvent]:
         where = job_filter(request.filter)
+        where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
         if request.resume_token:
             position = self._hub.resumed(request.resume_token, await self._reads.database_now())
-            watched = self._hub.resume(lambda row: _matches(row, where), position)
+            watched = self._hub.resume(_Watched(where), position)
         else:
-            watched = self._hub.watch(lambda row: _matches(row, where), lambda: self._all(where))
+            watched = self._hub.watch(_Watched(where), lambda: self._all(where))
         async with contextlib.aclosing(watched) as events:
             async for event in events:
                 job = None if event.row is None else job_message(event.row, self._defaults.jitter)
@@ -108,6 +119,20 @@ def _template_key(asked: str) -> str:
     return template_key(DEFAULT_NAMESPACE, asked) if asked and "/" not in asked else asked
 
 
-def _matches(row: JobRow, where: JobFilter) -> bool:
-    named = zip(where[:-1], (row.namespace, row.module, row.verb, row.status), strict=True)
-    return all(not wanted or wanted == found for wanted, found in named) and matches(row.spec.labels, where.labels)
+class _Watched:
+    """cronring.controller.api.watch.Selection, of a filter."""
+
+    def __init__(self, where: JobFilter) -> None:
+        self._where = where
+
+    def sees(self, row: JobRow) -> bool:
+        return self._where.namespaces is None or row.namespace in self._where.namespaces
+
+    def matches(self, row: JobRow) -> bool:
+        named = zip(_named(self._where), (row.namespace, row.module, row.verb, row.status), strict=True)
+        labels = self._where.labels
+        return all(not wanted or wanted == found for wanted, found in named) and matches(row.spec.labels, labels)
+
+
+def _named(where: JobFilter) -> tuple[str, ...]:
+    return where.namespace, where.module, where.verb, where.status

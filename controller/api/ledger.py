@@ -6,6 +6,7 @@ from cronring.controller.api.lookup import unknown_job
 from cronring.controller.api.messages import NEVER, UTC_NAME, local_text
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, number, required
+from cronring.controller.api.scope import namespaces, sees, shows_outputs
 from cronring.controller.core.ledger.audit import LATE_AFTER_US, AuditFinding
 from cronring.controller.core.ledger.why import explain, verdict
 from cronring.controller.core.ledger.why_facts import Attempt, Facts, SkipFact, WaitingRun
@@ -14,6 +15,7 @@ from cronring.controller.ports.ledger import AuditReport, AuditRequest, Ledger
 from cronring.controller.ports.reads import Reads
 from cronring.protos.cronring.v1 import executions_pb2, ledger_pb2, ledger_pb2_grpc
 from cronring.protos.instants import timestamp
+from cronring.schema.identity import Permission
 
 _LATE_AFTER_MS_MAX: Final = 366 * 86_400_000
 
@@ -35,7 +37,11 @@ class LedgerService(ledger_pb2_grpc.LedgerServicer):
                 [("since", "is to come, so nothing can be said of it; give an instant that has passed")]
             )
         late_after_ms = number(request, "late_after_ms", LATE_AFTER_US // 1_000, _LATE_AFTER_MS_MAX, lowest=0)
-        wanted = AuditRequest(since, until, name("job", request.job), late_after_ms * 1_000, request.thorough)
+        key = name("job", request.job)
+        if key and not sees(key):
+            raise await unknown_job(self._reads, key)
+        seen = namespaces(Permission.VIEW)
+        wanted = AuditRequest(since, until, key, late_after_ms * 1_000, request.thorough, seen)
         try:
             return _audit_message(await self._ledger.audit(wanted))
         except NotFound:
@@ -44,10 +50,25 @@ class LedgerService(ledger_pb2_grpc.LedgerServicer):
     async def Why(self, request: ledger_pb2.WhyRequest, context: Context) -> ledger_pb2.WhyResponse:
         key = required("job", request.job, "a job's key, like module.verb or module.verb:name")
         at = instant("at", request.at) if request.HasField("at") else None
+        if not sees(key):
+            raise await unknown_job(self._reads, key)
         try:
-            return _why_message(await self._ledger.facts(key, at))
+            return _why_message(_shown(await self._ledger.facts(key, at, namespaces(Permission.VIEW))))
         except NotFound:
             raise await unknown_job(self._reads, key) from None
+
+
+def _shown(facts: Facts) -> Facts:
+    """As its caller may see it: without what the code wrote, of each job where they may not read that."""
+    upstream = None if facts.upstream is None else _shown(facts.upstream)
+    if shows_outputs(facts.subject.key):
+        return facts._replace(upstream=upstream)
+    return facts._replace(
+        upstream=upstream,
+        attempts=tuple(run._replace(error_message="") for run in facts.attempts),
+        before=facts.before and facts.before._replace(error_message=""),
+        after=facts.after and facts.after._replace(error_message=""),
+    )
 
 
 def _audit_message(report: AuditReport) -> ledger_pb2.AuditResponse:

@@ -4,9 +4,11 @@ from typing import Final
 
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
+from cronring.controller.api.scope import namespaces, require
 from cronring.controller.ports.limits import LimitRow, Limits
 from cronring.protos.cronring.v1 import limits_pb2, limits_pb2_grpc
 from cronring.protos.instants import timestamp
+from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.validate import name_fault, namespace_fault
 
@@ -22,6 +24,7 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
     async def SetLimit(self, request: limits_pb2.SetLimitRequest, context: Context) -> limits_pb2.Limit:
         by, why = actor(request.requested_by, context), note("note", request.note)
         namespace, module = _named(request.namespace, request.module)
+        require(Permission.ADMIN, namespace)
         places = request.max_concurrent
         if not 1 <= places <= PLACES_MAX:
             raise InvalidRequest([("max_concurrent", f"is {places}; it must be from 1 to {PLACES_MAX}")])
@@ -29,12 +32,15 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
 
     async def RemoveLimit(self, request: limits_pb2.RemoveLimitRequest, context: Context) -> limits_pb2.Limit:
         by, why = actor(request.requested_by, context), note("note", request.note)
-        return limit_message(await self._limits.remove_limit(*_named(request.namespace, request.module), by, why))
+        namespace, module = _named(request.namespace, request.module)
+        require(Permission.ADMIN, namespace)
+        return limit_message(await self._limits.remove_limit(namespace, module, by, why))
 
     async def ListLimits(
         self, request: limits_pb2.ListLimitsRequest, context: Context
     ) -> limits_pb2.ListLimitsResponse:
-        rows = await self._limits.list_limits(name("namespace", request.namespace) or None)
+        named = name("namespace", request.namespace)
+        rows = await self._limits.list_limits(named or None, None, namespaces(Permission.VIEW, named))
         return limits_pb2.ListLimitsResponse(limits=map(limit_message, rows))
 
 

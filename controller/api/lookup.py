@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import required
+from cronring.controller.api.scope import admit, require, sees
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.reads import DeploymentFilter, JobFilter, JobRow, Reads
-from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.controller.ports.reads import DeploymentFilter, ExecutionRow, JobFilter, JobRow, Reads
+from cronring.schema.identity import Permission
+from cronring.schema.keys import namespace_of
 from cronring.schema.module import Module, Verb
 from cronring.schema.nearest import nearest as nearest_of
 from cronring.schema.text import parse_module
@@ -18,23 +21,59 @@ _TEXTS_CACHED: Final = 32  # a module may be megabytes
 _JOB_KEY: Final = "a job's key, like module.verb or module.verb:name"
 
 
-async def find_job(reads: Reads, key: str) -> JobRow:
-    """Raises InvalidRequest for an empty key, and NotFound with the nearest one of the same module."""
-    required("key", key, _JOB_KEY)
+async def find_job(reads: Reads, key: str, permission: Permission, field: str = "key") -> JobRow:
+    """Raises InvalidRequest for an empty key, NotFound with the nearest one of the same module, and Forbidden."""
+    required(field, key, _JOB_KEY)
+    if not sees(key):
+        raise await unknown_job(reads, key)
     try:
-        return await reads.get_job(key)
+        row = await reads.get_job(key)
     except NotFound:
         raise await unknown_job(reads, key) from None
+    require(permission, row.namespace)
+    return row
 
 
 async def unknown_job(reads: Reads, key: str) -> NotFound:
-    """What to raise for a key that no job has: it names the nearest one of the same module."""
+    """What to raise for a key that no job has: it names the nearest one of the same module that the caller may view."""
     namespace, module = _module_of(key)
+    if not sees(key):
+        return _no_job(key, ())
     rows = await reads.list_jobs(JobFilter(namespace=namespace, module=module), "", _LOOKED_THROUGH)
     rows = rows or await reads.list_jobs(JobFilter(namespace=namespace), "", _LOOKED_THROUGH)
-    return NotFound(
-        f"there is no job {key!r}{nearest(key, (row.key for row in rows))}; `cronring jobs list` shows them"
-    )
+    return _no_job(key, (row.key for row in rows))
+
+
+def _no_job(key: str, known: Iterable[str]) -> NotFound:
+    return NotFound(f"there is no job {key!r}{nearest(key, known)}; `cronring jobs list` shows them")
+
+
+def admit_to_job(key: str) -> None:
+    """Where a store says by itself whether there is such a job, "" for any. Raises NotFound, in its words."""
+    if key:
+        admit(Permission.VIEW, key, NotFound(f"there is no job {key!r}; `cronring jobs list` shows them"))
+
+
+def admit_to_deployment(key: str, permission: Permission) -> None:
+    """Before a store looks for it. Raises NotFound, in its words, and Forbidden."""
+    admit(permission, key, NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them"))
+
+
+async def find_execution(reads: Reads, execution_id: int, permission: Permission) -> ExecutionRow:
+    """Raises NotFound, Forbidden."""
+    row = await reads.get_execution(execution_id)
+    unknown = NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
+    admit(permission, row.job, unknown)
+    return row
+
+
+def check_followed(field: str, after: str) -> None:
+    """Of a job that is to follow another one, "" for none. Raises InvalidRequest where the caller can't know of that.
+
+    To follow tells of every tick of the other one, so this is refused whether it is there or not.
+    """
+    if after and not sees(after):
+        raise InvalidRequest([(field, f"names {after!r}, and you may view no such job")])
 
 
 async def find_module(reads: Reads, namespace: str, name: str) -> Module:
@@ -81,8 +120,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _module_of(key: str) -> tuple[str, str]:
-    namespace, slash, short = key.rpartition("/")
-    return (namespace if slash else DEFAULT_NAMESPACE), short.partition(".")[0]
+    return namespace_of(key), key.rpartition("/")[2].partition(".")[0]
 
 
 @lru_cache(maxsize=_TEXTS_CACHED)

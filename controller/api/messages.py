@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from cronring.controller.api.scope import shows_outputs
 from cronring.controller.core.model import Activation
 from cronring.controller.core.ticks import upcoming
 from cronring.controller.ports.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
@@ -21,6 +22,7 @@ from cronring.schema.zone import load_zone
 
 UTC_NAME: Final = "UTC"
 NEVER: Final = (None, None)  # a job's next tick, and its run_at
+_PAYLOAD_LINE: Final = "+payload "  # of a module's text
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,7 +46,7 @@ _JOB_ALIKE: Final = tuple(name for name in _JOB_FIELDS if name in JobRow._fields
 
 def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
     """`default_jitter`: the cluster's, for jobs that state none."""
-    started, run_at, spec = row.last_started_at, row.last_run_at, row.spec
+    started, run_at, spec, shown = row.last_started_at, row.last_run_at, row.spec, shows_outputs(row.key)
     zone = parse_policy(spec.policy).timezone or UTC_NAME
     tick, runs_at = upcoming(row.key, spec.timing, row.next_tick, row.next_run_at) or NEVER
     return jobs_pb2.Job(
@@ -65,6 +67,8 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
             "cancelled": _cancellation_message(row),
             "jitter_is_default": has_default_jitter(spec.schedule, spec.policy, default_jitter),
             "orphaned": _orphaning_message(row),
+            "payload": spec.payload if shown else "",
+            "outputs_hidden": not shown,
         }
     )
 
@@ -117,7 +121,7 @@ def action_message(row: ActionRow) -> jobs_pb2.Action:
 
 def activation_message(activation: Activation, table: Timetable) -> jobs_pb2.Activation:
     """`table`: its job's, which says how many ticks a backfill has left."""
-    tick, until = activation.tick, activation.until_tick
+    tick, until, shown = activation.tick, activation.until_tick, shows_outputs(activation.job.key)
     return jobs_pb2.Activation(
         id=activation.activation_id,
         job=activation.job.key,
@@ -127,7 +131,8 @@ def activation_message(activation: Activation, table: Timetable) -> jobs_pb2.Act
         ticks_left=0 if until is None else table.count_within(tick - 1, until),
         attempt=activation.attempt,
         run_at=timestamp(activation.run_at),
-        payload=activation.payload,
+        payload=activation.payload if shown else "",
+        outputs_hidden=not shown,
         beside=activation.beside,
     )
 
@@ -147,6 +152,9 @@ _ALIKE: Final = tuple(name for name in _FIELDS if name in ExecutionRow._fields)
 
 
 def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
+    shown = shows_outputs(row.job)
+    if not shown:
+        row = row._replace(output=None, error_message=None, stack=None, payload=None, metrics=None)
     return executions_pb2.Execution(
         **_alike(row, _ALIKE, _FIELDS),
         id=row.execution_id,
@@ -157,10 +165,12 @@ def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
         duration_ms=0 if row.started_at is None or row.ended_at is None else (row.ended_at - row.started_at) / 1e3,
         cpu_ms=None if row.cpu_us is None else row.cpu_us / 1e3,
         metrics_json=row.metrics or "",
+        outputs_hidden=not shown,
     )
 
 
 def deployment_message(row: DeploymentRow) -> deployments_pb2.Deployment:
+    shown = shows_outputs(row.key)
     return deployments_pb2.Deployment(
         key=row.key,
         namespace=row.namespace,
@@ -169,12 +179,17 @@ def deployment_message(row: DeploymentRow) -> deployments_pb2.Deployment:
         active=row.min_replicas > 0,
         min_replicas=row.min_replicas,
         created_at=timestamp(row.created_at),
-        schema_text=row.schema_text,
+        schema_text=row.schema_text if shown else _without_payloads(row.schema_text),
+        outputs_hidden=not shown,
         runners=row.runners,
         jobs=row.jobs,
         activated_at=timestamp(row.activated_at),
         deactivated_at=timestamp(row.deactivated_at),
     )
+
+
+def _without_payloads(schema_text: str) -> str:
+    return "\n".join(line for line in schema_text.split("\n") if not line.lstrip().startswith(_PAYLOAD_LINE))
 
 
 def runner_message(row: RunnerRow) -> cluster_pb2.Runner:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, labels, name, note, one_of, required
+from cronring.controller.api.scope import namespaces
 from cronring.controller.api.seal import Seal
 from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
 from cronring.controller.core.notify.notices import EVENTS, trial_letter
@@ -17,6 +18,7 @@ from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
 from cronring.protos.instants import timestamp
 from cronring.schema.execution import SkipReason
+from cronring.schema.identity import Permission
 from cronring.schema.nearest import nearest
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})", re.ASCII)
@@ -96,6 +98,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
         )
         size = page_size(request)
         pages = Pages(self._seal, "ListDeliveries", where)
+        where = where._replace(namespaces=namespaces(Permission.OUTPUTS))
         rows = await self._webhooks.deliveries(where, pages.number_cursor(request.page_token), size + 1)
         token = pages.token(rows[size - 1].delivery_id) if len(rows) > size else ""
         return pb2.ListDeliveriesResponse(deliveries=map(_delivery, rows[:size]), next_page_token=token)

@@ -2,6 +2,7 @@
 
 from cronring.controller.api.lookup import unknown_job
 from cronring.controller.api.requests import Context, required
+from cronring.controller.api.scope import sees
 from cronring.controller.core.figures import Figures, Spread
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import Reads
@@ -21,6 +22,8 @@ class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
         self, request: statistics_pb2.GetJobStatsRequest, context: Context
     ) -> statistics_pb2.JobStats:
         key = required("job", request.job, "a job's key, like module.verb")
+        if not sees(key):
+            raise await unknown_job(self._reads, key)
         try:
             row = await self._statistics.job(key)
         except NotFound:

@@ -1,5 +1,6 @@
 """What a template gives to the jobs that start from it, and what a caller wants a template to be."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -19,10 +20,12 @@ from cronring.controller.api.lookup import nearest
 from cronring.controller.api.payloads import canonical_payload
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.errors import NotFound
+from cronring.controller.ports.caller import caller
 from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
 from cronring.protos.cronring.v1 import jobs_pb2, templates_pb2
 from cronring.protos.jobs import decode_spec, encode_spec
 from cronring.protos.modules import raw_policy
+from cronring.schema.identity import Permission
 from cronring.schema.payload import PAYLOAD_LIMIT, NoPayload
 from cronring.schema.policy import Policy, parse_policy
 from cronring.schema.schedule import is_interval
@@ -38,14 +41,15 @@ _FILLED_OTHERWISE: Final = {"anchor", "policy", "labels"}  # field by field, or 
 
 async def find_template(templates: Templates, namespace: str, name: str) -> TemplateRow:
     """Raises NotFound with the nearest name of the same namespace."""
-    try:
-        return await templates.get_template(namespace, name)
-    except NotFound:
+    rows: list[TemplateRow] = []
+    if caller().may(Permission.VIEW, namespace):
+        with contextlib.suppress(NotFound):
+            return await templates.get_template(namespace, name)
         rows = await templates.list_templates(namespace, ("", ""), _LOOKED_THROUGH)
-        known = nearest(name, (row.name for row in rows))
-        raise NotFound(
-            f"there is no template {name!r} in namespace {namespace!r}{known}; `cronring template list` shows them"
-        ) from None
+    known = nearest(name, (row.name for row in rows))
+    raise NotFound(
+        f"there is no template {name!r} in namespace {namespace!r}{known}; `cronring template list` shows them"
+    )
 
 
 def started_from(

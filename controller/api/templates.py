@@ -7,13 +7,16 @@ from cronring.controller.api.messages import schedule_words
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
+from cronring.controller.api.scope import namespaces, require
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.template_specs import find_template, template_values
 from cronring.controller.errors import NotFound, Outdated
+from cronring.controller.ports.caller import caller
 from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
 from cronring.protos.cronring.v1 import templates_pb2, templates_pb2_grpc
 from cronring.protos.instants import timestamp
 from cronring.protos.jobs import encode_spec
+from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.names import job_name_fault
 from cronring.schema.validate import namespace_fault
@@ -29,6 +32,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
     async def SetTemplate(self, request: templates_pb2.SetTemplateRequest, context: Context) -> templates_pb2.Template:
         by, why = actor(request.requested_by, context), note("note", request.note)
         named = _named(request.namespace, request.name)
+        require(Permission.OPERATE, named[0])
         for _ in range(TRIES):
             with contextlib.suppress(Outdated):
                 return await self._set(request, named, by, why)
@@ -43,7 +47,8 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
         namespace, limit = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._seal, "ListTemplates", namespace)
         after, _, after_name = pages.text_cursor(request.page_token).partition("/")
-        rows = await self._templates.list_templates(namespace, (after, after_name), limit + 1)
+        seen = namespaces(Permission.VIEW, namespace)
+        rows = await self._templates.list_templates(namespace, (after, after_name), limit + 1, seen)
         page = rows[:limit]
         return templates_pb2.ListTemplatesResponse(
             templates=[template_message(row) for row in page],
@@ -55,6 +60,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
     ) -> templates_pb2.DeleteTemplateResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
         row = await find_template(self._templates, *_named(request.namespace, request.name))
+        require(Permission.OPERATE, row.namespace)
         return templates_pb2.DeleteTemplateResponse(
             jobs=await self._templates.delete_template(row.namespace, row.name, by, why)
         )
@@ -78,11 +84,13 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
 
 def template_message(row: TemplateRow) -> templates_pb2.Template:
     schedule = row.values.spec.schedule
+    shown = caller().may(Permission.OUTPUTS, row.namespace)
     return templates_pb2.Template(
         namespace=row.namespace,
         name=row.name,
         description=row.values.description,
-        spec=encode_spec(row.values.spec),
+        spec=encode_spec(row.values.spec if shown else row.values.spec._replace(payload="")),
+        outputs_hidden=not shown,
         created_at=timestamp(row.created_at),
         created_by=row.created_by,
         changed_at=timestamp(row.changed_at),

@@ -7,7 +7,7 @@ dropped.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from cronring.controller.api.hub import POLL_S, Hub, Token, too_much_since, too_slow
 from cronring.controller.api.seal import Seal
@@ -52,14 +52,26 @@ class JobFeed:
         return self._reads.decode_position(self._seal.open(_KIND, token))
 
 
+class Selection(Protocol):
+    """Which jobs somebody watches."""
+
+    def sees(self, row: JobRow) -> bool:
+        """Whether they may be told of it at all. That never changes."""
+        ...
+
+    def matches(self, row: JobRow) -> bool:
+        """As it is now."""
+        ...
+
+
 class JobWatcher:
     """One stream's share: changes of the rows that match, merged by key.
 
     `resumed`: what it was told of before isn't known, so whatever doesn't match (any more) is REMOVED.
     """
 
-    def __init__(self, matches: Callable[[JobRow], bool], *, resumed: bool) -> None:
-        self._matches = matches
+    def __init__(self, selection: Selection, *, resumed: bool) -> None:
+        self._selection = selection
         self._resumed = resumed
         self._present: set[str] = set()
         self._pending: dict[str, JobWatchEvent] = {}
@@ -78,7 +90,7 @@ class JobWatcher:
 
     def offer(self, changes: Sequence[JobRow], token: Token[Any, Any]) -> None:
         """Take note of changes. Never waits; a watcher that is too far behind is failed."""
-        for row in changes:
+        for row in filter(self._selection.sees, changes):
             self._take(row)
         self._token = token
         if len(self._pending) > PENDING_MAX:
@@ -86,7 +98,7 @@ class JobWatcher:
 
     def _take(self, row: JobRow) -> None:
         key = row.key
-        if row.removed_at is None and self._matches(row):
+        if row.removed_at is None and self._selection.matches(row):
             self._present.add(key)
             self._pending[key] = JobWatchEvent(JobEventKind.CHANGED, row)
         elif key in self._present or self._resumed:
@@ -123,13 +135,13 @@ class JobHub(Hub[JobRow, WatchPosition]):
         super().__init__(JobFeed(reads, seal), fail, poll_s)
 
     async def watch(
-        self, matches: Callable[[JobRow], bool], listing: Callable[[], AsyncIterator[JobRow]]
+        self, selection: Selection, listing: Callable[[], AsyncIterator[JobRow]]
     ) -> AsyncGenerator[JobWatchEvent, None]:
         """PRESENT for each row of the listing, LISTED, then CHANGED and REMOVED, those during the listing among them.
 
         Raises SlowReaderError, StoreUnavailable, StoreError.
         """
-        watcher = JobWatcher(matches, resumed=False)
+        watcher = JobWatcher(selection, resumed=False)
         begun = await self.add(watcher)
         try:
             async for row in listing():
@@ -141,11 +153,9 @@ class JobHub(Hub[JobRow, WatchPosition]):
         finally:
             self.remove(watcher)
 
-    async def resume(
-        self, matches: Callable[[JobRow], bool], position: WatchPosition
-    ) -> AsyncGenerator[JobWatchEvent, None]:
+    async def resume(self, selection: Selection, position: WatchPosition) -> AsyncGenerator[JobWatchEvent, None]:
         """CHANGED and REMOVED since `position`, some perhaps told before. Raises as `watch` does."""
-        watcher = JobWatcher(matches, resumed=True)
+        watcher = JobWatcher(selection, resumed=True)
         await self.add(watcher)
         try:
             while True:

@@ -6,16 +6,24 @@ from cronring.controller.core.ledger.audit import Audit, RunCounts
 from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
 from cronring.controller.core.ledger.why_facts import Facts
+from cronring.controller.ports.reads import Namespaces, within
 
 
 class AuditRequest(NamedTuple):
-    """Ticks in [since, until] (None: all; up to now) of one key, or of all jobs. `thorough`: walk every job."""
+    """Ticks in [since, until] (None: all; up to now) of one key, or of all jobs in the namespaces.
+
+    `thorough`: walk every job.
+    """
 
     since: int | None
     until: int | None
     key: str
     late_after: int
     thorough: bool
+    namespaces: Namespaces = None
+
+    def concerns(self, key: str) -> bool:
+        return self.key == key if self.key else within(self.namespaces, key)
 
 
 class CountedSkips(NamedTuple):
@@ -55,8 +63,8 @@ class Books(Protocol):
 
     @property
     def now(self) -> int: ...
-    async def standings(self, after_id: int, key: str, limit: int) -> list[JobStanding]:
-        """How jobs stand, removed ones too, in order of ids; `key` "": of all."""
+    async def standings(self, after_id: int, key: str, limit: int, namespaces: Namespaces = None) -> list[JobStanding]:
+        """How jobs stand, removed ones too, in order of ids; `key` "": of all in the namespaces."""
         ...
 
     async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:
@@ -105,6 +113,9 @@ class Ledger(Protocol):
         """Raises NotFound where no job ever had the key that is asked for."""
         ...
 
-    async def facts(self, key: str, at: int | None) -> Facts:
-        """Around the tick due at an instant (None: the latest that was due). Raises NotFound."""
+    async def facts(self, key: str, at: int | None, namespaces: Namespaces = None) -> Facts:
+        """Around the tick due at an instant (None: the latest that was due). Raises NotFound.
+
+        Of a job that this one follows, only where it is in the namespaces.
+        """
         ...

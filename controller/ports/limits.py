@@ -2,6 +2,8 @@
 
 from typing import NamedTuple, Protocol
 
+from cronring.controller.ports.reads import Namespaces
+
 
 class LimitRow(NamedTuple):
     """`module` empty: of the whole namespace. `running`: unfinished executions that it counts."""
@@ -31,7 +33,9 @@ class Limits(Protocol):
         """As it was. Raises cronring.controller.errors.NotFound."""
         ...
 
-    async def list_limits(self, namespace: str | None = None, module: str | None = None) -> list[LimitRow]:
+    async def list_limits(
+        self, namespace: str | None = None, module: str | None = None, namespaces: Namespaces = None
+    ) -> list[LimitRow]:
         """By namespace, that of a namespace before those of its modules. None: of all."""
         ...
 

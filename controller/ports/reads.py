@@ -5,6 +5,15 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from cronring.schema.job import JobSpec
+from cronring.schema.keys import namespace_of
+
+Namespaces = tuple[str, ...] | None
+"""What a reading is confined to, beside what it asks for; None: to nothing. docs/decisions/0069."""
+
+
+def within(namespaces: Namespaces, key: str) -> bool:
+    """Whether a job, a deployment or a template of that key is in them."""
+    return namespaces is None or namespace_of(key) in namespaces
 
 
 class JobFilter(NamedTuple):
@@ -15,6 +24,7 @@ class JobFilter(NamedTuple):
     verb: str = ""
     status: str = ""
     labels: Mapping[str, str] = MappingProxyType({})
+    namespaces: Namespaces = None
 
 
 class ActionRow(NamedTuple):
@@ -33,12 +43,16 @@ class ActionRow(NamedTuple):
 
 
 class ActionFilter(NamedTuple):
-    """Of the jobs that have had this key, or of this deployment, or template; "": of any. `since`: at or after."""
+    """Of the jobs that have had this key, or of this deployment, or template; "": of any, in these namespaces.
+
+    `since`: at or after.
+    """
 
     job: str = ""
     deployment: str = ""
     since: int | None = None
     template: str = ""
+    namespaces: Namespaces = None
 
 
 class JobRow(NamedTuple):
@@ -89,7 +103,7 @@ class JobRow(NamedTuple):
 class ExecutionFilter(NamedTuple):
     """`outcome`: one, or "running", or "" for any. `since`: tick at or after. `after_id`: only ids above.
 
-    `until`: tick at or before; with `job` only.
+    `until`: tick at or before; with `job` only. `namespaces`: of those without a `job`.
     """
 
     job: str = ""
@@ -97,6 +111,7 @@ class ExecutionFilter(NamedTuple):
     since: int | None = None
     after_id: int = 0
     until: int | None = None
+    namespaces: Namespaces = None
 
 
 class ExecutionRow(NamedTuple):
@@ -162,6 +177,7 @@ class DeploymentFilter(NamedTuple):
     namespace: str = ""
     module: str = ""
     active_only: bool = False
+    namespaces: Namespaces = None
 
 
 class DeploymentRow(NamedTuple):
@@ -281,8 +297,8 @@ class Reads(Protocol):
         """Raises cronring.controller.errors.NotFound."""
         ...
 
-    async def list_due(self, within_ms: int, limit: int) -> list[DueRow]:
-        """What is due within so long, in the whole cluster, the earliest first."""
+    async def list_due(self, within_ms: int, limit: int, namespaces: Namespaces = None) -> list[DueRow]:
+        """What is due within so long, the earliest first."""
         ...
 
     async def list_controllers(self) -> list[ControllerRow]: ...

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
+from cronring.controller.ports.reads import Namespaces
 from cronring.schema.job import JobSpec
 
 
@@ -36,7 +37,9 @@ class Templates(Protocol):
         """Raises cronring.controller.errors.NotFound."""
         ...
 
-    async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
+    async def list_templates(
+        self, namespace: str, after: tuple[str, str], limit: int, namespaces: Namespaces = None
+    ) -> list[TemplateRow]:
         """By namespace and name, from after `after` on (two empty texts: from the first). Without payloads.
 
         `namespace`: empty for all.

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from cronring.controller.core.notify.delivering import Answer
+from cronring.controller.ports.reads import Namespaces
 
 
 class NewWebhook(NamedTuple):
@@ -66,6 +67,7 @@ class DeliveryFilter(NamedTuple):
     webhook: str = ""
     state: str = ""
     job: str = ""
+    namespaces: Namespaces = None  # of the job
 
 
 class Addressee(NamedTuple):

@@ -43,18 +43,18 @@ async def audit(books: Books, request: AuditRequest) -> AuditReport:
     until = books.now if request.until is None else min(request.until, books.now)
     scope = Scope(request.since, until, books.now, request.late_after)
     total, after_id = Audit(), 0
-    while jobs := await books.standings(after_id, request.key, PAGE_JOBS):
+    while jobs := await books.standings(after_id, request.key, PAGE_JOBS, request.namespaces):
         after_id = jobs[-1].job_id
         page = await _page(books, scope, jobs)
         for found in await _audit_page(books, scope, page, thorough=request.thorough):
             total.add(found)
-    if not request.key:
+    if not request.key and request.namespaces is None:  # whose they were is gone with them
         for closed in await books.closed([_GONE]):
             add_closed(total, scope, closed)
     since = _BEFORE_ALL if scope.since is None else scope.since - 1
     # A tick that two jobs of one key ran, by a clock that was set back in between: no walk along one job sees that.
     twins = await books.twins(since, until, CHUNK_ROWS)
-    add_twins(total, (twin for twin in twins if request.key in {"", twin.key}))
+    add_twins(total, (twin for twin in twins if request.concerns(twin.key)))
     if request.key and not total.jobs:
         raise NotFound(f"there is no job {request.key!r}, and never was")
     remark = _other_rules(await books.zone_data()) if total.in_zones else ""

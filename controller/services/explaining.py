@@ -16,6 +16,7 @@ from cronring.controller.core.ledger.why_facts import (
     subject_at,
 )
 from cronring.controller.errors import NotFound
+from cronring.controller.ports.reads import Namespaces, within
 from cronring.schema.policy import parse_policy
 
 _SECOND: Final = 1_000_000
@@ -59,12 +60,17 @@ class Archive(Protocol):
     async def closed(self, job_ids: list[int]) -> list[Closed]: ...
 
 
-async def gather(archive: Archive, key: str, at: int | None) -> Facts:
-    """`at` None: about the latest tick that was due. Raises NotFound where no job ever had the key."""
-    return await _gather(archive, key, at, ())
+async def gather(archive: Archive, key: str, at: int | None, namespaces: Namespaces = None) -> Facts:
+    """`at` None: about the latest tick that was due. Raises NotFound where no job ever had the key.
+
+    A job that is followed, but is in none of the namespaces, is like one that isn't there.
+    """
+    return await _gather(archive, key, at, namespaces, ())
 
 
-async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[str, ...]) -> Facts:
+async def _gather(
+    archive: Archive, key: str, at: int | None, namespaces: Namespaces, followers: tuple[str, ...]
+) -> Facts:
     """`followers`: the jobs that are asked about, each of which follows the next."""
     subjects = await archive.subjects(key)
     if not subjects:
@@ -78,7 +84,7 @@ async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[s
     if at is not None and found.tick is None:
         found = found._replace(tick=await _made_up_for(archive, subject.job_id, at))
     followed = parse_policy(subject.policy).after
-    upstream = await _upstream(archive, followed, at, (*followers, key)) if followed else None
+    upstream = await _upstream(archive, followed, at, namespaces, (*followers, key)) if followed else None
     if upstream is not None and (at is None or found.tick is None):
         found = Focus(upstream.tick, upstream.previous_tick, upstream.following_tick)
     followed = followed if upstream is None or found.tick == upstream.tick else ""  # it had a schedule then
@@ -131,12 +137,14 @@ def _since(spans: list[Span], followed: str) -> int | None:
     return min(following, default=None)
 
 
-async def _upstream(archive: Archive, key: str, at: int | None, followers: tuple[str, ...]) -> Facts | None:
+async def _upstream(
+    archive: Archive, key: str, at: int | None, namespaces: Namespaces, followers: tuple[str, ...]
+) -> Facts | None:
     """None: there is no such job, or they follow each other in a circle."""
-    if key in followers:
+    if key in followers or not within(namespaces, key):
         return None
     try:
-        facts = await _gather(archive, key, at, followers)
+        facts = await _gather(archive, key, at, namespaces, followers)
     except NotFound:
         return None
     return facts if facts.subject.removed_at is None else None

@@ -18,6 +18,7 @@ from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
 from cronring.controller.core.ledger.why_facts import ActionFact, Attempt, Facts, SkipFact, WaitingRun, WhyJob
 from cronring.controller.ports.ledger import AuditReport, AuditRequest, CountedSkips, NumberedSpan, Twin, ZoneData
+from cronring.controller.ports.reads import Namespaces
 from cronring.controller.services.audit import audit
 from cronring.controller.services.explaining import gather
 from cronring.controller.store.pool import Database, Transaction
@@ -61,10 +62,10 @@ class PostgresLedger:
         async with self._auditing, self._books("auditing") as books:
             return await audit(books, request)
 
-    async def facts(self, key: str, at: int | None) -> Facts:
+    async def facts(self, key: str, at: int | None, namespaces: Namespaces = None) -> Facts:
         """In one snapshot."""
         async with self._books("reading the books") as books:
-            return await gather(books, key, at)
+            return await gather(books, key, at, namespaces)
 
     @contextlib.asynccontextmanager
     async def _books(self, what: str) -> AsyncIterator["PostgresBooks"]:
@@ -87,9 +88,10 @@ class PostgresBooks:
     def now(self) -> int:
         return self._now
 
-    async def standings(self, after_id: int, key: str, limit: int) -> list[JobStanding]:
+    async def standings(self, after_id: int, key: str, limit: int, namespaces: Namespaces = None) -> list[JobStanding]:
         """How jobs stand, removed ones too, in order of ids."""
-        records = await self._transaction.fetch(GetStandings(after_id=after_id, key=key, limit=limit))
+        wanted = GetStandings(after_id=after_id, key=key, limit=limit, namespaces=namespaces)
+        records = await self._transaction.fetch(wanted)
         return list(map(JobStanding._make, records))
 
     async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:

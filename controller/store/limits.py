@@ -2,6 +2,7 @@
 
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.limits import LimitRow, no_such_limit
+from cronring.controller.ports.reads import Namespaces
 from cronring.controller.store.pool import Database, Transaction
 from cronring.sql.parameters import BindJobs, CountPlaces, ListLimits, LockJobsOfLimit, LockLimits, SetLimit
 
@@ -29,13 +30,17 @@ class PostgresLimits:
             await _change(transaction, namespace, module, None, (by, note))
             return found[0]
 
-    async def list_limits(self, namespace: str | None = None, module: str | None = None) -> list[LimitRow]:
+    async def list_limits(
+        self, namespace: str | None = None, module: str | None = None, namespaces: Namespaces = None
+    ) -> list[LimitRow]:
         """See cronring.controller.ports.limits.Limits."""
-        return list(map(LimitRow._make, await self._database.fetch(ListLimits(namespace=namespace, module=module))))
+        wanted = ListLimits(namespace=namespace, module=module, namespaces=namespaces)
+        return list(map(LimitRow._make, await self._database.fetch(wanted)))
 
 
 async def _list(transaction: Transaction, namespace: str, module: str) -> list[LimitRow]:
-    return list(map(LimitRow._make, await transaction.fetch(ListLimits(namespace=namespace, module=module))))
+    wanted = ListLimits(namespace=namespace, module=module, namespaces=None)
+    return list(map(LimitRow._make, await transaction.fetch(wanted)))
 
 
 async def _change(

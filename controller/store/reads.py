@@ -24,6 +24,7 @@ from cronring.controller.ports.reads import (
     ExecutionRow,
     JobFilter,
     JobRow,
+    Namespaces,
     RunnerRow,
     TickRun,
 )
@@ -145,7 +146,9 @@ class PostgresReads:
                 ListTemplateActions(before_id=before, template=where.template, since=where.since, limit=limit)
             )
         else:
-            records = await self._fetch(ListActions(before_id=before, since=where.since, limit=limit))
+            records = await self._fetch(
+                ListActions(before_id=before, since=where.since, namespaces=where.namespaces, limit=limit)
+            )
         return list(map(ActionRow._make, records))
 
     async def get_job(self, key: str) -> JobRow:
@@ -172,14 +175,23 @@ class PostgresReads:
             after = max(after, (await self._fetch(FindExecutionBefore(instant=where.since)))[0][0])
         if where.outcome == "running":
             records = await self._fetch(
-                ListRunningExecutions(before_id=before, after_id=after, since=where.since, limit=limit)
+                ListRunningExecutions(
+                    before_id=before, after_id=after, since=where.since, namespaces=where.namespaces, limit=limit
+                )
             )
         else:
             statement: type[ListExecutions | ListTroubledExecutions] = (
                 ListExecutions if where.outcome in {"", "completed"} else ListTroubledExecutions
             )
             records = await self._fetch(
-                statement(before_id=before, after_id=after, since=where.since, outcome=where.outcome, limit=limit)
+                statement(
+                    before_id=before,
+                    after_id=after,
+                    since=where.since,
+                    outcome=where.outcome,
+                    namespaces=where.namespaces,
+                    limit=limit,
+                )
             )
         return list(starmap(ExecutionRow, records))
 
@@ -227,6 +239,7 @@ class PostgresReads:
                 namespace=where.namespace,
                 module=where.module,
                 active_only=where.active_only,
+                namespaces=where.namespaces,
                 limit=limit,
                 lost_after_ms=self._lost_after_ms,
             )
@@ -240,10 +253,10 @@ class PostgresReads:
             raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")
         return DeploymentRow._make(records[0])
 
-    async def list_due(self, within_ms: int, limit: int) -> list[DueRow]:
-        """What runs within so long, in the whole cluster, the earliest first."""
+    async def list_due(self, within_ms: int, limit: int, namespaces: Namespaces = None) -> list[DueRow]:
+        """What runs within so long, the earliest first."""
         due: list[DueRow] = []
-        records = await self._fetch(ListDue(within_ms=within_ms, limit=limit))
+        records = await self._fetch(ListDue(within_ms=within_ms, limit=limit, namespaces=namespaces))
         for key, tick, run_at, schedule, anchor, policy, until in records:
             slot = upcoming(key, (schedule, anchor, policy), tick, run_at)
             if slot is not None and slot.run_at <= until:
@@ -374,6 +387,7 @@ class _Columns(TypedDict):
     verb: str
     status: str
     labels: str
+    namespaces: Namespaces
 
 
 def _columns(where: JobFilter) -> _Columns:
@@ -383,6 +397,7 @@ def _columns(where: JobFilter) -> _Columns:
         "verb": where.verb,
         "status": where.status,
         "labels": json.dumps(dict(where.labels)),
+        "namespaces": where.namespaces,
     }
 
 

@@ -3,6 +3,7 @@
 import asyncpg
 
 from cronring.controller.errors import NotFound, Outdated
+from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.templates import TemplateRow, TemplateValues, template_key
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.pool import Database
@@ -27,11 +28,19 @@ class PostgresTemplates:
             raise no_such_template(namespace, name)
         return _row(records[0])
 
-    async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
+    async def list_templates(
+        self, namespace: str, after: tuple[str, str], limit: int, namespaces: Namespaces = None
+    ) -> list[TemplateRow]:
         """By namespace and name; see cronring.controller.ports.templates.Templates."""
         after_namespace, after_name = after
         records = await self._database.fetch(
-            ListTemplates(namespace=namespace, after_namespace=after_namespace, after_name=after_name, limit=limit)
+            ListTemplates(
+                namespace=namespace,
+                namespaces=namespaces,
+                after_namespace=after_namespace,
+                after_name=after_name,
+                limit=limit,
+            )
         )
         return list(map(_row, records))
 

@@ -112,7 +112,12 @@ class PostgresWebhooks:
             await self.get(where.webhook)
         records = await self._database.fetch(
             ListDeliveries(
-                webhook=where.webhook, before_id=before_id or _HIGHEST, state=where.state, job=where.job, limit=limit
+                webhook=where.webhook,
+                before_id=before_id or _HIGHEST,
+                state=where.state,
+                job=where.job,
+                namespaces=where.namespaces,
+                limit=limit,
             )
         )
         return list(map(DeliveryRow._make, records))

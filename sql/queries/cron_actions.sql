@@ -10,13 +10,15 @@ FROM unnest(:job_ids[?]::bigint[], :deployment_ids[?]::bigint[], :execution_ids[
     AS a (job_id, deployment_id, execution_id, action, actor, note, details, template);
 
 -- name: ListActions
--- The newest first. `:since` null: from the first one.
+-- The newest first. `:since` null: from the first one. What is of none of `:namespaces` (null: all) is left out.
 SELECT a.id, a.at, coalesce(j.key, ''), coalesce(d.key, ''), a.execution_id, a.action, a.actor, a.note, a.details::text,
        coalesce(a.template, '') AS template
 FROM cron_actions a
-LEFT JOIN LATERAL (SELECT key FROM cron_jobs WHERE id = a.job_id) j ON true
-LEFT JOIN LATERAL (SELECT key FROM deployments WHERE id = a.deployment_id) d ON true
+LEFT JOIN LATERAL (SELECT key, namespace FROM cron_jobs WHERE id = a.job_id) j ON true
+LEFT JOIN LATERAL (SELECT key, namespace FROM deployments WHERE id = a.deployment_id) d ON true
 WHERE a.id < :before_id AND a.at >= coalesce(:since?::timestamptz, '-infinity')
+  AND (:namespaces?::text[] IS NULL
+       OR coalesce(j.namespace, d.namespace, split_part(a.template, '/', 1)) = ANY(:namespaces))
 ORDER BY a.id DESC
 LIMIT :limit;
 

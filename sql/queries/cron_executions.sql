@@ -63,6 +63,8 @@ WHERE d.id = :execution_id;
 SELECT * FROM cron_execution_details e
 WHERE e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
   AND (:outcome = '' OR e.outcome = :outcome)
+  AND (:namespaces?::text[] IS NULL
+       OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = e.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
 ORDER BY e.id DESC
 LIMIT :limit;
 
@@ -71,6 +73,8 @@ LIMIT :limit;
 SELECT * FROM cron_execution_details e
 WHERE e.outcome <> 'completed' AND e.outcome = :outcome
   AND e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
+  AND (:namespaces?::text[] IS NULL
+       OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = e.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
 ORDER BY e.id DESC
 LIMIT :limit;
 
@@ -82,6 +86,8 @@ CROSS JOIN LATERAL (
     SELECT * FROM cron_execution_details WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
 ) e
 WHERE e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
+  AND (:namespaces?::text[] IS NULL
+       OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = e.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
 ORDER BY e.id DESC
 LIMIT :limit;
 

@@ -421,9 +421,11 @@ FROM unnest(:job_ids::bigint[], :reasons::text[], :first_ticks::timestamptz[], :
     AS s (job_id, reason, first_tick, last_tick, ticks);
 
 -- name: ListJobs
--- Namespace, module, verb and status may be "", for any. `:labels` that they have: JSON.
+-- Namespace, module, verb and status may be "", for any. `:labels` that they have: JSON. `:namespaces` null: all, here
+-- and wherever somebody lists what they may see.
 SELECT * FROM cron_job_details
 WHERE removed_at IS NULL AND key > '' AND key > :after_key
+  AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
   AND (:namespace = '' OR namespace = :namespace) AND (:module = '' OR module = :module)
   AND (:verb = '' OR verb = :verb)
   AND (:status = '' OR status = :status) AND (:labels::text = '{}' OR labels @> :labels::text::jsonb)

@@ -77,6 +77,7 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
 FROM deployments d
 WHERE d.id < :before_id AND (:namespace = '' OR d.namespace = :namespace) AND (:module = '' OR d.module = :module)
   AND (NOT :active_only::boolean OR d.min_replicas > 0)
+  AND (:namespaces?::text[] IS NULL OR d.namespace = ANY(:namespaces))
 ORDER BY d.id DESC
 LIMIT :limit;
 

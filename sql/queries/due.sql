@@ -8,6 +8,7 @@ CROSS JOIN LATERAL (
     SELECT key, next_tick, next_execution, schedule, anchor, policy FROM cron_jobs
     WHERE slot = slots.slot AND next_execution IS NOT NULL
       AND next_execution <= now() + :within_ms::bigint * interval '1 millisecond'
+      AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
     ORDER BY next_execution LIMIT :limit::integer OFFSET 0
 ) d
 ORDER BY d.next_execution, d.key

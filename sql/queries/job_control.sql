@@ -190,6 +190,7 @@ CROSS JOIN LATERAL (SELECT * FROM cron_scheduled_jobs WHERE id = a.job_id OFFSET
 SELECT j.id, j.key
 FROM cron_jobs j
 WHERE j.removed_at IS NULL AND j.id > :after_id
+  AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:labels::text = '{}' OR j.labels @> :labels::text::jsonb)
@@ -202,6 +203,7 @@ LIMIT :limit;
 SELECT count(*)
 FROM cron_jobs j
 WHERE j.removed_at IS NULL AND j.key > ''
+  AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:labels::text = '{}' OR j.labels @> :labels::text::jsonb)
@@ -229,6 +231,7 @@ WITH chosen AS MATERIALIZED (
 SELECT j.id, j.key
 FROM chosen j
 WHERE j.removed_at IS NULL AND j.id > :after_id
+  AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:status = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = :status OFFSET 0))
@@ -255,6 +258,7 @@ WITH chosen AS MATERIALIZED (
 SELECT j.id, j.key
 FROM chosen j
 WHERE j.removed_at IS NULL AND j.key > :after_key
+  AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:status = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = :status OFFSET 0))
@@ -281,6 +285,7 @@ WITH chosen AS MATERIALIZED (
 SELECT count(*)
 FROM chosen j
 WHERE j.removed_at IS NULL
+  AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:status = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = :status OFFSET 0));

@@ -1,7 +1,7 @@
 -- What the audit and "why" read. LATERAL over the jobs of a page, as in cron_jobs.sql: one range of an index for each.
 
 -- name: GetStandings
--- How jobs stand, removed ones among them, in order of ids. `:key` "": of any.
+-- How jobs stand, removed ones among them, in order of ids. `:key` "": of any in these namespaces (null: in all).
 SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
        -- Of a pause with an end, the books have the ticks already. What a pause without one keeps, it keeps of an
        -- orphan, too.
@@ -10,7 +10,9 @@ SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
        j.state = 'executing' AS executing, j.last_tick,
        coalesce(j.next_tick, j.orphaned_tick, CASE WHEN j.paused_until IS NULL THEN j.paused_tick END) AS undecided_tick
 FROM (
-    (SELECT * FROM cron_jobs WHERE :key = '' AND id > :after_id ORDER BY id LIMIT :limit)
+    (SELECT * FROM cron_jobs
+     WHERE :key = '' AND id > :after_id AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
+     ORDER BY id LIMIT :limit)
     UNION ALL
     (SELECT * FROM cron_jobs WHERE :key <> '' AND removed_at IS NULL AND key > '' AND key = :key AND id > :after_id)
     UNION ALL

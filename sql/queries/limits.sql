@@ -53,7 +53,7 @@ RETURNING l.running, pg_notify(current_schema() || '.places', '');
 SELECT namespace, module, max_concurrent, running, changed_at, changed_by, note
 FROM cron_limits
 WHERE max_concurrent IS NOT NULL AND (:namespace?::text IS NULL OR namespace = :namespace)
-  AND (:module?::text IS NULL OR module = :module)
+  AND (:module?::text IS NULL OR module = :module) AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
 ORDER BY namespace, module;
 
 -- Claims and ends of jobs under a limit take places, and give them back, in their own transaction, having their jobs.

@@ -292,7 +292,7 @@ FROM cron_webhooks WHERE name = :name;
 DELETE FROM cron_webhooks WHERE name = :name RETURNING id;
 
 -- name: ListDeliveries
--- The newest first. `:webhook`, `:state` and `:job` may be "", for any.
+-- The newest first. `:webhook`, `:state` and `:job` may be "", for any. Of jobs in `:namespaces`; null: of all.
 SELECT d.id, w.name AS webhook, d.event_id, d.event, d.job, d.state, d.attempts, d.created_at, d.last_try_at,
        CASE WHEN d.state = 'waiting' AND w.disabled_at IS NULL THEN d.next_try_at END AS next_try_at, d.ended_at,
        d.last_status, d.last_error, d.body, d.controller_id
@@ -300,6 +300,9 @@ FROM cron_webhooks w
 CROSS JOIN LATERAL (
     SELECT * FROM cron_deliveries
     WHERE webhook_id = w.id AND id < :before_id AND (:state = '' OR state = :state) AND (:job = '' OR job = :job)
+      -- A key without a namespace is one of "default".
+      AND (:namespaces?::text[] IS NULL
+           OR job <> '' AND coalesce(nullif(split_part(job, '/', -2), ''), 'default') = ANY(:namespaces))
     ORDER BY id DESC LIMIT :limit
 ) d
 WHERE :webhook = '' OR w.name = :webhook

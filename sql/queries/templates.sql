@@ -16,6 +16,7 @@ SELECT t.id, t.namespace, t.name, t.description, t.schedule, t.anchor, t.timeout
         WHERE j.namespace = t.namespace AND j.template = t.name AND j.template > '' AND j.removed_at IS NULL) AS jobs
 FROM cron_templates t
 WHERE (t.namespace, t.name) > (:after_namespace, :after_name) AND (:namespace = '' OR t.namespace = :namespace)
+  AND (:namespaces?::text[] IS NULL OR t.namespace = ANY(:namespaces))
 ORDER BY t.namespace, t.name
 LIMIT :limit;
 

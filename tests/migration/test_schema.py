@@ -59,7 +59,13 @@ async def deployed(url: str, schema: str, module: Module = MODULE) -> list[str]:
             record[0]
             for record in await database.fetch(
                 ListDeployments(
-                    before_id=2**62, namespace="", module="", active_only=False, limit=9, lost_after_ms=1_000
+                    before_id=2**62,
+                    namespace="",
+                    module="",
+                    active_only=False,
+                    namespaces=None,
+                    limit=9,
+                    lost_after_ms=1_000,
                 )
             )
         ]

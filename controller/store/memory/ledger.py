@@ -7,6 +7,7 @@ from cronring.controller.core.ledger.audit_walk import SCHEDULED, AuditRun, Skip
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
 from cronring.controller.core.ledger.why_facts import ActionFact, Attempt, Facts, SkipFact, WaitingRun, WhyJob
 from cronring.controller.ports.ledger import AuditReport, AuditRequest, CountedSkips, NumberedSpan, Twin, ZoneData
+from cronring.controller.ports.reads import Namespaces, within
 from cronring.controller.services.audit import audit
 from cronring.controller.services.explaining import gather
 from cronring.controller.store.memory.limits import full_in_words
@@ -24,8 +25,8 @@ class MemoryLedger:
     async def audit(self, request: AuditRequest) -> AuditReport:
         return await audit(MemoryBooks(self._tables, self._lost_after_ms), request)
 
-    async def facts(self, key: str, at: int | None) -> Facts:
-        return await gather(MemoryArchive(self._tables, self._lost_after_ms), key, at)
+    async def facts(self, key: str, at: int | None, namespaces: Namespaces = None) -> Facts:
+        return await gather(MemoryArchive(self._tables, self._lost_after_ms), key, at, namespaces)
 
 
 class MemoryBooks:
@@ -43,8 +44,12 @@ class MemoryBooks:
     def now(self) -> int:
         return self._now
 
-    async def standings(self, after_id: int, key: str, limit: int) -> list[JobStanding]:
-        rows = [row for _, row in sorted(self._tables.jobs.items()) if row.job_id > after_id and key in {"", row.key}]
+    async def standings(self, after_id: int, key: str, limit: int, namespaces: Namespaces = None) -> list[JobStanding]:
+        rows = [
+            row
+            for _, row in sorted(self._tables.jobs.items())
+            if row.job_id > after_id and (row.key == key or (not key and within(namespaces, row.key)))
+        ]
         return [self._standing(row) for row in rows[:limit]]
 
     def _standing(self, row: JobRow) -> JobStanding:

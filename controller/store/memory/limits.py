@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.limits import LimitRow, limit_name, no_such_limit
+from cronring.controller.ports.reads import Namespaces
 from cronring.controller.store.memory.rows import JobRow
 from cronring.controller.store.memory.tables import MemoryTables
 
@@ -27,9 +28,13 @@ class MemoryLimits(MemoryTables):
         self.on_places()
         return row
 
-    async def list_limits(self, namespace: str | None = None, module: str | None = None) -> list[LimitRow]:
+    async def list_limits(
+        self, namespace: str | None = None, module: str | None = None, namespaces: Namespaces = None
+    ) -> list[LimitRow]:
         return [
-            self._limit(key) for key in sorted(self.limits) if namespace in {None, key[0]} and module in {None, key[1]}
+            self._limit(key)
+            for key in sorted(self.limits)
+            if namespace in {None, key[0]} and module in {None, key[1]} and (namespaces is None or key[0] in namespaces)
         ]
 
     def _limit(self, key: tuple[str, str]) -> LimitRow:

@@ -1,6 +1,7 @@
 """Templates, in memory; see controller/store/templates.py."""
 
 from cronring.controller.errors import NotFound, Outdated
+from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.templates import TemplateRow, TemplateValues, template_key
 from cronring.controller.store.memory.rows import ActionRow
 from cronring.controller.store.memory.tables import MemoryTables
@@ -12,8 +13,14 @@ class MemoryTemplates(MemoryTables):
     async def get_template(self, namespace: str, name: str) -> TemplateRow:
         return self._template(namespace, name)
 
-    async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
-        keys = [key for key in sorted(self.templates) if key > after and namespace in {"", key[0]}]
+    async def list_templates(
+        self, namespace: str, after: tuple[str, str], limit: int, namespaces: Namespaces = None
+    ) -> list[TemplateRow]:
+        keys = [
+            key
+            for key in sorted(self.templates)
+            if key > after and namespace in {"", key[0]} and (namespaces is None or key[0] in namespaces)
+        ]
         rows = [self._template(*key) for key in keys[:limit]]
         return [row._replace(values=row.values._replace(spec=row.values.spec._replace(payload=""))) for row in rows]
 

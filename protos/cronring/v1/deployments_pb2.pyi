@@ -36,6 +36,7 @@ class Deployment(_message.Message):
     JOBS_FIELD_NUMBER: _builtins.int
     ACTIVATED_AT_FIELD_NUMBER: _builtins.int
     DEACTIVATED_AT_FIELD_NUMBER: _builtins.int
+    OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -46,6 +47,8 @@ class Deployment(_message.Message):
     runners: _builtins.int
     """runners that host it and are alive"""
     jobs: _builtins.int
+    outputs_hidden: _builtins.bool
+    """who asks may not see payloads: schema_text is left without them"""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -71,10 +74,11 @@ class Deployment(_message.Message):
         jobs: _builtins.int = ...,
         activated_at: _timestamp_pb2.Timestamp | None = ...,
         deactivated_at: _timestamp_pb2.Timestamp | None = ...,
+        outputs_hidden: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "created_at", b"created_at", "deactivated_at", b"deactivated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "digest", b"digest", "jobs", b"jobs", "key", b"key", "min_replicas", b"min_replicas", "module", b"module", "namespace", b"namespace", "runners", b"runners", "schema_text", b"schema_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "digest", b"digest", "jobs", b"jobs", "key", b"key", "min_replicas", b"min_replicas", "module", b"module", "namespace", b"namespace", "outputs_hidden", b"outputs_hidden", "runners", b"runners", "schema_text", b"schema_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -83,6 +83,7 @@ class Job(_message.Message):
     UNCHANGED_FIELD_NUMBER: _builtins.int
     TEMPLATE_FIELD_NUMBER: _builtins.int
     ORPHANED_FIELD_NUMBER: _builtins.int
+    OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -119,6 +120,8 @@ class Job(_message.Message):
     """in the answer to what was to change it: it was so already"""
     template: _builtins.str
     """that it was made from; empty: none"""
+    outputs_hidden: _builtins.bool
+    """who asks may not see payloads: it is left empty"""
     @_builtins.property
     def next_tick(self) -> _timestamp_pb2.Timestamp:
         """nominal, exactly on the schedule"""
@@ -201,10 +204,11 @@ class Job(_message.Message):
         unchanged: _builtins.bool = ...,
         template: _builtins.str = ...,
         orphaned: Global___Orphaning | None = ...,
+        outputs_hidden: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "orphaned", b"orphaned", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1292,6 +1296,7 @@ class Activation(_message.Message):
     RUN_AT_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
     BESIDE_FIELD_NUMBER: _builtins.int
+    OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
     EXECUTION_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     job: _builtins.str
@@ -1304,6 +1309,8 @@ class Activation(_message.Message):
     """in place of the job's own; empty: that one"""
     beside: _builtins.bool
     """it doesn't wait for the job's own runs"""
+    outputs_hidden: _builtins.bool
+    """who asks may not see payloads: it is left empty"""
     execution_id: _builtins.int
     """only from TriggerJob: what it has begun as; 0: it waits (for a run, a runner, a limit)"""
     @_builtins.property
@@ -1329,11 +1336,12 @@ class Activation(_message.Message):
         run_at: _timestamp_pb2.Timestamp | None = ...,
         payload: _builtins.str = ...,
         beside: _builtins.bool = ...,
+        outputs_hidden: _builtins.bool = ...,
         execution_id: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["run_at", b"run_at", "tick", b"tick", "until_tick", b"until_tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "execution_id", b"execution_id", "id", b"id", "job", b"job", "payload", b"payload", "run_at", b"run_at", "tick", b"tick", "ticks_left", b"ticks_left", "trigger", b"trigger", "until_tick", b"until_tick"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "execution_id", b"execution_id", "id", b"id", "job", b"job", "outputs_hidden", b"outputs_hidden", "payload", b"payload", "run_at", b"run_at", "tick", b"tick", "ticks_left", b"ticks_left", "trigger", b"trigger", "until_tick", b"until_tick"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

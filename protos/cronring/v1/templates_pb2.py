@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from cronring.protos.cronring.v1 import jobs_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+cronring/protos/cronring/v1/templates.proto\x12\x0b\x63ronring.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\"\xb7\x02\n\x08Template\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\"\n\x04spec\x18\x04 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x06 \x01(\t\x12.\n\nchanged_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nchanged_by\x18\x08 \x01(\t\x12\x10\n\x08revision\x18\t \x01(\x03\x12\x0c\n\x04jobs\x18\n \x01(\x03\x12\x11\n\tunchanged\x18\x0b \x01(\x08\x12\x16\n\x0eschedule_words\x18\x0c \x01(\t\"\xc3\x01\n\x12SetTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\"\n\x04spec\x18\x04 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12/\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x14\n\x0crequested_by\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\"5\n\x12GetTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"c\n\x14ListTemplatesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\tB\x0c\n\n_page_size\"Z\n\x15ListTemplatesResponse\x12(\n\ttemplates\x18\x01 \x03(\x0b\x32\x15.cronring.v1.Template\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\\\n\x15\x44\x65leteTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\"&\n\x16\x44\x65leteTemplateResponse\x12\x0c\n\x04jobs\x18\x01 \x01(\x03\x32\xcc\x02\n\tTemplates\x12\x45\n\x0bSetTemplate\x12\x1f.cronring.v1.SetTemplateRequest\x1a\x15.cronring.v1.Template\x12\x45\n\x0bGetTemplate\x12\x1f.cronring.v1.GetTemplateRequest\x1a\x15.cronring.v1.Template\x12V\n\rListTemplates\x12!.cronring.v1.ListTemplatesRequest\x1a\".cronring.v1.ListTemplatesResponse\x12Y\n\x0e\x44\x65leteTemplate\x12\".cronring.v1.DeleteTemplateRequest\x1a#.cronring.v1.DeleteTemplateResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+cronring/protos/cronring/v1/templates.proto\x12\x0b\x63ronring.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\"\xcf\x02\n\x08Template\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\"\n\x04spec\x18\x04 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x06 \x01(\t\x12.\n\nchanged_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nchanged_by\x18\x08 \x01(\t\x12\x10\n\x08revision\x18\t \x01(\x03\x12\x0c\n\x04jobs\x18\n \x01(\x03\x12\x11\n\tunchanged\x18\x0b \x01(\x08\x12\x16\n\x0eschedule_words\x18\x0c \x01(\t\x12\x16\n\x0eoutputs_hidden\x18\r \x01(\x08\"\xc3\x01\n\x12SetTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\"\n\x04spec\x18\x04 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12/\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x14\n\x0crequested_by\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\"5\n\x12GetTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"c\n\x14ListTemplatesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\tB\x0c\n\n_page_size\"Z\n\x15ListTemplatesResponse\x12(\n\ttemplates\x18\x01 \x03(\x0b\x32\x15.cronring.v1.Template\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\\\n\x15\x44\x65leteTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\"&\n\x16\x44\x65leteTemplateResponse\x12\x0c\n\x04jobs\x18\x01 \x01(\x03\x32\xcc\x02\n\tTemplates\x12\x45\n\x0bSetTemplate\x12\x1f.cronring.v1.SetTemplateRequest\x1a\x15.cronring.v1.Template\x12\x45\n\x0bGetTemplate\x12\x1f.cronring.v1.GetTemplateRequest\x1a\x15.cronring.v1.Template\x12V\n\rListTemplates\x12!.cronring.v1.ListTemplatesRequest\x1a\".cronring.v1.ListTemplatesResponse\x12Y\n\x0e\x44\x65leteTemplate\x12\".cronring.v1.DeleteTemplateRequest\x1a#.cronring.v1.DeleteTemplateResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,19 +35,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'cronring.protos.cronring.v1
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_TEMPLATE']._serialized_start=168
-  _globals['_TEMPLATE']._serialized_end=479
-  _globals['_SETTEMPLATEREQUEST']._serialized_start=482
-  _globals['_SETTEMPLATEREQUEST']._serialized_end=677
-  _globals['_GETTEMPLATEREQUEST']._serialized_start=679
-  _globals['_GETTEMPLATEREQUEST']._serialized_end=732
-  _globals['_LISTTEMPLATESREQUEST']._serialized_start=734
-  _globals['_LISTTEMPLATESREQUEST']._serialized_end=833
-  _globals['_LISTTEMPLATESRESPONSE']._serialized_start=835
-  _globals['_LISTTEMPLATESRESPONSE']._serialized_end=925
-  _globals['_DELETETEMPLATEREQUEST']._serialized_start=927
-  _globals['_DELETETEMPLATEREQUEST']._serialized_end=1019
-  _globals['_DELETETEMPLATERESPONSE']._serialized_start=1021
-  _globals['_DELETETEMPLATERESPONSE']._serialized_end=1059
-  _globals['_TEMPLATES']._serialized_start=1062
-  _globals['_TEMPLATES']._serialized_end=1394
+  _globals['_TEMPLATE']._serialized_end=503
+  _globals['_SETTEMPLATEREQUEST']._serialized_start=506
+  _globals['_SETTEMPLATEREQUEST']._serialized_end=701
+  _globals['_GETTEMPLATEREQUEST']._serialized_start=703
+  _globals['_GETTEMPLATEREQUEST']._serialized_end=756
+  _globals['_LISTTEMPLATESREQUEST']._serialized_start=758
+  _globals['_LISTTEMPLATESREQUEST']._serialized_end=857
+  _globals['_LISTTEMPLATESRESPONSE']._serialized_start=859
+  _globals['_LISTTEMPLATESRESPONSE']._serialized_end=949
+  _globals['_DELETETEMPLATEREQUEST']._serialized_start=951
+  _globals['_DELETETEMPLATEREQUEST']._serialized_end=1043
+  _globals['_DELETETEMPLATERESPONSE']._serialized_start=1045
+  _globals['_DELETETEMPLATERESPONSE']._serialized_end=1083
+  _globals['_TEMPLATES']._serialized_start=1086
+  _globals['_TEMPLATES']._serialized_end=1418
 # @@protoc_insertion_point(module_scope)

@@ -37,6 +37,7 @@ class Template(_message.Message):
     JOBS_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
     SCHEDULE_WORDS_FIELD_NUMBER: _builtins.int
+    OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
     description: _builtins.str
@@ -50,6 +51,8 @@ class Template(_message.Message):
     """in the answer to SetTemplate: it was so already"""
     schedule_words: _builtins.str
     """the schedule in plain English; empty: it sets none"""
+    outputs_hidden: _builtins.bool
+    """who asks may not see payloads: that of the spec is left empty"""
     @_builtins.property
     def spec(self) -> _jobs_pb2.JobSpec:
         """what it sets; fields that are empty are left to the job"""
@@ -73,10 +76,11 @@ class Template(_message.Message):
         jobs: _builtins.int = ...,
         unchanged: _builtins.bool = ...,
         schedule_words: _builtins.str = ...,
+        outputs_hidden: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "created_at", b"created_at", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "created_at", b"created_at", "created_by", b"created_by", "description", b"description", "jobs", b"jobs", "name", b"name", "namespace", b"namespace", "revision", b"revision", "schedule_words", b"schedule_words", "spec", b"spec", "unchanged", b"unchanged"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "created_at", b"created_at", "created_by", b"created_by", "description", b"description", "jobs", b"jobs", "name", b"name", "namespace", b"namespace", "outputs_hidden", b"outputs_hidden", "revision", b"revision", "schedule_words", b"schedule_words", "spec", b"spec", "unchanged", b"unchanged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -73,8 +73,18 @@ def anything(row: JobRow) -> bool:
     return bool(row.key)
 
 
+class Chosen:
+    """Its caller may see all but what is in the namespace "hidden"."""
+
+    def __init__(self, matches: Callable[[JobRow], bool]) -> None:
+        self.matches = matches
+
+    def sees(self, row: JobRow) -> bool:
+        return row.namespace != "hidden"
+
+
 def watching(hub: JobHub, *rows: JobRow, matches: Callable[[JobRow], bool] = anything) -> AsyncIterator[JobWatchEvent]:
-    return hub.watch(matches, lambda: listing(*rows))
+    return hub.watch(Chosen(matches), lambda: listing(*rows))
 
 
 async def take(events: AsyncIterator[JobWatchEvent], count: int) -> list[tuple[JobEventKind, str]]:
@@ -240,7 +250,7 @@ async def test_a_watch_goes_on_from_a_token_without_a_listing() -> None:
     changes = Changes()
     changes.batches = [[row("a")], [row("b")], [row("c", removed=True), row("d", "running")]]
     hub, _ = made(changes)
-    events = hub.resume(lambda row: row.status == "scheduled", hub.resumed(token(1), 0))
+    events = hub.resume(Chosen(lambda row: row.status == "scheduled"), hub.resumed(token(1), 0))
     # Whatever doesn't match may be something that it was told of before.
     assert await take(events, 3) == [
         (JobEventKind.CHANGED, "b"),
@@ -272,12 +282,21 @@ async def test_tokens_that_lead_nowhere_are_refused(given: str, message: str) ->
         hub.resumed(given, hub_module.TOKEN_AGE_MAX_US + 6)
 
 
+async def test_of_what_a_watcher_may_not_see_not_even_the_end_is_told() -> None:
+    hidden = row("hidden/a", removed=True)._replace(namespace="hidden")
+    changes = Changes()
+    changes.batches = [[hidden], [hidden, row("b", removed=True)]]
+    hub, _ = made(changes)
+    events = hub.resume(Chosen(anything), hub.resumed(token(0), 0))
+    assert await take(events, 1) == [(JobEventKind.REMOVED, "b")]
+
+
 async def test_too_much_since_a_token_is_told_instead_of_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_module, "PENDING_MAX", 10)
     changes = Changes()
     changes.batches = [[row(f"job-{number}") for number in range(11)]]
     hub, _ = made(changes)
-    events = hub.resume(anything, At(0))
+    events = hub.resume(Chosen(anything), At(0))
     with pytest.raises(InvalidRequest, match="begin anew"):
         await take(events, 1)
     assert len(hub) == 0
