@@ -20,6 +20,7 @@ from cronring.controller.core.ledger.why import explain
 from cronring.controller.core.model import SkipRequest
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.runs import run_of
+from cronring.controller.ports.caller import calling
 from cronring.controller.ports.templates import TemplateValues
 from cronring.controller.store.connect import connect
 from cronring.controller.store.ledger import PostgresLedger
@@ -35,6 +36,7 @@ from cronring.runner.held import NOT_KNOWN, Held
 from cronring.runner.lines import Row, Told
 from cronring.runner.pool import result_of
 from cronring.schema.execution import Report, Run, Skipped, SkipReason
+from cronring.schema.identity import LOCAL
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, MemoryScene, PostgresScene, World
 from tests.support.databases import running_server
@@ -67,7 +69,8 @@ async def of_a_report(world: World, reads: PostgresReads | None, name: str, valu
         return
     row = await reads.get_execution(execution.execution_id)
     assert str(getattr(row, name)) == value, "in PostgreSQL"
-    shown = convert.execution(execution_message(row))
+    with calling(LOCAL):
+        shown = convert.execution(execution_message(row))
     assert str(getattr(shown, name)) == value, "for the client"
 
 
@@ -112,7 +115,8 @@ async def of_a_spec(world: World, reads: PostgresReads | None, name: str, value:
             )
             == wanted
         )
-        message = job_message(await reads.get_job(job.key), "")
+        with calling(LOCAL):
+            message = job_message(await reads.get_job(job.key), "")
         assert getattr(convert.job(jobs_pb2.Job.FromString(message.SerializeToString())), name) == wanted, (
             "for the client"
         )

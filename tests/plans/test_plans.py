@@ -362,7 +362,8 @@ async def test_an_audits_page_reads_so_many_runs_of_each_of_its_jobs(filled_url:
         spans = {"since": "'-infinity'", "after_job_id": "0", "after_revision": "0", "limit": "5000"}
         found = await plan(connection, "GetSpans", {"job_ids": asked["job_ids"], **spans})
         assert read(found, "cron_schedules") <= jobs
-        found = await plan(connection, "GetStandings", {"after_id": "0", "key": "''", "limit": str(jobs)})
+        everywhere = {"after_id": "0", "key": "''", "namespaces": "NULL"}
+        found = await plan(connection, "GetStandings", {**everywhere, "limit": str(jobs)})
         assert read(found, "cron_jobs") <= jobs
     finally:
         await connection.close()
@@ -372,7 +373,7 @@ async def test_why_reads_what_it_tells(filled_url: str) -> None:
     pages = {"job_id": "1", "after_tick": "'-infinity'", "until_tick": "now()", "limit": "5"}
     asked = {
         "GetSubjects": {"key": "'m2.v1'", "lost_after_ms": "8750"},
-        "GetStandings": {"after_id": "0", "key": "'m2.v1'", "limit": "10"},
+        "GetStandings": {"after_id": "0", "key": "'m2.v1'", "namespaces": "NULL", "limit": "10"},
         "GetSpansAround": {"job_id": "1", "instant": "now()", "limit": "3"},
         "GetAttemptsOfTick": {"job_id": "1", "tick": "date_trunc('second', now())", "limit": "10"},
         "GetRunBefore": {"job_id": "1", "instant": "now()"},
@@ -417,7 +418,14 @@ async def test_a_look_for_jobs_by_label_or_module_reads_those(
     await transaction.start()
     try:
         await connection.execute('UPDATE cron_jobs SET labels = \'{"rare":"yes"}\' WHERE id % 20000 = 7')
-        where = {"namespace": "''", "module": f"'{module}'", "verb": "''", "status": "''", "labels": f"'{labels}'"}
+        where = {
+            "namespace": "''",
+            "module": f"'{module}'",
+            "verb": "''",
+            "status": "''",
+            "labels": f"'{labels}'",
+            "namespaces": "NULL",
+        }
         for name, arguments in (
             ("FindChosenJobs", {"after_id": "0", "limit": "5000", **where}),
             ("FindChosenByKey", {"after_key": "''", "limit": "100", **where}),
