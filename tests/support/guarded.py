@@ -27,32 +27,15 @@ from tests.support.sealing import SEAL
 
 INFO = ControllerInfo("c1", "127.0.0.1:1", "127.0.0.1:2", 7, "0.1.0")
 # As they are generated: who is let in, hears UNIMPLEMENTED.
+_GOSSIP: Any = gossip_pb2_grpc.GossipServicer
+_GATEWAY: Any = runner_pb2_grpc.RunnerGatewayServicer
+_ENROLLMENT: Any = runner_pb2_grpc.EnrollmentServicer
+_RENEWALS: Any = runner_pb2_grpc.RenewalsServicer
 OF_MEMBERS: tuple[Registration, ...] = (
-    (
-        "cronring.gossip.v1.Gossip",
-        partial(gossip_pb2_grpc.add_GossipServicer_to_server, gossip_pb2_grpc.GossipServicer()),  # type: ignore[abstract]
-    ),
-    (
-        "cronring.runner.v1.RunnerGateway",
-        partial(
-            runner_pb2_grpc.add_RunnerGatewayServicer_to_server,
-            runner_pb2_grpc.RunnerGatewayServicer(),  # type: ignore[abstract]
-        ),
-    ),
-    (
-        "cronring.runner.v1.Enrollment",
-        partial(
-            runner_pb2_grpc.add_EnrollmentServicer_to_server,
-            runner_pb2_grpc.EnrollmentServicer(),  # type: ignore[abstract]
-        ),
-    ),
-    (
-        "cronring.runner.v1.Renewals",
-        partial(
-            runner_pb2_grpc.add_RenewalsServicer_to_server,
-            runner_pb2_grpc.RenewalsServicer(),  # type: ignore[abstract]
-        ),
-    ),
+    ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, _GOSSIP())),
+    ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, _GATEWAY())),
+    ("cronring.runner.v1.Enrollment", partial(runner_pb2_grpc.add_EnrollmentServicer_to_server, _ENROLLMENT())),
+    ("cronring.runner.v1.Renewals", partial(runner_pb2_grpc.add_RenewalsServicer_to_server, _RENEWALS())),
 )
 
 

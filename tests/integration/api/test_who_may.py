@@ -123,19 +123,10 @@ class Row(NamedTuple):
     then: StatusCode = StatusCode.OK
 
 
-def table(filled: Filled) -> list[Row]:
+def of_executions_and_deployments(filled: Filled) -> list[Row]:
+    executions, deployments = "cronring.v1.Executions/", "cronring.v1.Deployments/"
     ended, running = filled.billing
-    where = JobFilter(namespace="billing")
-    jobs, executions, deployments = "cronring.v1.Jobs/", "cronring.v1.Executions/", "cronring.v1.Deployments/"
-    hooks, tokens = "cronring.v1.Notifications/", "cronring.v1.Identities/"
-    made = CreateJobRequest(
-        namespace="billing", module="xm", verb="xa", name="made", spec=JobSpec(schedule="every 1h", anchor=Timestamp())
-    )
     return [
-        Row("cronring.v1.Cluster/GetCluster", GetClusterRequest(), TOKEN),
-        Row("cronring.v1.Cluster/GetRing", GetRingRequest(), TOKEN),
-        Row("cronring.v1.Cluster/ListDue", ListDueRequest(), TOKEN),
-        Row("cronring.v1.Cluster/GetOwners", GetOwnersRequest(job=KEY), VIEW),
         Row(deployments + "ListDeployments", ListDeploymentsRequest(), TOKEN),
         Row(deployments + "ListDeployments", ListDeploymentsRequest(namespace="billing"), VIEW_THERE),
         Row(deployments + "GetDeployment", GetDeploymentRequest(key=filled.deployment), VIEW),
@@ -148,9 +139,6 @@ def table(filled: Filled) -> list[Row]:
         Row(deployments + "ActivateDeployment", ActivateDeploymentRequest(key=filled.deployment, dry_run=True), DEPLOY),
         Row(deployments + "KillDeployment", KillDeploymentRequest(key=filled.deployment, dry_run=True), DEPLOY),
         Row(deployments + "KillDeployment", KillDeploymentRequest(key="billing/no@1"), "uufffnnnn", MISSING),
-        Row("cronring.v1.Doctor/DiagnoseController", DiagnoseControllerRequest(), EVERYWHERE),
-        Row("cronring.v1.Doctor/DiagnoseDatabase", DiagnoseDatabaseRequest(), EVERYWHERE),
-        Row("cronring.v1.Drills/StandDown", StandDownRequest(controller="c1"), EVERYWHERE, BAD),
         Row(executions + "ListExecutions", ListExecutionsRequest(), TOKEN),
         Row(executions + "ListExecutions", ListExecutionsRequest(job=KEY), VIEW),
         Row(executions + "GetExecution", GetExecutionRequest(id=ended), VIEW),
@@ -158,6 +146,15 @@ def table(filled: Filled) -> list[Row]:
         Row(executions + "FollowExecution", FollowExecutionRequest(id=ended, once=True), OUTPUTS),
         Row(executions + "CancelExecution", CancelExecutionRequest(id=running), OPERATE),
         Row(executions + "RetryExecution", RetryExecutionRequest(id=running), OPERATE, UNDONE),
+    ]  # fmt: skip
+
+
+def of_jobs(filled: Filled) -> list[Row]:
+    jobs, where = "cronring.v1.Jobs/", JobFilter(namespace="billing")
+    made = CreateJobRequest(
+        namespace="billing", module="xm", verb="xa", name="made", spec=JobSpec(schedule="every 1h", anchor=Timestamp())
+    )
+    return [
         Row(jobs + "ListJobs", ListJobsRequest(), TOKEN),
         Row(jobs + "ListJobs", ListJobsRequest(filter=where), VIEW_THERE),
         Row(jobs + "WatchJobs", WatchJobsRequest(), TOKEN),
@@ -191,16 +188,12 @@ def table(filled: Filled) -> list[Row]:
             ),
             "uuff.f...",
         ),
-        Row("cronring.v1.Ledger/Audit", AuditRequest(), TOKEN),
-        Row("cronring.v1.Ledger/Audit", AuditRequest(job=KEY), VIEW),
-        Row("cronring.v1.Ledger/Why", WhyRequest(job=KEY), VIEW),
-        Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(), TOKEN),
-        Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
-        Row("cronring.v1.Limits/SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),
-        Row(
-            "cronring.v1.Limits/RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE,
-            MISSING,
-        ),
+    ]  # fmt: skip
+
+
+def of_admins() -> list[Row]:
+    hooks, tokens = "cronring.v1.Notifications/", "cronring.v1.Identities/"
+    return [
         Row(tokens + "CreateToken", CreateTokenRequest(name="?"), ADMIN_ANY, BAD),
         Row(tokens + "ListTokens", ListTokensRequest(), ADMIN_ANY),
         Row(tokens + "RevokeToken", RevokeTokenRequest(name="none"), ADMIN_ANY, MISSING),
@@ -216,6 +209,28 @@ def table(filled: Filled) -> list[Row]:
         Row(hooks + "TestWebhook", notifications_pb2.TestWebhookRequest(name="none"), EVERYWHERE, MISSING),
         Row(hooks + "Redeliver", RedeliverRequest(webhook="none"), EVERYWHERE, MISSING),
         Row(hooks + "ListDeliveries", ListDeliveriesRequest(), OUTPUTS_ANY),
+    ]  # fmt: skip
+
+
+def of_the_rest() -> list[Row]:
+    return [
+        Row("cronring.v1.Cluster/GetCluster", GetClusterRequest(), TOKEN),
+        Row("cronring.v1.Cluster/GetRing", GetRingRequest(), TOKEN),
+        Row("cronring.v1.Cluster/ListDue", ListDueRequest(), TOKEN),
+        Row("cronring.v1.Cluster/GetOwners", GetOwnersRequest(job=KEY), VIEW),
+        Row("cronring.v1.Doctor/DiagnoseController", DiagnoseControllerRequest(), EVERYWHERE),
+        Row("cronring.v1.Doctor/DiagnoseDatabase", DiagnoseDatabaseRequest(), EVERYWHERE),
+        Row("cronring.v1.Drills/StandDown", StandDownRequest(controller="c1"), EVERYWHERE, BAD),
+        Row("cronring.v1.Ledger/Audit", AuditRequest(), TOKEN),
+        Row("cronring.v1.Ledger/Audit", AuditRequest(job=KEY), VIEW),
+        Row("cronring.v1.Ledger/Why", WhyRequest(job=KEY), VIEW),
+        Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(), TOKEN),
+        Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
+        Row("cronring.v1.Limits/SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),
+        Row(
+            "cronring.v1.Limits/RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE,
+            MISSING,
+        ),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), EVERYWHERE),
         Row("cronring.v1.Templates/GetTemplate", GetTemplateRequest(namespace="billing", name="xt"), VIEW),
@@ -226,6 +241,11 @@ def table(filled: Filled) -> list[Row]:
             "cronring.v1.Templates/DeleteTemplate", DeleteTemplateRequest(namespace="billing", name="no"),
             "uuff.f.n.", MISSING,
         ),
+    ]  # fmt: skip
+
+
+def of_members_and_grpc() -> list[Row]:
+    return [
         Row("cronring.gossip.v1.Gossip/Deliver", gossip_pb2.Packet(), CERTIFICATE),
         Row("cronring.runner.v1.RunnerGateway/Connect", runner_pb2.RunnerMessage(), CERTIFICATE),
         Row("cronring.runner.v1.Renewals/Renew", runner_pb2.RenewRequest(), CERTIFICATE),
@@ -239,6 +259,16 @@ def table(filled: Filled) -> list[Row]:
             TOKEN,
         ),
     ]  # fmt: skip
+
+
+def table(filled: Filled) -> list[Row]:
+    return [
+        *of_executions_and_deployments(filled),
+        *of_jobs(filled),
+        *of_admins(),
+        *of_the_rest(),
+        *of_members_and_grpc(),
+    ]
 
 
 def methods() -> dict[str, Any]:
