@@ -1,5 +1,7 @@
 """What the shell may fail with: retryable, the caller's fault, or fatal."""
 
+from collections.abc import Sequence
+
 
 class CronringError(Exception):
     """Base of all errors that cronring raises on purpose. The message says what to do next."""
@@ -47,6 +49,14 @@ class Forbidden(CronringError):
 
 class Conflict(CronringError):
     """What is asked for doesn't go with how things stand. The message says what is so, and what would have to be."""
+
+
+class CircleOfJobs(Conflict):
+    """Jobs would run after each other in a circle. `keys`: theirs, in that order."""
+
+    def __init__(self, message: str, keys: Sequence[str]) -> None:
+        super().__init__(message)
+        self.keys = tuple(keys)
 
 
 class IllegalTransition(Conflict):

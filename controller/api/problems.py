@@ -5,9 +5,11 @@ from typing import Final
 
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
+from cronring.controller.api.scope import sees
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import (
     Busy,
+    CircleOfJobs,
     Conflict,
     Forbidden,
     IllegalTransition,
@@ -77,6 +79,8 @@ def status_of(
             return _bad_request("the request", [("spec.schedule", str(error))]), True
         case InvalidModule():
             return _bad_request("the module", error.problems), True
+        case CircleOfJobs() if not all(map(sees, error.keys)):
+            error = Conflict("it would run after itself in the end, by jobs that you may not view")
     code, reason, prefix = next(
         (rest for kind, *rest in _KINDS if isinstance(error, kind)), (code_pb2.INTERNAL, Reason.UNEXPECTED, "")
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
-from cronring.controller.errors import Conflict
+from cronring.controller.errors import CircleOfJobs
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.rows import count_ticks, skip_columns, specs_columns
 from cronring.schema.after import cycle_fault, cycle_of
@@ -62,14 +62,14 @@ async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried:
 
 
 async def refuse_cycles(transaction: Transaction, keys: list[str]) -> None:
-    """Raises Conflict where one of these jobs, as they have just been written, would run after itself in the end."""
+    """Raises CircleOfJobs where one of these, as they have just been written, would run after itself in the end."""
     if not keys:
         return
     after: dict[str, str] = dict(map(tuple, await transaction.fetch(GetFollowed(keys=keys))))
     for key in sorted(keys):
         cycle = cycle_of(key, after)
         if cycle:
-            raise Conflict(cycle_fault(cycle))
+            raise CircleOfJobs(cycle_fault(cycle), cycle)
 
 
 async def remove_jobs(transaction: Transaction, removed: list[Removed], now: int) -> None:

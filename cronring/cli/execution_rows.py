@@ -29,6 +29,8 @@ def print_execution(row: "Execution", output: str) -> None:
         print_json(row)
         return
     print_fields(_fields(row))
+    if row.outputs_hidden:
+        say_lines(["", "what it printed is hidden from you: the role outputs-viewer shows it"])
     if row.stack:
         say_lines(["", "stack:"])
         say_block(row.stack, indent="  ")

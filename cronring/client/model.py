@@ -223,6 +223,7 @@ class Execution:
     memory_shared: bool  # that process ran others meanwhile
     stack: str  # the author's frames of its traceback; comes with `get` only, as does the next
     metrics: dict[str, float | str | bool]  # what the verb reported
+    outputs_hidden: bool = False  # error_message, output, payload, stack and metrics are empty: they are not for you
 
 
 @dataclass(frozen=True, slots=True)

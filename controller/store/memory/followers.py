@@ -1,6 +1,6 @@
 """Who follows whom, in memory; see the table cron_followers."""
 
-from cronring.controller.errors import Conflict
+from cronring.controller.errors import CircleOfJobs
 from cronring.controller.store.memory.rows import JobRow
 from cronring.schema.after import cycle_fault, cycle_of
 from cronring.schema.policy import parse_policy
@@ -31,9 +31,9 @@ class Followers:
             self._of.setdefault(after, {})[job_id] = None
 
     def refuse_cycles(self, jobs: list[JobRow], wanted: dict[str, str]) -> None:
-        """Raises Conflict. `jobs`: all there are; `wanted`: what some of them are to follow, by their keys."""
+        """Raises CircleOfJobs. `jobs`: all there are; `wanted`: what some of them are to follow, by their keys."""
         after = {job.key: self._after[job.job_id] for job in jobs if job.job_id in self._after} | wanted
         for key in sorted(wanted):
             cycle = cycle_of(key, after)
             if cycle:
-                raise Conflict(cycle_fault(cycle))
+                raise CircleOfJobs(cycle_fault(cycle), cycle)

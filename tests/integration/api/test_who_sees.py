@@ -258,3 +258,19 @@ async def test_who_sees_both_may_follow_and_why_tells_of_it_to_who_does(filled: 
     less = await Caller(filled, "viewer").ask(path, asked, ledger_pb2.WhyResponse)
     assert told.HasField("following_tick"), "that of the job that it follows"
     assert not less.HasField("following_tick")
+
+
+async def test_a_circle_names_no_job_that_one_may_not_view(filled: Filled) -> None:
+    root, spec = Caller(filled, "root"), JobSpec(schedule="manual")
+    for namespace, after in (("hush", "billing/xm.xa:follower"), ("billing", "hush/hush_m.hush_a:hidden")):
+        module, name = ("hush_m", "hidden") if namespace == "hush" else ("xm", "between")
+        spec.policy.after = after
+        verb = "hush_a" if namespace == "hush" else "xa"
+        made = jobs_pb2.CreateJobRequest(namespace=namespace, module=module, verb=verb, name=name, spec=spec)
+        await root.ask(JOBS + "CreateJob", made)
+    spec.policy.after = "billing/xm.xa:between"
+    made = jobs_pb2.CreateJobRequest(namespace="billing", module="xm", verb="xa", name="follower", spec=spec)
+    code, text = await Caller(filled, "operator").refused(JOBS + "CreateJob", made)
+    assert (code, HIDDEN in text) == (grpc.StatusCode.FAILED_PRECONDITION, False)
+    code, text = await Caller(filled, "both").refused(JOBS + "CreateJob", made)
+    assert (code, "hush/hush_m.hush_a:hidden" in text) == (grpc.StatusCode.FAILED_PRECONDITION, True)
