@@ -1,16 +1,18 @@
 """What clients keep for us and send back, page tokens and resume tokens: nothing is read that was not given out here.
 
 All of them are sealed by one key, which `cronring migrate` makes and PostgreSQL keeps: what one controller gave out,
-every controller of that installation takes.
+every controller of that installation takes. Nor can clients read them: a resume token has ids of all that runs, and
+its holder may not see all of that (docs/decisions/0069).
 """
 
 import base64
 import hashlib
-import hmac
 from typing import Final
 
-MAC_BYTES: Final = 16
-# Ids of what runs pack well: this is enough for hundreds of thousands. What is longer is not even hashed.
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
+# Ids of what runs pack well: this is enough for hundreds of thousands. What is longer is not even opened.
 TOKEN_LENGTH_MAX: Final = 1_000_000
 
 
@@ -22,11 +24,12 @@ class Seal:
     """`key`: 32 bytes, of store.keys.seal_key."""
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        # Of the same body it makes the same token, and wants no counter that controllers would have to share.
+        self._cipher = AESSIV(hashlib.sha512(b"tokens of the API\0" + key).digest())
 
     def seal(self, kind: str, body: bytes) -> str:
-        """A token: printable ASCII. Whoever holds it can read the body, and can't make another one."""
-        return base64.urlsafe_b64encode(self._mac(kind, body) + body).decode().rstrip("=")
+        """A token: printable ASCII. Whoever holds it can neither read the body nor make another one."""
+        return base64.urlsafe_b64encode(self._cipher.encrypt(body, [kind.encode()])).decode().rstrip("=")
 
     def open(self, kind: str, token: str) -> bytes:
         """The body of a token of that kind. Raises NotSealedError."""
@@ -34,12 +37,6 @@ class Seal:
             raise NotSealedError
         try:
             sealed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        except ValueError:
+            return self._cipher.decrypt(sealed, [kind.encode()])
+        except (ValueError, InvalidTag):
             raise NotSealedError from None
-        mac, body = sealed[:MAC_BYTES], sealed[MAC_BYTES:]
-        if not hmac.compare_digest(mac, self._mac(kind, body)):
-            raise NotSealedError
-        return body
-
-    def _mac(self, kind: str, body: bytes) -> bytes:
-        return hmac.digest(self._key, f"{kind}\0".encode() + body, hashlib.sha256)[:MAC_BYTES]

@@ -32,6 +32,14 @@ def test_a_changed_token_is_refused(body: bytes, data: st.DataObject) -> None:
     assert opened == body, "another spelling of the same bytes, or nothing"
 
 
+def test_nobody_reads_what_is_sealed() -> None:
+    body = b"billing/close_month.run and 1,234 others"
+    token = SEAL.seal("page", body)
+    sealed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    assert not any(body[at : at + 4] in sealed for at in range(len(body) - 4))
+    assert SEAL.seal("page", body) == token, "of the same place it is the same one"
+
+
 @given(st.text(max_size=80))
 def test_no_other_text_is_opened(text: str) -> None:
     with pytest.raises(NotSealedError):
