@@ -424,6 +424,16 @@ class _Controller:
     def runners(self) -> tuple[str, ...]:
         return self._sessions.runner_ids
 
+    def certificate_left_ms(self) -> int | None:
+        return self._base.trust.left_ms(self._base.clock)
+
+    def certificate_problem(self) -> str:
+        return self._base.trust.problem()
+
+    def issuer_problem(self) -> str:
+        jwts = self._base.jwts
+        return "" if jwts is None else "; ".join(f"{name}: {why}" for name, why in sorted(jwts.troubles().items()))
+
     async def unreachable(self, addresses: Iterable[str]) -> dict[str, str]:
         return await unreachable(addresses, self._base.trust.tls())
 

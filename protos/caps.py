@@ -70,7 +70,11 @@ _TEXTS_OF_ANSWERS: Final = (
     ),
     (NOTE, "cancel_note paused_note"),
     (TOKEN, "next_page_token"),
-    (TRACE, "advice disabled_reason error last_error look not_ready remark schedule_words seen text unreachable"),
+    (
+        TRACE,
+        "advice certificate_problem disabled_reason error issuer_problem last_error look not_ready remark "
+        "schedule_words seen text unreachable",
+    ),
     (PAYLOAD, "body sent"),
     (SCHEMA, "details schema_text"),
 )

@@ -63,6 +63,15 @@ class Trust:
             if folder is not None
         }
 
+    def left_ms(self, clock: SystemClock) -> int | None:
+        """Until the first certificate ends; negative: it has. None with --insecure."""
+        ends = [folder.current.expires.timestamp() for folder in self._folders()]
+        return int(min(ends) * 1e3) - clock.wall_us() // 1_000 if ends else None
+
+    def problem(self) -> str:
+        """Why what is in a folder now could not be taken; "": it was."""
+        return "; ".join(folder.problem for folder in self._folders() if folder.problem)
+
     def _signing(self, own: CertificateFolder) -> Authority | None:
         """Raises CertificateError."""
         if self._ca_key is None:

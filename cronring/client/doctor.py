@@ -48,6 +48,9 @@ class ControllerReport:
     settings: Mapping[str, str]
     runners: tuple[str, ...]
     zone_data: str = ""  # the version of tzdata by which it reckons; empty: it doesn't say
+    certificate_left_ms: int | None = None  # until the first of its certificates ends; None: it has none
+    certificate_problem: str = ""  # why one that was replaced could not be taken
+    issuer_problem: str = ""  # why keys of issuers can't be fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +135,7 @@ def _report(address: str, message: doctor_pb2.DiagnoseControllerResponse) -> Con
         settings=dict(message.settings),
         runners=tuple(message.runners),
         zone_data=message.zone_data,
+        certificate_left_ms=message.certificate_left_ms if message.HasField("certificate_left_ms") else None,
+        certificate_problem=message.certificate_problem,
+        issuer_problem=message.issuer_problem,
     )

@@ -1,5 +1,6 @@
 """`cronring runner`: hosts modules."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,23 @@ from typing import Any
 import click
 
 from cronring.cli.options import DAY_S, Duration, addresses_option, log_options, option, stop_on_eof_option
+from cronring.cli.printing import say
 from cronring.runner.config import ASYNC_RUNS_MAX, SYNC_CHILDREN_MAX
+from cronring.trust.names import SECRETS
+
+
+def _shed_secrets() -> None:
+    """Begin anew without what a runner needs no more than its verbs do.
+
+    They inherit its environment, and may read what their parent began with (/proc/PPID/environ): to take a variable
+    out is not enough.
+    """
+    given = sorted(SECRETS.intersection(os.environ))
+    if given:
+        say(f"a runner needs no {', '.join(given)}: it starts anew without, as its verbs could read that", err=True)
+        kept = {name: value for name, value in os.environ.items() if name not in SECRETS}
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept)  # noqa: S606  # this very program
+
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -54,6 +71,7 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
     from cronring.runner.describe import DescribedFiles
 
     watch_parent(stop_on_eof)
+    _shed_secrets()
     try:
         # What is not given has its default there.
         config = RunnerConfig(files=files, **{name: value for name, value in values.items() if value is not None})

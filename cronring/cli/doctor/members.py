@@ -22,6 +22,8 @@ from cronring.schema.zone import zone_data_version
 WALL_OFFSET_US: Final = 1_000_000
 CLOCK_ERROR_US: Final = 100_000
 SLOW_HEALTH: Final = 4
+DAY_MS: Final = 86_400_000
+ENDS_SOON_MS: Final = 7 * DAY_MS
 # Beyond these, something doesn't keep up.
 QUEUE_LIMITS: Final = {"ends_pending": 5_000, "inbox_events": 1_000, "runner_queue_items": 10_000}
 
@@ -41,6 +43,8 @@ def check_members(reports: Reports, silent: Sequence[NoReport], own_version: str
         ("settings", lambda: check_settings(reports)),
         ("queues", lambda: check_queues(reports)),
         ("runner streams", lambda: check_streams(reports)),
+        ("certificates", lambda: check_certificates(reports)),
+        ("issuers", lambda: check_issuers(reports)),
     )
     if not reports:
         return [check_answers(reports, silent)] + [unchecked(name, "no controller answered") for name, _ in rules[1:]]
@@ -312,3 +316,41 @@ def check_streams(reports: Reports) -> Finding:
                 )
             )
     return found("runner streams", troubles, f"{len(everywhere)} runners, each connected to each controller")
+
+
+def check_certificates(reports: Reports) -> Finding:
+    """Of controllers: once they have ended, nobody gets in any more."""
+    renew = "`cronring certs renew DIR --ca CA`, or see to your PKI: it is read again within 10 s."
+    troubles = []
+    for report in reports:
+        left_ms = report.certificate_left_ms
+        if report.certificate_problem:
+            troubles.append(
+                problem(
+                    f"{report.id} can't take what is in its folder: {report.certificate_problem}",
+                    "It goes on with what it had. Put files there that belong together.",
+                )
+            )
+        if left_ms is not None and left_ms <= 0:
+            troubles.append(problem(f"the certificate of {report.id} ended {measured(-left_ms)} ago", renew))
+        elif left_ms is not None and left_ms < ENDS_SOON_MS:
+            rule = problem if left_ms < DAY_MS else warning
+            troubles.append(rule(f"the certificate of {report.id} ends in {measured(left_ms)}", renew))
+    plain = [report.id for report in reports if report.certificate_left_ms is None]
+    if plain:
+        return found("certificates", troubles, f"none: {listed(plain)} run with --insecure, for this machine alone")
+    soonest = min(report.certificate_left_ms or 0 for report in reports)
+    return found("certificates", troubles, f"the first ends in {measured(soonest)}")
+
+
+def check_issuers(reports: Reports) -> Finding:
+    """Of JWTs: the old keys go on, and new ones are not known."""
+    troubles = [
+        warning(
+            f"{report.id} can't fetch keys: {report.issuer_problem}",
+            "Look whether that host reaches the issuer. Tokens by keys that it has are still good.",
+        )
+        for report in reports
+        if report.issuer_problem
+    ]
+    return found("issuers", troubles, "keys are there, or nobody needed them")

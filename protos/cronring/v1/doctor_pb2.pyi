@@ -130,6 +130,9 @@ class DiagnoseControllerResponse(_message.Message):
     RUNNERS_FIELD_NUMBER: _builtins.int
     STANDING_DOWN_FIELD_NUMBER: _builtins.int
     ZONE_DATA_FIELD_NUMBER: _builtins.int
+    CERTIFICATE_LEFT_MS_FIELD_NUMBER: _builtins.int
+    CERTIFICATE_PROBLEM_FIELD_NUMBER: _builtins.int
+    ISSUER_PROBLEM_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     grpc_address: _builtins.str
     version: _builtins.str
@@ -157,6 +160,12 @@ class DiagnoseControllerResponse(_message.Message):
     """for a drill: it claims nothing, on purpose"""
     zone_data: _builtins.str
     """the version of tzdata by which it reckons ticks of time zones"""
+    certificate_left_ms: _builtins.int
+    """until the first of its own ends; absent: it has none (--insecure)"""
+    certificate_problem: _builtins.str
+    """why a certificate that was replaced could not be taken; empty: it was"""
+    issuer_problem: _builtins.str
+    """why keys of issuers can't be fetched; empty: they can, or nobody asked"""
     @_builtins.property
     def database_time(self) -> _timestamp_pb2.Timestamp:
         """PostgreSQL's clock as it estimates it; absent: unknown"""
@@ -200,12 +209,17 @@ class DiagnoseControllerResponse(_message.Message):
         runners: _abc.Iterable[_builtins.str] | None = ...,
         standing_down: _builtins.bool = ...,
         zone_data: _builtins.str = ...,
+        certificate_left_ms: _builtins.int | None = ...,
+        certificate_problem: _builtins.str = ...,
+        issuer_problem: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["database_time", b"database_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms", "certificate_left_ms", b"certificate_left_ms", "database_time", b"database_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["clock_error_us", b"clock_error_us", "clock_steps", b"clock_steps", "database_ok", b"database_ok", "database_time", b"database_time", "draining", b"draining", "grpc_address", b"grpc_address", "health", b"health", "id", b"id", "lease_held_ms", b"lease_held_ms", "lease_left_ms", b"lease_left_ms", "lease_valid", b"lease_valid", "members", b"members", "not_ready", b"not_ready", "queues", b"queues", "ring_digest", b"ring_digest", "ring_members", b"ring_members", "runners", b"runners", "settings", b"settings", "standing_down", b"standing_down", "version", b"version", "wall_clock_offset_us", b"wall_clock_offset_us", "zone_data", b"zone_data"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms", "certificate_left_ms", b"certificate_left_ms", "certificate_problem", b"certificate_problem", "clock_error_us", b"clock_error_us", "clock_steps", b"clock_steps", "database_ok", b"database_ok", "database_time", b"database_time", "draining", b"draining", "grpc_address", b"grpc_address", "health", b"health", "id", b"id", "issuer_problem", b"issuer_problem", "lease_held_ms", b"lease_held_ms", "lease_left_ms", b"lease_left_ms", "lease_valid", b"lease_valid", "members", b"members", "not_ready", b"not_ready", "queues", b"queues", "ring_digest", b"ring_digest", "ring_members", b"ring_members", "runners", b"runners", "settings", b"settings", "standing_down", b"standing_down", "version", b"version", "wall_clock_offset_us", b"wall_clock_offset_us", "zone_data", b"zone_data"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__certificate_left_ms: _TypeAlias = _typing.Literal["certificate_left_ms"]  # noqa: Y015
+    _WhichOneofArgType__certificate_left_ms: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__certificate_left_ms) -> _WhichOneofReturnType__certificate_left_ms | None: ...
 
 Global___DiagnoseControllerResponse: _TypeAlias = DiagnoseControllerResponse  # noqa: Y015
 
