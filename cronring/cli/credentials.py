@@ -20,6 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 TOKEN: Final = "CRONRING_TOKEN"  # noqa: S105  # the variable's name. There is no --token, as `ps` would show it
 TOKEN_FILE: Final = "CRONRING_TOKEN_FILE"  # noqa: S105  # the variable's name
 _KEY: Final = "cronring.token_file"
+_TYPED: Final = "cronring.trust_typed"
 _BYTES_MAX: Final = 16 * 1024  # JWTs with many groups have some thousand
 
 
@@ -48,8 +49,10 @@ def trust_options(command: Command) -> Command:
 
 
 def _trust(flag: str, name: str, variable: str, about: str, **settings: Any) -> Callable[[Command], Command]:
-    def keep(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+    def keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         ctx.meta[f"cronring.{name}"] = value
+        if ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE:
+            ctx.meta[_TYPED] = True
 
     return click.option(flag, name, envvar=variable, expose_value=False, callback=keep, help=about, **settings)
 
@@ -59,7 +62,8 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
     from cronring.client import Client
 
     ca, server_name, insecure, token = _given("ca"), _given("server_name") or "", _given("insecure") or None, _token()
-    dev = running_dev() if ca is None and insecure is None else None
+    # A dev says who it is. What the environment says was meant for another cluster.
+    dev = running_dev() if not _is_typed() else None
     if dev is not None and set(addresses) <= set(dev.controllers):
         ca, insecure = (Path(dev.ca), None) if dev.ca else (None, True)
         token = token or (_read(Path(dev.token_file)) if dev.token_file else "")
@@ -68,6 +72,12 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
         return Client(addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure)
     except ValueError as error:
         raise Failure(str(error)) from None
+
+
+def _is_typed() -> bool:
+    """The command line says how controllers are known."""
+    context = click.get_current_context(silent=True)
+    return context is not None and _TYPED in context.meta
 
 
 def _given(name: str) -> Any:
