@@ -21,6 +21,7 @@ TOKEN: Final = "CRONRING_TOKEN"  # noqa: S105  # the variable's name. There is n
 TOKEN_FILE: Final = "CRONRING_TOKEN_FILE"  # noqa: S105  # the variable's name
 _KEY: Final = "cronring.token_file"
 _TYPED: Final = "cronring.trust_typed"
+_TOKEN_TYPED: Final = "cronring.token_typed"  # noqa: S105  # a key
 _BYTES_MAX: Final = 16 * 1024  # JWTs with many groups have some thousand
 
 
@@ -28,6 +29,7 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Path | None) -> Non
     """A flag is above CRONRING_TOKEN, which is above CRONRING_TOKEN_FILE."""
     typed = ctx.get_parameter_source(param.name or "") is click.core.ParameterSource.COMMANDLINE
     ctx.meta[_KEY] = value if typed or not os.environ.get(TOKEN) else None
+    ctx.meta[_TOKEN_TYPED] = typed
 
 
 def trust_options(command: Command) -> Command:
@@ -63,10 +65,10 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
 
     ca, server_name, insecure, token = _given("ca"), _given("server_name") or "", _given("insecure") or None, _token()
     # A dev says who it is. What the environment says was meant for another cluster.
-    dev = running_dev() if not _is_typed() else None
+    dev = running_dev() if not _said(_TYPED) else None
     if dev is not None and set(addresses) <= set(dev.controllers):
         ca, insecure = (Path(dev.ca), None) if dev.ca else (None, True)
-        token = token or (_read(Path(dev.token_file)) if dev.token_file else "")
+        token = token if _said(_TOKEN_TYPED) or not dev.token_file else _read(Path(dev.token_file))
     token = token or stored_token(addresses) or ""
     try:
         return Client(addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure)
@@ -74,10 +76,10 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
         raise Failure(str(error)) from None
 
 
-def _is_typed() -> bool:
-    """The command line says how controllers are known."""
+def _said(what: str) -> bool:
+    """By the command line itself."""
     context = click.get_current_context(silent=True)
-    return context is not None and _TYPED in context.meta
+    return context is not None and bool(context.meta.get(what))
 
 
 def _given(name: str) -> Any:

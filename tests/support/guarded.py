@@ -51,6 +51,15 @@ class _Around:
     def queues(self) -> dict[str, int]:
         return {}
 
+    def certificate_left_ms(self) -> int | None:
+        return None
+
+    def certificate_problem(self) -> str:
+        return ""
+
+    def issuer_problem(self) -> str:
+        return ""
+
     def runners(self) -> tuple[str, ...]:
         return ()
 
