@@ -11,7 +11,16 @@ from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
 from cronring.runner.config import RunnerConfig
 from cronring.schema.address import is_address
 from cronring.schema.spiffe import PeerKind, server_name
-from cronring.trust.certificates import CertificateError, Pair, check_pair, key_pem, name_in, new_key, request_for
+from cronring.trust.certificates import (
+    CertificateError,
+    Pair,
+    certificates_of,
+    check_pair,
+    key_pem,
+    name_in,
+    new_key,
+    request_for,
+)
 from cronring.trust.channels import Presented, Tls, channel_to, plaintext
 from cronring.trust.handshakes import why_no_tls
 from cronring.trust.holding import RELOAD_S, CertificateFolder, Certificates, CertificateSet, read_authorities
@@ -105,14 +114,19 @@ async def _renewed(trust: RunnerTrust, held: Certificates, peers: tuple[str, ...
                 answer = await runner_pb2_grpc.RenewalsStub(channel).Renew(request, timeout=CALL_S)
                 held.replace(_taken(answer, key_pem(key)))
             except grpc.aio.AioRpcError as error:
-                log.warning(
-                    "certificate_not_renewed", address=address, reason=f"{error.code().name}: {error.details()}"
-                )
+                log.warning("certificate_not_renewed", address=address, reason=_why_not(held.current, error))
             except CertificateError as error:
                 log.warning("certificate_not_renewed", address=address, reason=str(error))
             else:
                 return True
     return False
+
+
+def _why_not(held: CertificateSet, error: grpc.aio.AioRpcError) -> str:
+    # TLS lets nobody in by it, and tells whoever comes nothing.
+    if error.code() is grpc.StatusCode.UNAVAILABLE and held.expires <= dt.datetime.now(dt.UTC):
+        return "it has expired, so no controller takes it; start this runner anew, with a join token that is good"
+    return f"{error.code().name}: {error.details()}"
 
 
 async def _enroll(config: RunnerConfig, log: Log) -> tuple[CertificateSet, tuple[str, ...]]:
@@ -156,6 +170,7 @@ def _token(config: RunnerConfig) -> str:
 
 
 def _taken(answer: runner_pb2.EnrollResponse, key: bytes) -> CertificateSet:
-    """Raises CertificateError for an answer that doesn't fit the key."""
+    """Raises CertificateError for an answer that doesn't fit the key, or has no CA."""
     pair = Pair(answer.certificate, key)
+    certificates_of(answer.authorities)  # what can't be read would refuse every controller from then on
     return CertificateSet(answer.authorities, pair, check_pair(pair))

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cronring.controller.api.certified import Certified
 from cronring.controller.api.policy import Audience
 from cronring.controller.errors import Forbidden, StoreUnavailable, Unauthenticated
-from cronring.controller.ports.tokens import GrantInForce, RunnerGrant
+from cronring.controller.ports.tokens import GrantInForce
 from cronring.schema.identity import Kind, Principal
 from cronring.schema.spiffe import SpiffeName, controller_name, runner_name
 from cronring.trust.certificates import (
@@ -25,28 +25,13 @@ from cronring.trust.certificates import (
     new_key,
 )
 from cronring.trust.holding import Certificates, CertificateSet
+from tests.support.grants import GRANT, Grants
 
 HOUR: Final = dt.timedelta(hours=1)
 SECOND_US: Final = 1_000_000
 EAST: Final = runner_name("cronring", "billing", "east")
 ONE: Final = controller_name("cronring", "one")
-GRANT: Final = RunnerGrant(7, "east", "billing", (), False, True, None, 0, "ann", None, None, "")
 RUNNER_SIDE: Final = Audience.RUNNERS
-
-
-class Grants:
-    """A TokenStore, of which only this is asked."""
-
-    def __init__(self) -> None:
-        self.found: GrantInForce | None = GrantInForce(GRANT, None)
-        self.away = False
-        self.asked: list[str] = []
-
-    async def runner_grant(self, name: str) -> GrantInForce | None:
-        self.asked.append(name)
-        if self.away:
-            raise StoreUnavailable("it is away")
-        return self.found
 
 
 class Shown:
