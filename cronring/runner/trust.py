@@ -34,7 +34,7 @@ RENEW_AFTER: Final = 2 / 3
 RENEW_AGAIN_S: Final = 60.0
 
 
-class Log(Protocol):
+class TrustLog(Protocol):
     """Takes an event's name, and values."""
 
     def info(self, event: str, **values: str) -> None: ...
@@ -53,7 +53,7 @@ class RunnerTrust(NamedTuple):
     certificates: Certificates | None
 
 
-async def establish(config: RunnerConfig, log: Log) -> RunnerTrust:
+async def establish(config: RunnerConfig, log: TrustLog) -> RunnerTrust:
     """By a folder at once; by a join token as soon as a controller answers.
 
     Raises CertificateError for what can't be used, or was refused for good.
@@ -76,7 +76,7 @@ async def establish(config: RunnerConfig, log: Log) -> RunnerTrust:
 
 
 async def keep(
-    trust: RunnerTrust, peers: Callable[[], tuple[str, ...]], moved: Callable[[], Awaitable[None]], log: Log
+    trust: RunnerTrust, peers: Callable[[], tuple[str, ...]], moved: Callable[[], Awaitable[None]], log: TrustLog
 ) -> None:
     """For ever: read anew what is replaced on the disk, or renew what was enrolled for. Then `moved()` moves the links.
 
@@ -105,7 +105,7 @@ def _until_renewal_s(held: CertificateSet) -> float:
     return max((leaf.not_valid_before_utc + lifetime * RENEW_AFTER - now).total_seconds(), RENEW_AGAIN_S)
 
 
-async def _renewed(trust: RunnerTrust, held: Certificates, peers: tuple[str, ...], log: Log) -> bool:
+async def _renewed(trust: RunnerTrust, held: Certificates, peers: tuple[str, ...], log: TrustLog) -> bool:
     key = new_key()
     request = runner_pb2.RenewRequest(csr=request_for(key))
     for address in peers:
@@ -129,7 +129,7 @@ def _why_not(held: CertificateSet, error: grpc.aio.AioRpcError) -> str:
     return f"{error.code().name}: {error.details()}"
 
 
-async def _enroll(config: RunnerConfig, log: Log) -> tuple[CertificateSet, tuple[str, ...]]:
+async def _enroll(config: RunnerConfig, log: TrustLog) -> tuple[CertificateSet, tuple[str, ...]]:
     assert config.ca is not None, "RunnerConfig sees to it"
     tls = Tls(read_authorities(config.ca), None, server_name(config.cluster))
     key, told = new_key(), ""
