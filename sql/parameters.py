@@ -746,7 +746,8 @@ class GetRunsInOrder(Statement):
     limit: int
 
 
-class GetSchedulerFigures(Statement): ...
+class GetSchedulerFigures(Statement):
+    namespaces: Sequence[str] | None
 
 
 class GetSchema(Statement):

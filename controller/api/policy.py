@@ -94,7 +94,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     ),
     "cronring.v1.Statistics": (
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetJobStats"),
-        (_PEOPLE, _VIEW, _ALL, NOTHING, "GetSchedulerStats"),  # sums over all jobs
+        (_PEOPLE, _VIEW, _ONE, NOTHING, "GetSchedulerStats"),
     ),
     "cronring.v1.Templates": (
         (_PEOPLE, _OPERATE, _ONE, SPEC, "SetTemplate"),

@@ -1,14 +1,15 @@
-"""cronring.v1.Statistics: figures of all time, the same whoever answers."""
+"""cronring.v1.Statistics: figures of all time, the same whichever controller answers."""
 
 from cronring.controller.api.lookup import unknown_job
 from cronring.controller.api.requests import Context, required
-from cronring.controller.api.scope import sees
+from cronring.controller.api.scope import namespaces, sees
 from cronring.controller.core.figures import Figures, Spread
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.statistics import Statistics
 from cronring.protos.cronring.v1 import statistics_pb2, statistics_pb2_grpc
 from cronring.protos.instants import timestamp
+from cronring.schema.identity import Permission
 
 
 class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
@@ -50,7 +51,7 @@ class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
     async def GetSchedulerStats(
         self, request: statistics_pb2.GetSchedulerStatsRequest, context: Context
     ) -> statistics_pb2.SchedulerStats:
-        row = await self._statistics.scheduler()
+        row = await self._statistics.scheduler(namespaces(Permission.VIEW))
         figures = row.figures
         return statistics_pb2.SchedulerStats(
             counted_at=timestamp(row.counted_at),

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from cronring.controller.core.figures import Figures, Spread
+from cronring.controller.ports.reads import Namespaces
 
 
 class JobFigures(NamedTuple):
@@ -44,4 +45,6 @@ class Statistics(Protocol):
         """Raises cronring.controller.errors.NotFound."""
         ...
 
-    async def scheduler(self) -> SchedulerFigures: ...
+    async def scheduler(self, namespaces: Namespaces = None) -> SchedulerFigures:
+        """Of the jobs in these namespaces. Of all: also of those that are gone altogether."""
+        ...

@@ -4,11 +4,12 @@ import asyncio
 import json
 import time
 from collections import Counter
-from typing import Final
+from typing import Final, NamedTuple
 
 from cronring.controller.core.figures import OUTCOMES, Figures, spread
 from cronring.controller.core.ticks import upcoming
 from cronring.controller.errors import NotFound
+from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.statistics import JobFigures, SchedulerFigures
 from cronring.controller.store.pool import Database
 from cronring.sql.parameters import GetJobFigures, GetSchedulerFigures, GetUnfolded
@@ -16,6 +17,12 @@ from cronring.sql.parameters import GetJobFigures, GetSchedulerFigures, GetUnfol
 # The scheduler's figures look at every job's row: that takes a twentieth of the time at most, however many ask.
 _KEPT_S: Final = 2.0
 _KEPT_FACTOR: Final = 20
+_KEPT_MAX: Final = 64  # sets of namespaces that callers may see
+
+
+class _Kept(NamedTuple):
+    figures: SchedulerFigures
+    until_s: float
 
 
 class PostgresStatistics:
@@ -29,8 +36,7 @@ class PostgresStatistics:
         self._database = database
         self._lease_us = lease_ms * 1_000
         self._one_at_a_time = asyncio.Lock()
-        self._kept: SchedulerFigures | None = None
-        self._kept_until_s = 0.0
+        self._kept: dict[Namespaces, _Kept] = {}  # the one asked for longest ago first
 
     async def job(self, key: str) -> JobFigures:
         """Raises cronring.controller.errors.NotFound."""
@@ -61,18 +67,21 @@ class PostgresStatistics:
             *slot,
         )
 
-    async def scheduler(self) -> SchedulerFigures:
+    async def scheduler(self, namespaces: Namespaces = None) -> SchedulerFigures:
         """At most as old as 20 times what counting takes, or 2 s."""
         async with self._one_at_a_time:
             began_s = time.monotonic()
-            if self._kept is None or began_s >= self._kept_until_s:
-                self._kept = await self._count()
-                now_s = time.monotonic()
-                self._kept_until_s = now_s + max(_KEPT_S, _KEPT_FACTOR * (now_s - began_s))
-            return self._kept
+            kept = self._kept.pop(namespaces, None)
+            if kept is None or began_s >= kept.until_s:
+                figures, now_s = await self._count(namespaces), time.monotonic()
+                kept = _Kept(figures, now_s + max(_KEPT_S, _KEPT_FACTOR * (now_s - began_s)))
+            self._kept[namespaces] = kept
+            if len(self._kept) > _KEPT_MAX:
+                del self._kept[next(iter(self._kept))]
+            return kept.figures
 
-    async def _count(self) -> SchedulerFigures:
-        (row,) = await self._database.fetch(GetSchedulerFigures())
+    async def _count(self, namespaces: Namespaces) -> SchedulerFigures:
+        (row,) = await self._database.fetch(GetSchedulerFigures(namespaces=namespaces))
         outcomes = Counter(dict(zip(OUTCOMES, row["outcomes"], strict=True)))
         latest_lease: int | None = row["latest_lease"]
         return SchedulerFigures(

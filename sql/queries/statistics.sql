@@ -98,23 +98,27 @@ FROM (
 ) ended;
 
 -- name: GetSchedulerFigures
--- Reads every job's row: its caller keeps the answer for a while.
+-- Reads every job's row: its caller keeps the answer for a while. Of jobs in `:namespaces`; null: of all, those that
+-- are gone among them.
 WITH unfolded AS MATERIALIZED (
     SELECT outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint AS duration_us,
            (date_part('epoch', started_at - run_at) * 1e6)::bigint AS lateness_us
     FROM (
-        SELECT outcome, started_at, ended_at, run_at
+        SELECT job_id, outcome, started_at, ended_at, run_at
         FROM cron_executions WHERE id > (SELECT folded_id FROM cron_folding)
         UNION ALL
-        SELECT e.outcome, e.started_at, e.ended_at, e.run_at
+        SELECT e.job_id, e.outcome, e.started_at, e.ended_at, e.run_at
         FROM cron_unfolded u
         CROSS JOIN LATERAL (SELECT * FROM cron_executions WHERE id = u.execution_id AND tick = u.tick OFFSET 0) e
     ) found
-    WHERE outcome IS NOT NULL
+    WHERE outcome IS NOT NULL AND (:namespaces?::text[] IS NULL
+        OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = found.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
 ), counted AS (
-    SELECT outcomes, duration_us, lateness_us FROM cron_figures
+    SELECT outcomes, duration_us, lateness_us FROM cron_figures f
+    WHERE (:namespaces?::text[] IS NULL
+       OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = f.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
     UNION ALL
-    SELECT gone_outcomes, gone_duration_us, gone_lateness_us FROM cron_maintenance
+    SELECT gone_outcomes, gone_duration_us, gone_lateness_us FROM cron_maintenance WHERE :namespaces IS NULL
     UNION ALL
     SELECT ARRAY[count(*) FILTER (WHERE outcome = 'completed'), count(*) FILTER (WHERE outcome = 'failed'),
                  count(*) FILTER (WHERE outcome = 'timed_out'), count(*) FILTER (WHERE outcome = 'cancelled'),
@@ -126,8 +130,11 @@ WITH unfolded AS MATERIALIZED (
 SELECT now() AS database_now,
        (SELECT jsonb_object_agg(status, jobs) FROM (
            SELECT s.status, count(*) AS jobs FROM cron_jobs j JOIN cron_job_status s ON s.job_id = j.id
-           WHERE j.removed_at IS NULL GROUP BY s.status) of_status)::text AS jobs,
-       (SELECT coalesce(sum(executions), 0) FROM cron_jobs)::bigint + m.gone_executions AS executions,
+           WHERE j.removed_at IS NULL AND (:namespaces IS NULL OR j.namespace = ANY(:namespaces))
+           GROUP BY s.status) of_status)::text AS jobs,
+       (SELECT coalesce(sum(executions), 0) FROM cron_jobs
+        WHERE :namespaces IS NULL OR namespace = ANY(:namespaces))::bigint
+       + CASE WHEN :namespaces IS NULL THEN m.gone_executions ELSE 0 END AS executions,
        ARRAY[t.completed, t.failed, t.timed_out, t.cancelled, t.lost, t.out_of_memory, t.out_of_cpu]::bigint[]
            AS outcomes,
        t.duration_us::bigint AS duration_us, t.lateness_us::bigint AS lateness_us, m.leases_cleared, m.checked_at,

@@ -232,7 +232,7 @@ def of_the_rest() -> list[Row]:
             MISSING,
         ),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
-        Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), EVERYWHERE),
+        Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
         Row("cronring.v1.Templates/GetTemplate", GetTemplateRequest(namespace="billing", name="xt"), VIEW),
         Row("cronring.v1.Templates/ListTemplates", ListTemplatesRequest(), TOKEN),
         Row("cronring.v1.Templates/ListTemplates", ListTemplatesRequest(namespace="billing"), VIEW_THERE),

@@ -148,6 +148,15 @@ async def test_an_audit_counts_what_one_may_view(filled: Filled) -> None:
     assert (nowhere.jobs, nowhere.ticks) == (0, 0)
 
 
+async def test_sums_are_of_what_one_may_view(filled: Filled) -> None:
+    path, kind = "cronring.v1.Statistics/GetSchedulerStats", statistics_pb2.SchedulerStats
+    for name, jobs, executions in (("viewer", 3, 2), ("both", 6, 4), ("root", 6, 4), ("elsewhere", 0, 0)):
+        for _ in range(2):
+            found = await Caller(filled, name).ask(path, statistics_pb2.GetSchedulerStatsRequest(), kind)
+            assert (sum(found.jobs.values()), found.executions) == (jobs, executions), name
+            assert found.outcomes["completed"] == executions // 2
+
+
 async def test_an_order_to_many_jobs_reaches_those_that_one_may_operate(filled: Filled) -> None:
     request = ControlJobsRequest(
         filter=JobFilter(status="paused"), action=ControlJobsRequest.ACTION_RESUME, dry_run=True
