@@ -20,5 +20,7 @@ ENV PATH=/opt/cronring/bin:$PATH \
     PYTHONUNBUFFERED=1
 USER cronring
 WORKDIR /home/cronring
+# Volumes that are mounted here begin as this user's own.
+RUN mkdir -m 0700 trust join
 ENTRYPOINT ["cronring"]
 CMD ["--help"]

@@ -16,7 +16,8 @@ from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Principal
 # Without it each call of a busy client would be one statement more. For so long a revoked token is still good.
 KEPT_S: Final = 1.0
 KEPT_MAX: Final = 1_024  # tokens
-TO_DO: Final = "give a token: --token-file, CRONRING_TOKEN; `cronring token create` makes one"
+# Short: our command line says itself what to give, and where from. Others read this.
+TO_DO: Final = "a bearer token of this cluster is needed (metadata `authorization`)"
 _BEARER: Final = "bearer"
 
 ByCertificate = Callable[[Audience, Context], Awaitable[Principal]]

@@ -23,7 +23,8 @@ def compose() -> dict[str, Any]:
 def test_what_the_compose_file_starts(compose: dict[str, Any]) -> None:
     names = set(compose["services"])
     assert names == {
-        "postgres", "migrate", "controller-1", "controller-2", "controller-3", "runner-1", "runner-2",
+        "postgres", "migrate", "trust", "grants", "controller-1", "controller-2", "controller-3", "runner-1",
+        "runner-2",
     }  # fmt: skip
     for name in ("postgres", "controller-1", "controller-2", "controller-3", "runner-1", "runner-2"):
         assert compose["services"][name]["healthcheck"]["test"]

@@ -3,16 +3,21 @@
 import dataclasses
 import random
 import re
+from pathlib import Path
 
 import pytest
 
+from cronring.controller.config import ProcessConfig
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.node.stats import Stats
 from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.gauges import node_counters, node_gauges
 from cronring.controller.runtime.help import HELP
 from cronring.controller.runtime.metrics import Metrics
+from cronring.controller.runtime.trust import Trust
 from cronring.controller.runtime.webhooks import WebhookFigures
+from tests.support.secured import DAY, Pki
 
 
 def says_something(name: str, text: str) -> bool:
@@ -40,6 +45,17 @@ def test_every_figure_of_a_node_and_of_webhooks_is_explained() -> None:
     shown = {**node_counters(node)(), **node_gauges(node, "c-1")(), **figures.counters(), **figures.gauges()}
     assert shown.keys() <= HELP.keys()
     assert {f"node_{field.name}" for field in dataclasses.fields(Stats)} <= HELP.keys()
+
+
+def test_what_a_controller_with_certificates_shows_is_explained(tmp_path: Path) -> None:
+    config = ProcessConfig("postgresql://", certs=Pki(tmp_path).controller("c1"))
+    metrics = Metrics()
+    metrics.add_gauges(lambda: Trust(config).gauges(SystemClock()))
+    metrics.add_gauges(lambda: {"issuer_keys_age_seconds": 1.0})
+    text = metrics.text().decode()
+    (left,) = re.findall(r"^cronring_certificate_own_expires_seconds (\S+)$", text, re.MULTILINE)
+    assert 0 < float(left) < DAY.total_seconds()
+    assert "cronring_certificate_public_expires_seconds" in text
 
 
 def test_what_runs_here_is_told() -> None:
