@@ -34,7 +34,7 @@ NOT_RUN: Final = {
 # What a reader has and the test has not, or the other way round.
 IN_PLACE_OF: Final = (
     (r"10\.0\.0\.1:7400,10\.0\.0\.2:7400|10\.0\.0\.1:7400", "{controller}"),
-    (r"10\.0\.0\.1:7480", "127.0.0.1:0"),
+    (r"10\.0\.0\.1:7480|10\.0\.0\.1:7500", "127.0.0.1:0"),
     (r"postgresql://…|\$CRONRING_DATABASE_URL", "{database}"),
     (r"\bJOB\b|billing\.sync", "billing.close_day"),
     (r"^3600x$", "86400x"),
@@ -75,6 +75,8 @@ ANSWERS: Final = {
     "webhook redeliver": {0, 1}, "rollback": {0, 1},  # there may be nothing to go back to
 }  # fmt: skip
 PATIENCE_S: Final = 60.0  # on a busy machine
+# Where controllers with --insecure are: they are no members of a cluster with certificates.
+APART: Final = "apart"
 
 
 class Cluster:
@@ -84,7 +86,7 @@ class Cluster:
         self.folder, self.database = folder, database
         self.environment = {
             name: value for name, value in os.environ.items() if not name.startswith("CRONRING_") and name != "COLUMNS"
-        } | {"XDG_STATE_HOME": str(folder / "state"), "CRONRING_INSECURE": "1"}
+        } | {"XDG_STATE_HOME": str(folder / "state")}
         self.values: dict[str, str] = {}
 
     def run(self, words: list[str], sign: str = "") -> tuple[int, str]:
@@ -129,9 +131,24 @@ def cluster(folder: Path, empty_database_url: str) -> Iterator[Cluster]:
             "controller": json.loads(members)[0]["grpc_address"], "database": empty_database_url,
             "execution": str(json.loads(listed)[0]["id"]),
         }  # fmt: skip
+        _give_certificates(made)
+        code, said = made.run(["migrate", "--schema", APART, "--database-url", empty_database_url])
+        assert code == 0, said
         yield made
         dev.interrupt()
         assert dev.finish() == 0
+
+
+def _give_certificates(cluster: Cluster) -> None:
+    """What the pages have made by docs/security.md: here it is the dev's own."""
+    trust = Path(json.loads((cluster.folder / "state/cronring/dev.json").read_text())["ca"]).parent
+    for source, name in (("ca.crt", "ca.crt"), ("ca.crt", "ca/ca.crt"), ("ca.key", "ca/ca.key")):
+        (cluster.folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(trust / source, cluster.folder / name)
+    shutil.copytree(trust / "controller-1", cluster.folder / "certs" / "c1")
+    grant = "runner-grant create --name billing --modules billing --may-activate --secret-file billing.join"
+    code, said = cluster.run(grant.split())
+    assert code == 0, said
 
 
 def begins(words: list[str], table: dict[str, object] | tuple[str, ...]) -> str:
@@ -165,7 +182,8 @@ def _problem(cluster: Cluster, command: Command) -> str:
     if words[0] in {"controller", "migrate"} and "--database-url" not in words:
         more = [*more, "--database-url", cluster.database]
     if words[0] == "controller":
-        words[words.index("--grpc") + 1] = "127.0.0.1:0"
+        more = [*more, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]  # of an option that is there twice, the last
+        more += ["--schema", APART] if "--insecure" in words else []
     if words[0] == "drill" and "--for" in words:  # a short one will do
         at = words.index("--for")
         del words[at : at + 2]
