@@ -75,12 +75,12 @@ HELP: Final[dict[str, str]] = {
     "execution_watchers": "Callers that follow changes of executions here, of 10,000 at most",
     "execution_followers": "Callers that follow the output of a run through this controller, of 500 at most",
     # Who is who
-    "certificate_own_expires_seconds": "For how long the certificate of --certs is still valid; negative: it has ended, "
+    "certificate_own_expires_seconds": "For how long the certificate of --certs is still valid. Negative: it has ended, "
     "and no controller or runner takes this one. Below 14 days: cronring certs renew",
     "certificate_public_expires_seconds": "The same of the one that callers see at --grpc and --http (--public-certs, "
     "else --certs); once it has ended they refuse this controller",
-    "issuer_keys_age_seconds": "How long ago keys were fetched from that issuer of JWTs whose fetch is the oldest. Above "
-    "an hour: it can't be asked, and new keys are unknown here",
+    "issuer_keys_age_seconds": "How long ago keys were fetched from the issuer of JWTs whose fetch is oldest. Above an "
+    "hour: it can't be asked, and new keys are unknown here",
     # Figures
     "figures_folded_executions": "Ended executions that this controller has added to the figures of their jobs",
     "figures_behind_executions": "Executions that the figures don't have yet; 0 where another controller folds "

@@ -35,9 +35,7 @@ class Host:
         text = re.sub(r"(?:0\.0\.0\.0|localhost):(7480)", rf"{service}:\1", text)
         # A certificate of the containers is for the name localhost as well.
         kept = "localhost" if "https://" in text else "127.0.0.1"
-        return re.sub(
-            r"(controller-\d):(7\d{3})", lambda found: f"{kept}:{self._ports[found[1], found[2]]}", text
-        )
+        return re.sub(r"(controller-\d):(7\d{3})", lambda found: f"{kept}:{self._ports[found[1], found[2]]}", text)
 
     def start(self, name: str) -> tuple[int, str]:
         service = self._services[name]
@@ -46,7 +44,8 @@ class Host:
         if "entrypoint" in service:
             assert service["entrypoint"] == ["sh", "-ec"]
             return self._desk.type(name, f"sh -ec {shlex.quote(self.filled(service['command'][0], name))}")
-        return self._desk.type(name, shlex.join(["cronring", *(self.filled(word, name) for word in service["command"])]))
+        words = [self.filled(word, name) for word in service["command"]]
+        return self._desk.type(name, shlex.join(["cronring", *words]))
 
     def is_healthy(self, name: str) -> bool:
         kind, *words = (self.filled(word, name) for word in self._services[name]["healthcheck"]["test"])

@@ -9,7 +9,15 @@ import click
 from cronring.cli.credentials import trust_options
 from cronring.cli.failures import EXIT_FAILED, EXIT_UNREACHABLE
 from cronring.cli.interrupts import run_loop
-from cronring.cli.options import DEFAULT_CONTROLLER, Addresses, database_option, option, output_option, schema_option
+from cronring.cli.options import (
+    DEFAULT_CONTROLLER,
+    Addresses,
+    database_option,
+    known_controllers,
+    option,
+    output_option,
+    schema_option,
+)
 from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import say_lines
 
@@ -23,7 +31,7 @@ _SEEN_WIDTH: Final = 110
 @click.command()
 @option("--controllers", type=Addresses(), default=(),
         help="gRPC addresses of controllers. One is enough, if it answers: it names the others, and all are asked.  "
-        f"[default: those of the database; else {DEFAULT_CONTROLLER}]")  # fmt: skip
+        f"[default: those of the database; else of your `cronring dev`, else {DEFAULT_CONTROLLER}]")  # fmt: skip
 @trust_options
 @database_option
 @schema_option
@@ -51,7 +59,7 @@ def doctor(controllers: tuple[str, ...], database_url: str | None, schema: str, 
     from cronring.cli.doctor.members import check_members
     from cronring.controller.core.doctor.finding import Verdict, worst
 
-    gathered = run_loop(gather(controllers, database_url, schema, DEFAULT_CONTROLLER))
+    gathered = run_loop(gather(controllers, database_url, schema, known_controllers()))
     members = check_members(gathered.reports, gathered.silent, metadata.version("cronring"))
     findings = [*members, *gathered.database]
     verdict = worst(findings)

@@ -25,14 +25,14 @@ class Gathered(NamedTuple):
     database_reached: bool
 
 
-async def gather(given: tuple[str, ...], database_url: str | None, schema: str, fallback: str) -> Gathered:
+async def gather(given: tuple[str, ...], database_url: str | None, schema: str, fallback: tuple[str, ...]) -> Gathered:
     """`given`: addresses of controllers; more are learned from these, and from the database's `controllers` table.
 
     `fallback`: asked where neither is given.
     """
     asked = _Asked()
-    async with connect((*given, fallback), TIMEOUT_S) as client:
-        await asked.all_of(client, given or (() if database_url else (fallback,)))
+    async with connect(given or fallback, TIMEOUT_S) as client:
+        await asked.all_of(client, given or (() if database_url else fallback))
         if database_url is None:
             findings, reached = await _through_controllers(client, asked.reports)
         else:
