@@ -75,7 +75,7 @@ HELP: Final[dict[str, str]] = {
     "execution_watchers": "Callers that follow changes of executions here, of 10,000 at most",
     "execution_followers": "Callers that follow the output of a run through this controller, of 500 at most",
     # Who is who
-    "certificate_own_expires_seconds": "For how long the certificate of --certs is still valid. Negative: it has ended, "
+    "certificate_own_expires_seconds": "For how long the certificate of --certs is valid yet. Negative: it has ended, "
     "and no controller or runner takes this one. Below 14 days: cronring certs renew",
     "certificate_public_expires_seconds": "The same of the one that callers see at --grpc and --http (--public-certs, "
     "else --certs); once it has ended they refuse this controller",
