@@ -6,7 +6,7 @@ from cronring.controller.api.lookup import admit_to_deployment, check_followed
 from cronring.controller.api.messages import deployment_message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.requests import Context, actor, name, note, required
-from cronring.controller.api.scope import namespaces, require, sees
+from cronring.controller.api.scope import namespaces, require, sees, shows_outputs
 from cronring.controller.api.seal import Seal
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import DeploymentFilter, Reads
@@ -19,6 +19,8 @@ from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.policy_model import PolicyError
 
 _KEY = "a deployment's key, as `cronring deployments list` shows it"
+
+_HIDDEN = "its payload doesn't fit any more"  # for who may not read payloads: faults quote them
 
 
 class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
@@ -48,7 +50,10 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
             jobs_carried_over=deployed.carried_over,
             jobs_orphaned=deployed.orphaned,
             jobs_back=deployed.back,
-            jobs_misfit=[deployments_pb2.Misfit(job=each.key, faults=each.faults) for each in deployed.misfits],
+            jobs_misfit=[
+                deployments_pb2.Misfit(job=each.key, faults=each.faults if shows_outputs(each.key) else [_HIDDEN])
+                for each in deployed.misfits
+            ],
         )
 
     async def _created(

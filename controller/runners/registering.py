@@ -8,7 +8,7 @@ from cronring.controller.ports.tokens import RunnerGrant, TokenStore
 from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.identity import Kind
-from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.keys import DEFAULT_NAMESPACE, namespace_of
 from cronring.schema.spiffe import parse_uri
 
 
@@ -42,7 +42,7 @@ class Registering:
             self._refused("forbidden", 1)
             return wire.RegisteredModule(problem=problem)
         by = f"runner {hello.runner_id} on {hello.hostname}"
-        may_activate = grant is None or grant.may_activate
+        may_activate = grant is None or (grant.may_activate and not _follows_others(grant, hosted))
         try:
             deployed = await self._deployer.register(hosted.schema, hosted.digest, by, may_activate=may_activate)
         except (InvalidModule, Conflict) as error:
@@ -59,6 +59,12 @@ class Registering:
             jobs_back=len(deployed.back),
             first_gone=(*deployed.orphaned, *deployed.removed)[:KEYS_LOGGED],
         )
+
+
+def _follows_others(grant: RunnerGrant, hosted: wire.HostedModule) -> bool:
+    """Whether its jobs would be told of ticks in other namespaces. Then somebody who may see those has to deploy it."""
+    followed = (verb.policy.after for verb in hosted.schema.verbs)
+    return any(after and namespace_of(after) != grant.namespace for after in followed)
 
 
 def _outside(grant: RunnerGrant | None, hosted: wire.HostedModule) -> str:
