@@ -298,5 +298,7 @@ def addresses_of(peers: Iterable[runner_pb2.Peer]) -> tuple[str, ...]:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, grpc.aio.AioRpcError):
+        if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            return "no runners are served there: with --certs, --controllers are --peer addresses"
         return f"{error.code().name}: {error.details()}"
     return str(error) or type(error).__name__

@@ -19,17 +19,28 @@ async def why_no_tls(address: str, tls: Tls | None) -> str:
     name = tls.server_name or host if tls is not None else host
     try:
         async with asyncio.timeout(HANDSHAKE_S):
-            _, writer = await asyncio.open_connection(host, int(port), ssl=_context(tls), server_hostname=name)
+            reader, writer = await asyncio.open_connection(host, int(port), ssl=_context(tls), server_hostname=name)
+            trouble = await _after(reader, tls)
     except ssl.SSLCertVerificationError as error:
         return _refused(error, name, tls)
     except ssl.SSLError:
         return "" if tls is None else "it does not speak TLS; --insecure asks without, on this machine alone"
     except (OSError, ValueError):  # TimeoutError is one of them
         return ""
-    writer.close()
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
-    return "" if tls is not None else "it speaks TLS, and was asked in plaintext (--insecure); give --ca FILE instead"
+    writer.transport.abort()  # to end TLS in good order, who has hung up would be waited for
+    return trouble
+
+
+async def _after(reader: asyncio.StreamReader, tls: Tls | None) -> str:
+    if tls is None:
+        return "it speaks TLS, and was asked in plaintext (--insecure); give --ca FILE instead"
+    if tls.pair is not None:
+        return ""  # it was not shown here, so nobody can tell how it would be taken
+    # TLS 1.3 refuses whoever shows no certificate only now, and gRPC hangs up without an alert. Else HTTP/2 begins.
+    with contextlib.suppress(ssl.SSLError):
+        if await reader.read(1):
+            return ""
+    return "it hung up on who shows no certificate, as --peer ports do; give a --grpc address"
 
 
 def _context(tls: Tls | None) -> ssl.SSLContext:

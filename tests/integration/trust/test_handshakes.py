@@ -27,6 +27,7 @@ class Servers(NamedTuple):
     tls: str
     plain: str
     ended: str
+    peer: str
 
 
 def certificates(ca: Pair, lifetime: dt.timedelta) -> Certificates:
@@ -37,9 +38,10 @@ def certificates(ca: Pair, lifetime: dt.timedelta) -> Certificates:
 @pytest.fixture
 async def servers() -> AsyncIterator[Servers]:
     ca, started, addresses = new_authority("cronring"), [], []
-    for own in (certificates(ca, HOUR), None, certificates(ca, -dt.timedelta(minutes=1))):
+    right, ended = certificates(ca, HOUR), certificates(ca, -dt.timedelta(minutes=1))
+    for own, mutual in ((right, False), (None, False), (ended, False), (right, True)):
         server = grpc.aio.server()
-        addresses.append(f"127.0.0.1:{listen(server, '127.0.0.1:0', own)}")
+        addresses.append(f"127.0.0.1:{listen(server, '127.0.0.1:0', own, mutual=mutual)}")
         await server.start()
         started.append(server)
     yield Servers(ca, *addresses)
@@ -57,9 +59,12 @@ async def test_what_is_wrong_between_two_ends_is_told(servers: Servers) -> None:
     assert "is not for controller.east" in await why_no_tls(servers.tls, Tls(ca, None, "controller.east"))
     assert "it does not speak TLS" in await why_no_tls(servers.plain, right)
     assert "has expired" in await why_no_tls(servers.ended, right)
+    assert "as --peer ports do; give a --grpc address" in await why_no_tls(servers.peer, right)
 
 
 async def test_nothing_is_told_of_what_is_no_matter_of_tls(servers: Servers) -> None:
+    shown = issue(Authority.read(*servers.ca), ONE, HOUR)
+    assert await why_no_tls(servers.peer, Tls(servers.ca.certificate, shown, "controller.cronring")) == ""
     assert await why_no_tls(servers.plain, None) == ""
     assert await why_no_tls(f"127.0.0.1:{free_port()}", Tls(servers.ca.certificate, None, "")) == ""
 

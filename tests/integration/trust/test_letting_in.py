@@ -179,3 +179,15 @@ async def test_whoever_comes_the_wrong_way_is_told_the_right_one(house: House) -
         "invoices", extra=("--join-token-file", str(await house.join("wrong")), "--ca", str(other))
     )
     await said(enrolling, "not_enrolled_yet", "its certificate is not of the CA that was given")
+
+
+async def test_a_port_of_the_other_kind_is_told_apart(house: House) -> None:
+    await house.grant("lost")
+    certs, join = ("--certs", str(house.pki.runner("lost"))), await house.join("astray")
+    connecting = house.runner("invoices", extra=(*certs, "--controllers", house.address))
+    enrolling = house.runner(
+        "invoices",
+        extra=("--join-token-file", str(join), "--ca", str(house.pki.ca), "--controllers", house.cluster.peers[0]),
+    )
+    await said(connecting, "controller_not_connected", "with --certs, --controllers are --peer addresses")
+    await said(enrolling, "not_enrolled_yet", "as --peer ports do; give a --grpc address")
