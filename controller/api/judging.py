@@ -17,7 +17,7 @@ from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Principal
 KEPT_S: Final = 1.0
 KEPT_MAX: Final = 1_024  # tokens
 # Short: our command line says itself what to give, and where from. Others read this.
-TO_DO: Final = "a bearer token of this cluster is needed (metadata `authorization`)"
+TO_DO: Final = "send `authorization: Bearer TOKEN`"
 _BEARER: Final = "bearer"
 
 ByCertificate = Callable[[Audience, Context], Awaitable[Principal]]

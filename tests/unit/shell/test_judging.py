@@ -187,7 +187,7 @@ async def test_without_a_good_token_nothing_is_parsed(house: House, kind: str, r
         code, text = await house.refuses(kind, who, raw)
         assert code == grpc.StatusCode.UNAUTHENTICATED
         assert says in text
-        assert text.endswith("a bearer token of this cluster is needed (metadata `authorization`)")
+        assert text.endswith("send `authorization: Bearer TOKEN`")
     assert (house.parsed, house.refused) == ([], {"unauthenticated": 2})
 
 
