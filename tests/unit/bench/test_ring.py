@@ -9,7 +9,7 @@ import pytest
 from bench.ring import RULES, Seen, counter, figures, spent, table
 from bench.ring_rules import RULES as OTHER_RULES
 from cronring.controller.core.node import node, parts
-from cronring.controller.core.node.events import PacketReceived, Woke
+from cronring.controller.core.node.events import PacketReceived, PeersFound, Woke
 from cronring.controller.core.node.window import Duty
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
@@ -24,6 +24,7 @@ def duties(rule: str, own_id: str, *others: str) -> set[Duty]:
     table = tuple(Update(member_id, f"{member_id}:1", Status.ALIVE, 0, False) for member_id in others)
     if others:
         made.step(PacketReceived(Packet(others[0], f"{others[0]}:1", (), Sync(False, table))), 1)
+        made.step(PeersFound(tuple((name, f"{name}:1") for name in others)), 2)  # gossip alone makes no owner
     assert len(made._parts.window.duties) == SLOTS
     return set(made._parts.window.duties)
 
