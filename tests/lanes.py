@@ -31,6 +31,7 @@ LONG: Final = (
     "integration/notifications/test_deaths.py",
     "integration/operations/test_drill.py",
     "integration/operations/test_restore.py",
+    "integration/trust/test_outage.py",
     "integration/trust/test_rotation.py",
     "proxies/test_burst.py",
     "simulation/test_long_world.py",

@@ -4,6 +4,8 @@ gRPC verified the chain when the connection was made, and a connection may be ol
 Has the certificate ended? Did one of the CAs that count now sign it? Is there still a grant for the runner?
 """
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -12,7 +14,7 @@ from cryptography import x509
 
 from cronring.controller.api.policy import Audience
 from cronring.controller.api.requests import Context
-from cronring.controller.errors import Forbidden, Unauthenticated
+from cronring.controller.errors import Forbidden, StoreUnavailable, Unauthenticated
 from cronring.controller.ports.tokens import TokenStore
 from cronring.schema.identity import Kind, Principal
 from cronring.schema.spiffe import PeerKind, SpiffeName
@@ -20,8 +22,11 @@ from cronring.trust.certificates import CertificateError, certificates_of, issue
 from cronring.trust.holding import Certificates
 
 _KINDS: Final = {PeerKind.CONTROLLER: Kind.CONTROLLER, PeerKind.RUNNER: Kind.RUNNER}
-_WANTED: Final = {Audience.CONTROLLERS: PeerKind.CONTROLLER, Audience.RUNNERS: PeerKind.RUNNER}
+_WANTED: Final = {
+    Audience.CONTROLLERS: PeerKind.CONTROLLER, Audience.RUNNERS: PeerKind.RUNNER, Audience.GRANTED: PeerKind.RUNNER,
+}  # fmt: skip
 _CERTIFICATES_KEPT: Final = 1_024
+AWAY_S: Final = 1.0  # a PostgreSQL that takes longer is away; a runner that hears nothing for 5 s hangs up
 _NOBODY: Final = "this port is for controllers and runners, which show a certificate of the cluster"
 
 
@@ -47,7 +52,7 @@ class Certified:
         self._now_us = now_us
 
     async def judged(self, audience: Audience, context: Context) -> Principal:
-        """Raises Unauthenticated, Forbidden; StoreUnavailable when a runner's grant can't be looked up."""
+        """Raises Unauthenticated, Forbidden, StoreError; of GRANTED StoreUnavailable."""
         shown = _read(_certificate(context))
         name = shown.name
         if shown.expires_us <= self._now_us():
@@ -58,8 +63,15 @@ class Certified:
             raise Unauthenticated(f"{name.uri} is of another cluster than {self._cluster!r}")
         if name.kind is not _WANTED[audience]:
             raise Forbidden(f"this is for {_WANTED[audience]}s, and {name.uri} is none")
-        if name.kind is PeerKind.RUNNER:
+        if audience is Audience.GRANTED:
             await self._granted(name, shown.issued_us)
+        elif audience is Audience.RUNNERS:
+            # While PostgreSQL is away, runs go on, and their runner must have contact, or it stops them. So its
+            # certificate alone counts: nothing is registered, dispatched or committed meanwhile, and it is judged again
+            # while its stream lasts. It gets no new certificate by that: one of a revoked grant would pass for later.
+            with contextlib.suppress(StoreUnavailable, TimeoutError):
+                async with asyncio.timeout(AWAY_S):
+                    await self._granted(name, shown.issued_us)
         return Principal(_KINDS[name.kind], name.uri, (), shown.expires_us)
 
     async def _granted(self, name: SpiffeName, issued: int) -> None:

@@ -61,7 +61,7 @@ class Known:
         match access.audience:
             case Audience.ANYONE:
                 return NOBODY
-            case Audience.RUNNERS | Audience.CONTROLLERS:
+            case Audience.RUNNERS | Audience.GRANTED | Audience.CONTROLLERS:
                 return await self._by_certificate(access.audience, context)
             case Audience.PEOPLE | Audience.METADATA:
                 principal = await self._holder(_bearer(context.invocation_metadata() or ()))

@@ -22,7 +22,8 @@ class Audience(StrEnum):
     PEOPLE = "people"  # and their programs, by a bearer token
     METADATA = "metadata"  # as PEOPLE; it describes the API, and nothing that anybody made
     ANYONE = "anyone"  # nobody is asked for anything
-    RUNNERS = "runners"  # by a certificate
+    RUNNERS = "runners"  # by a certificate, whose grant counts while PostgreSQL can be asked
+    GRANTED = "granted"  # runners by a certificate, and a grant that PostgreSQL has just confirmed
     CONTROLLERS = "controllers"  # by a certificate
 
 
@@ -105,7 +106,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     "cronring.runner.v1.RunnerGateway": ((Audience.RUNNERS, None, _ALL, RUNNER, "Connect"),),
     # Who enrolls has no certificate yet, but a join token in its message.
     "cronring.runner.v1.Enrollment": ((Audience.ANYONE, None, _ALL, NAMES, "Enroll"),),
-    "cronring.runner.v1.Renewals": ((Audience.RUNNERS, None, _ALL, NAMES, "Renew"),),
+    "cronring.runner.v1.Renewals": ((Audience.GRANTED, None, _ALL, NAMES, "Renew"),),
     "grpc.health.v1.Health": ((Audience.ANYONE, None, _ALL, NAMES, "Check Watch List"),),
     "grpc.reflection.v1alpha.ServerReflection": ((Audience.METADATA, _VIEW, _ONE, NAMES, "ServerReflectionInfo"),),
 }

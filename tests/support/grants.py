@@ -1,5 +1,6 @@
 """Grants of runners without a database, for tests of those who ask for them."""
 
+import asyncio
 from typing import Final
 
 from cronring.controller.errors import StoreUnavailable
@@ -16,12 +17,15 @@ class Grants:
         self.found: GrantInForce | None = GrantInForce(GRANT, None)
         self.joins: RunnerGrant | None = GRANT
         self.away = False
+        self.hangs = False
         self.asked: list[str] = []
 
     async def runner_grant(self, name: str) -> GrantInForce | None:
         self.asked.append(name)
         if self.away:
             raise StoreUnavailable("it is away")
+        if self.hangs:
+            await asyncio.Event().wait()
         return self.found
 
     async def take_join(self, _: bytes) -> RunnerGrant:

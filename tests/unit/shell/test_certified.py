@@ -8,6 +8,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
+from cronring.controller.api import certified
 from cronring.controller.api.certified import Certified
 from cronring.controller.api.policy import Audience
 from cronring.controller.errors import Forbidden, StoreUnavailable, Unauthenticated
@@ -186,10 +187,22 @@ async def test_without_its_grant_a_runner_is_nobody(house: House, found: GrantIn
         await house.judged(pem)
 
 
-async def test_postgresql_away_is_no_refusal(house: House) -> None:
+async def test_while_postgresql_is_away_a_certificate_is_enough(house: House) -> None:
+    """A runner that finds no contact for 8 s stops its runs, and PostgreSQL may be away for longer."""
+    house.grants.away = True
+    assert (await house.judged(house.pem(EAST))).name == EAST.uri
+
+
+async def test_a_new_certificate_needs_a_grant_that_postgresql_confirms(house: House) -> None:
     house.grants.away = True
     with pytest.raises(StoreUnavailable):
-        await house.judged(house.pem(EAST))
+        await house.judged(house.pem(EAST), Audience.GRANTED)
+
+
+async def test_a_postgresql_that_hangs_is_away(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certified, "AWAY_S", 0.01)
+    house.grants.hangs = True
+    assert (await house.judged(house.pem(EAST))).name == EAST.uri
 
 
 async def test_a_name_that_was_freed_is_not_for_those_who_had_it(house: House) -> None:
