@@ -11,6 +11,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.job_writes import JobWrites
 from cronring.controller.core.model import Activation, ActivationRequest, ClaimRequest, Execution, Job, RunnerInfo
+from cronring.controller.ports.caller import calling
 from cronring.controller.ports.store import Backfill, ControllerInfo
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.control import PostgresControl
@@ -22,6 +23,7 @@ from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.cronring.v1.jobs_pb2 import JobSpec
 from cronring.protos.cronring.v1.schema_pb2 import Policy
 from cronring.schema.execution import Outcome
+from cronring.schema.identity import LOCAL
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, TIMEOUT_MS, claim_of, end_of
 from tests.support.waiting import TIMEOUT_S
@@ -298,7 +300,8 @@ async def test_of_operators_who_change_a_job_at_once_nobody_loses_anything(
         )
         context: Any = Caller()
         create = jobs_pb2.CreateJobRequest(module="m", verb="a", name="x", spec=JobSpec(schedule="every 1h"))
-        await writes.CreateJob(create, context)
+        with calling(LOCAL):
+            await writes.CreateJob(create, context)
         changes = [(f"labels.k{number}", JobSpec(labels={f"k{number}": "v"})) for number in range(10)]
         changes += [
             ("policy.retries", JobSpec(policy=Policy(retries=3))),
@@ -309,7 +312,8 @@ async def test_of_operators_who_change_a_job_at_once_nobody_loses_anything(
             jobs_pb2.UpdateJobRequest(key="m.a:x", spec=spec, update_mask=FieldMask(paths=[path]))
             for path, spec in changes
         ]
-        await asyncio.gather(*(writes.UpdateJob(request, context) for request in requests))
+        with calling(LOCAL):
+            await asyncio.gather(*(writes.UpdateJob(request, context) for request in requests))
         row = await reads.get_job("m.a:x")
         assert row.spec.labels == {f"k{number}": "v" for number in range(10)}
         assert (row.spec.schedule, row.spec.policy) == ("every 2h", '{"overlap":"allow","retries":3}')

@@ -103,13 +103,12 @@ class _Server(ThreadingHTTPServer):
         self.came: queue.Queue[_Came] = queue.Queue()
         self._state = state
 
-    def take(self, query: dict[str, list[str]]) -> bool:
-        """Whether it belongs to the login that waits. Any page can send a browser here, with somebody else's code."""
+    def read(self, query: dict[str, list[str]]) -> _Came | None:
+        """None: it belongs to no login that waits. Any page can send a browser here, with somebody else's code."""
         told = {name: values[0] for name, values in query.items()}
         if not hmac.compare_digest(told.get("state", "").encode(), self._state.encode()):
-            return False
-        self.came.put(_Came(told.get("code", ""), told.get("error", ""), told.get("iss", "")))
-        return True
+            return None
+        return _Came(told.get("code", ""), told.get("error", ""), told.get("iss", ""))
 
     def handle_error(self, *_: Any) -> None:
         """Connections that break off are browsers' own business."""
@@ -123,10 +122,14 @@ class _Callback(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         if parts.path != PATH:
             self._answer(404, b"")
-        elif self.server.take(parse_qs(parts.query)):
-            self._answer(200, _DONE)
-        else:
+        elif (came := self.server.read(parse_qs(parts.query))) is None:
             self._answer(400, b"This belongs to no login that waits here.")
+        else:
+            try:
+                self._answer(200, _DONE)
+                self.wfile.flush()
+            finally:  # only then, as this process may end at once, and the browser would show a broken connection
+                self.server.came.put(came)
 
     def log_message(self, *_: Any) -> None:
         """It would print the code."""
