@@ -6,29 +6,35 @@ there was no answer. `members` is null where the controller can't ask PostgreSQL
 
 import asyncio
 import json
+import os
 import sys
 from typing import Any
 
 import grpc
 
 from cronring.protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
+from cronring.trust.channels import channel_to
+from cronring.trust.dialing import client_tls
 
 TIMEOUT_S = 1.0
 OPTIONS = (
-    ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.use_local_subchannel_pool", 1),
 )
 
 
+TLS = client_tls(())
+WHO = (("authorization", f"Bearer {os.environ['CRONRING_TOKEN']}"),)
+
+
 async def ask(address: str) -> Any:
     """On a connection of its own, so that what a fault has left of the last one tells nothing."""
-    async with grpc.aio.insecure_channel(address, options=OPTIONS) as channel:
+    async with channel_to(address, *OPTIONS, answer_bytes=1 << 24, tls=TLS) as channel:
         stub = cluster_pb2_grpc.ClusterStub(channel)
         try:
             ring, view = await asyncio.gather(
-                stub.GetRing(cluster_pb2.GetRingRequest(), timeout=TIMEOUT_S), members(stub)
+                stub.GetRing(cluster_pb2.GetRingRequest(), timeout=TIMEOUT_S, metadata=WHO), members(stub)
             )
         except grpc.aio.AioRpcError:
             return None
@@ -37,7 +43,7 @@ async def ask(address: str) -> Any:
 
 async def members(stub: Any) -> dict[str, Any]:
     try:
-        view = await stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=TIMEOUT_S)
+        view = await stub.GetCluster(cluster_pb2.GetClusterRequest(), timeout=TIMEOUT_S, metadata=WHO)
     except grpc.aio.AioRpcError:
         return {"controller_id": "", "members": None}
     return {"controller_id": view.answered_by, "members": {member.id: member.status for member in view.members}}

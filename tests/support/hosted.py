@@ -14,6 +14,7 @@ import grp
 import http.client
 import json
 import pwd
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -23,13 +24,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.support.cluster import Cluster, Process
+from tests.support.cluster import Process
 from tests.support.databases import SERVERS, PostgresServer
 from tests.support.hosts import NETWORK, Hosts
+from tests.support.secured import SecuredCluster
 
 DATABASE = "db"
 OPERATOR = "op"
-GRPC_PORT, HTTP_PORT = 7400, 7401  # of every controller: each has a host to itself
+GRPC_PORT, HTTP_PORT, PEER_PORT = 7400, 7401, 7402  # of every controller: each has a host to itself
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -73,8 +75,8 @@ class View:
     members: dict[str, str] | None
 
 
-class HostedCluster(Cluster):
-    """As Cluster; the next controller starts on the next host, and so does the next runner."""
+class HostedCluster(SecuredCluster):
+    """As SecuredCluster; the next controller starts on the next host, and so does the next runner."""
 
     def __init__(
         self, hosts: Hosts, server: PostgresServer, folder: Path, environment: dict[str, str] | None = None
@@ -85,6 +87,13 @@ class HostedCluster(Cluster):
         self.controllers_database_url = f"postgresql://postgres@{hosts.address(DATABASE)}/{database}"
         self.cli_wrapper = hosts.enter(OPERATOR)
         self._asker: subprocess.Popen[str] | None = None
+        self.let_in()
+
+    def peer_port(self) -> int:
+        return PEER_PORT
+
+    def __enter__(self) -> "HostedCluster":
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -112,7 +121,8 @@ class HostedCluster(Cluster):
         """From the operator's host."""
         host, _, port = controller.http.partition(":")
         connection = http.client.HTTPConnection(host, int(port))
-        connection.sock = self.hosts.connect(OPERATOR, host, int(port))
+        context = ssl.create_default_context(cafile=str(self.pki.ca))
+        connection.sock = context.wrap_socket(self.hosts.connect(OPERATOR, host, int(port)), server_hostname=host)
         with contextlib.closing(connection):
             try:
                 connection.request("GET", path)
@@ -132,7 +142,7 @@ class HostedCluster(Cluster):
         if self._asker is None:
             self._asker = subprocess.Popen(
                 [*self.hosts.enter(OPERATOR), sys.executable, "-m", "tests.support.asker"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=self.environment,
             )  # fmt: skip
         assert self._asker.stdin is not None, "made with a pipe"
         assert self._asker.stdout is not None, "made with a pipe"

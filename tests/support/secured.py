@@ -12,9 +12,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from cronring.controller.ports.tokens import NewRunnerGrant
+from cronring.controller.services.identities import WantedToken, make_token
+from cronring.controller.store.pool import Database
+from cronring.controller.store.tokens import PostgresTokens
+from cronring.schema.identity import Role
 from cronring.schema.spiffe import SpiffeName, controller_name, runner_name
 from cronring.trust.certificates import Authority, Pair, issue, new_authority
 from tests.support.cluster import READY_S, Cluster, Process, free_port
+from tests.support.databases import run_coroutine
 
 CLUSTER: Final = "cronring"
 DAY: Final = dt.timedelta(days=1)
@@ -46,11 +52,11 @@ class Pki:
     def authority(self) -> Authority:
         return Authority.read(self.pair.certificate, self.pair.key)
 
-    def issue(self, name: SpiffeName, lifetime: dt.timedelta = DAY, where: str = "") -> Path:
+    def issue(self, name: SpiffeName, lifetime: dt.timedelta = DAY, where: str = "", host: str = "127.0.0.1") -> Path:
         """A folder with ca.crt, tls.crt and tls.key; the same one again for the same name."""
         folder = self.folder / (where or f"{name.kind}-{name.name}")
         folder.mkdir(exist_ok=True)
-        pair = issue(self.authority(), name, lifetime, ("127.0.0.1",) if name.kind == "controller" else ())
+        pair = issue(self.authority(), name, lifetime, (host,) if name.kind == "controller" else ())
         self.write(folder, pair)
         self._folders[folder] = name
         return folder
@@ -74,8 +80,8 @@ class Pki:
             beside.write_bytes(self.trusted)
             beside.replace(folder / "ca.crt")
 
-    def controller(self, name: str) -> Path:
-        return self.issue(controller_name(CLUSTER, name))
+    def controller(self, name: str, host: str = "127.0.0.1") -> Path:
+        return self.issue(controller_name(CLUSTER, name), host=host)
 
     def runner(self, grant: str, namespace: str = "default", lifetime: dt.timedelta = DAY) -> Path:
         return self.issue(runner_name(CLUSTER, namespace, grant), lifetime)
@@ -97,11 +103,21 @@ class SecuredCluster(Cluster):
     def _controller_at(
         self, grpc: str, http: str, *extra: str, wrapper: tuple[str, ...] = (), advertise: str = ""
     ) -> Process:
-        peer = f"127.0.0.1:{free_port()}"
-        self.peers.append(peer)
-        certs = self.pki.controller(f"c{len(self.peers)}")
+        host = grpc.rpartition(":")[0]
+        peer = f"{host}:{self.peer_port()}"
+        if peer not in self.peers:
+            self.peers.append(peer)
+        certs = self.pki.controller(f"c{self.peers.index(peer) + 1}", host)
         trust = ("--certs", str(certs), "--peer", peer, "--ca-key", str(self.pki.key))
         return super()._controller_at(grpc, http, *trust, *extra, wrapper=wrapper, advertise=advertise)
+
+    def peer_port(self) -> int:
+        """Where the next controller listens for its peers."""
+        return free_port()
+
+    def let_in(self) -> None:
+        """Make the token of everything, and the grant of its runners, in the database itself."""
+        self.environment["CRONRING_TOKEN"] = run_coroutine(_made(self.database_url))
 
     def start_runner(self, *files: Path, extra: tuple[str, ...] = (), wrapper: tuple[str, ...] = ()) -> Process:
         """By a certificate of grant `tests`, unless `extra` says how it is let in."""
@@ -145,3 +161,15 @@ class SecuredCluster(Cluster):
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             return refusal.code, refusal.read().decode()
+
+
+async def _made(url: str) -> str:
+    """A token that may do everything."""
+    database = await Database.open(url, "test", 1)
+    try:
+        tokens = PostgresTokens(database)
+        await tokens.create_runner_grant(NewRunnerGrant("tests", "default", (), True, None, None, "tests", None))
+        _, secret = await make_token(tokens, WantedToken("tests", ((Role.ADMIN, "*"),), None, "tests"))
+    finally:
+        await database.close()
+    return secret
