@@ -134,7 +134,14 @@ class Reasons:
             return len(taken) >= policy.concurrency or any(each.holds_job for each in taken)
         # A claim takes the job's place while it is under way: what comes due meanwhile, its end finds.
         claim_us = self._world.database.trouble.slowest_us
-        return bool(self._running(tick - self._early_us(tick), self._next(tick) + claim_us))
+        running = self._running(tick - self._early_us(tick), self._next(tick) + claim_us)
+        return bool(running) or self._was_kept(tick, row.decided_at)
+
+    def _was_kept(self, tick: int, decided_at: int) -> bool:
+        """For a run of its own, by run_all; then the policy was changed, and a run of an earlier tick ended."""
+        if all(parse_policy(span.policy).on_missed != "run_all" for span in self._book.spans):
+            return False
+        return any(each.tick < tick <= each.claimed_at <= decided_at for each in self._places_taken(decided_at))
 
     def _places_taken(self, at_us: int) -> list[ExecutionRow]:
         return self._book.taking_places(at_us - self._slack, at_us + self._slack)
