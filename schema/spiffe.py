@@ -63,9 +63,14 @@ def check_cluster(name: str) -> str:
     return name
 
 
+def is_grant(name: str) -> bool:
+    """Whether a runner's grant may be called so."""
+    return _GRANT.fullmatch(name) is not None
+
+
 def check_grant(name: str) -> str:
     """The name, if a runner's grant may be called so. Raises SpiffeError."""
-    if not _GRANT.fullmatch(name):
+    if not is_grant(name):
         raise SpiffeError(
             f"{name[:80]!r} is no name of a grant: it may have lower-case letters, digits and '-',"
             f" {GRANT_LENGTH_MAX} characters at most, and begins and ends with a letter or digit"

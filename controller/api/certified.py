@@ -53,11 +53,12 @@ class Certified:
 
     async def judged(self, audience: Audience, context: Context) -> Principal:
         """Raises Unauthenticated, Forbidden, StoreError; of GRANTED StoreUnavailable."""
-        shown = _read(_certificate(context))
+        pem = _certificate(context)
+        shown = _read(pem)
         name = shown.name
         if shown.expires_us <= self._now_us():
             raise Unauthenticated(f"the certificate of {name.uri} has expired; a new one is needed")
-        if not signed_by(shown.leaf, _authorities(self._own.current.authorities)):
+        if not _counts(pem, self._own.current.authorities):
             raise Unauthenticated(f"the CA that signed {name.uri} does not count any more; a new certificate is needed")
         if name.cluster != self._cluster:
             raise Unauthenticated(f"{name.uri} is of another cluster than {self._cluster!r}")
@@ -107,6 +108,7 @@ def _read(pem: bytes) -> _Shown:
         raise Unauthenticated(f"this certificate names nobody of the cluster: {error}") from error
 
 
-@lru_cache(maxsize=4)
-def _authorities(pem: bytes) -> tuple[x509.Certificate, ...]:
-    return tuple(certificates_of(pem))
+@lru_cache(maxsize=_CERTIFICATES_KEPT)
+def _counts(pem: bytes, authorities: bytes) -> bool:
+    """Kept, as each packet of gossip asks for it, and the answer is a signature that is checked."""
+    return signed_by(_read(pem).leaf, certificates_of(authorities))

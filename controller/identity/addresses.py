@@ -1,7 +1,8 @@
 """Which URLs keys may be fetched from."""
 
-import ipaddress
 from urllib.parse import urlsplit
+
+from cronring.schema.address import is_loopback
 
 
 def is_safe(url: str) -> bool:
@@ -15,13 +16,3 @@ def is_safe(url: str) -> bool:
     if not host or "@" in parts.netloc or not url.isascii() or not url.isprintable() or " " in url:
         return False
     return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
-
-
-def is_loopback(host: str) -> bool:
-    """By its text alone: a name may lead anywhere, but for `localhost`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

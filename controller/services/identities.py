@@ -8,6 +8,7 @@ from cronring.controller.ports.tokens import NewRunnerGrant, NewToken, RunnerGra
 from cronring.schema.duration import DURATION_LIMIT_MS
 from cronring.schema.identity import EVERYWHERE, Role, RoleGrant
 from cronring.schema.nearest import nearest
+from cronring.schema.spiffe import is_grant
 from cronring.schema.tokens import SECRET_BYTES, SecretKind, hash_of, make_secret_text
 from cronring.schema.validate import name_fault, namespace_fault
 
@@ -16,7 +17,6 @@ MODULES_MAX: Final = 100
 USES_MAX: Final = 1_000_000
 LASTS_MIN_MS: Final = 1_000
 _TOKEN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
-_GRANT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _ROLES: Final = tuple(role.value for role in Role)
 
 Faults = list[tuple[str, str]]
@@ -68,7 +68,7 @@ def token_faults(wanted: WantedToken) -> Faults:
 def runner_grant_faults(wanted: WantedRunnerGrant) -> Faults:
     """Every one; none: it may be given."""
     faults: Faults = []
-    if not _GRANT_NAME.fullmatch(wanted.name):
+    if not is_grant(wanted.name):
         faults.append(("name", "must have 1 to 63 lower case letters, digits or hyphens, and no hyphen at an end"))
     named = [("namespace", namespace_fault(wanted.namespace))]
     named += [(f"modules[{number}]", name_fault(module)) for number, module in enumerate(wanted.modules[:MODULES_MAX])]

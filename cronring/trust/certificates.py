@@ -20,7 +20,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from cronring.schema.spiffe import PeerKind, SpiffeError, SpiffeName, check_cluster, parse_uri, server_name
 
 CA_DAYS: Final = 3_650
-CONTROLLER_DAYS: Final = 90
 RUNNER_HOURS: Final = 24
 # Clocks differ. A certificate that begins now would be refused by whoever is behind.
 BACKDATED: Final = dt.timedelta(minutes=5)
@@ -256,7 +255,8 @@ def _authority_key(certificate: x509.Certificate) -> x509.AuthorityKeyIdentifier
     try:
         known = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:
-        return x509.AuthorityKeyIdentifier.from_issuer_public_key(certificate.public_key())  # type: ignore[arg-type]  # a CA has a key that signs
+        key = certificate.public_key()
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)  # type: ignore[arg-type]  # a CA's key signs
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(known)
 
 

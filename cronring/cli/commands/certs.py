@@ -133,12 +133,11 @@ def rotate(folder: Path, cluster: str, days: int) -> None:
     3. cronring certs renew FOLDER --ca ca, for each of them
     4. cronring certs retire ca, and copy ca.crt again: the old CA is over
     """
-    from cronring.trust.certificates import Authority, new_authority
+    from cronring.trust.certificates import new_authority
     from cronring.trust.holding import CA_FILE, CA_KEY_FILE
 
     authority = _authority(folder)
     pair = _named(lambda: new_authority(cluster, days))
-    _checked(lambda: Authority.read(pair.certificate, pair.key))
     # The key last: until it is there, the old one signs, and both CAs are trusted.
     _write(folder / CA_FILE, pair.certificate + authority.pem, PUBLIC)
     _write(folder / CA_KEY_FILE, pair.key, PRIVATE)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import IO, Any, Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
-from cronring.controller.identity.addresses import is_loopback, is_safe
+from cronring.controller.identity.addresses import is_safe
+from cronring.schema.address import is_loopback
 from cronring.schema.duration import measured
 
 TIMEOUT_S: Final = 15.0
