@@ -1,6 +1,6 @@
 """Where runners get their certificates: the first by a join token, each later one by the one before.
 
-A controller that has the CA's key signs them (`--ca-key`); others send runners on. Nothing but the key is taken from a
+A controller that has the CA's key signs them (`--ca-key`); others refuse. Nothing but the key is taken from a
 request: the name is that of the grant.
 """
 

@@ -29,7 +29,7 @@ ANSWER_BYTES: Final = 256 * 1024
 CALL_S: Final = 10.0
 RETRY_S: Final = 2.0
 TOKEN_LENGTH_MAX: Final = 2_000
-# Of a certificate's time: then two more tries of an hour each fit in even 24 h, and any outage that people mend.
+# Of a certificate's time: of 24 h, eight are left to try again each minute, which outlasts an outage.
 RENEW_AFTER: Final = 2 / 3
 RENEW_AGAIN_S: Final = 60.0
 
