@@ -327,6 +327,39 @@ CREATE SEQUENCE cronring.cron_activation_ids
 
 ALTER SEQUENCE cronring.cron_activation_ids OWNED BY cronring.cron_activations.id;
 
+CREATE TABLE cronring.cron_audit_log (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    refused text,
+    times bigint DEFAULT 1 NOT NULL,
+    principal text NOT NULL,
+    method text NOT NULL,
+    origin text DEFAULT ''::text NOT NULL,
+    namespace text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    subject text NOT NULL,
+    before text,
+    after text,
+    remark text DEFAULT ''::text NOT NULL,
+    controller_id text DEFAULT ''::text NOT NULL,
+    seq bigint,
+    hash bytea,
+    CONSTRAINT cron_audit_log_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT cron_audit_log_method_check CHECK ((method > ''::text)),
+    CONSTRAINT cron_audit_log_principal_check CHECK ((principal > ''::text)),
+    CONSTRAINT cron_audit_log_sealed CHECK (((seq IS NULL) = (hash IS NULL))),
+    CONSTRAINT cron_audit_log_seq_check CHECK ((seq > 0)),
+    CONSTRAINT cron_audit_log_times_check CHECK ((times > 0))
+);
+
+ALTER TABLE cronring.cron_audit_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_audit_log_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE cronring.cron_closed_books (
     job_id bigint NOT NULL,
     until_at timestamp with time zone NOT NULL,
@@ -1059,6 +1092,12 @@ ALTER TABLE ONLY cronring.cron_actions
 ALTER TABLE ONLY cronring.cron_activations
     ADD CONSTRAINT cron_activations_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY cronring.cron_audit_log
+    ADD CONSTRAINT cron_audit_log_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_audit_log
+    ADD CONSTRAINT cron_audit_log_seq_key UNIQUE (seq);
+
 ALTER TABLE ONLY cronring.cron_closed_books
     ADD CONSTRAINT cron_closed_books_pkey PRIMARY KEY (job_id);
 
@@ -1193,6 +1232,10 @@ CREATE UNIQUE INDEX cron_activations_after ON cronring.cron_activations USING bt
 CREATE INDEX cron_activations_due ON cronring.cron_activations USING btree (slot, run_at);
 
 CREATE INDEX cron_activations_job ON cronring.cron_activations USING btree (job_id);
+
+CREATE INDEX cron_audit_log_at ON cronring.cron_audit_log USING btree (at);
+
+CREATE INDEX cron_audit_log_unsealed ON cronring.cron_audit_log USING btree (id) WHERE (seq IS NULL);
 
 CREATE INDEX cron_deliveries_log ON cronring.cron_deliveries USING btree (webhook_id, id);
 

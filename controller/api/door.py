@@ -80,7 +80,7 @@ class Door:
             behave = self._calls.wrapped(path, behave)
         elif inspect.isasyncgenfunction(behave):
             behave = _written(behave)
-        guard = _Guard(access, self._judge, self._refused, lasts=streams[1])
+        guard = _Guard(path, access, self._judge, self._refused, lasts=streams[1])
         entry = _Entry(kind, access.max_bytes, self._aside)
         make = getattr(grpc, f"{_KINDS[streams]}_rpc_method_handler")
         # Without a deserializer the handler is given bytes.
@@ -92,7 +92,8 @@ class Door:
 class _Guard:
     """Of one method. `lasts`: its calls may go on for long."""
 
-    def __init__(self, access: Access, judge: Judge, refused: Callable[[str], None], *, lasts: bool) -> None:
+    def __init__(self, path: str, access: Access, judge: Judge, refused: Callable[[str], None], *, lasts: bool) -> None:
+        self.path = path
         self._access = access
         self._judge = judge
         self._refused = refused
@@ -189,7 +190,7 @@ def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams
         refusal: Exception
         try:
             principal = await guard.judged(context)
-            with calling(principal):
+            with calling(principal, guard.path, context.peer()):
                 request = entry.messages(raw) if streams_in else await entry.message(raw)
                 return await guard.answer(behave(request, context), principal, context)
         except (RefusedMessage, CronringError) as error:

@@ -682,6 +682,39 @@ CREATE INDEX cron_actions_execution ON cron_actions (execution_id) WHERE executi
 CREATE INDEX cron_actions_template ON cron_actions (template, id) WHERE template IS NOT NULL;
 CREATE INDEX cron_actions_untold ON cron_actions (id) WHERE untold;
 
+-- The audit log: every change that somebody made, written with it, and refusals. Rows stay when what they name is gone.
+-- A background pass seals rows into one chain of hashes. Until then `seq` and `hash` are null.
+CREATE TABLE cron_audit_log (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at             timestamptz NOT NULL DEFAULT now(),
+    -- Null: a change. Else why it was refused, as gRPC names it: PERMISSION_DENIED.
+    refused        text,
+    -- Refusals that this row stands for: the first one is told, those like it are counted.
+    times          bigint NOT NULL DEFAULT 1 CHECK (times > 0),
+    -- KIND:NAME, as cronring/schema/identity.py writes it; database:ROLE for who had no controller between.
+    principal      text NOT NULL CHECK (principal > ''),
+    -- As gRPC names it, /cronring.v1.Jobs/PauseJob; or the command that did it in the database itself.
+    method         text NOT NULL CHECK (method > ''),
+    -- The address that the call came from.
+    origin         text NOT NULL DEFAULT '',
+    -- Of what was changed; empty: the cluster's.
+    namespace      text COLLATE "C" NOT NULL DEFAULT '',
+    -- KIND KEY: "job billing/close.month", "token ci", "limit billing/".
+    subject        text NOT NULL,
+    -- JSON, of what was changed alone. Null: there was nothing before, or there is nothing now.
+    before         text,
+    after          text,
+    -- What the caller says of who asked for it and why.
+    remark         text NOT NULL DEFAULT '',
+    controller_id  text NOT NULL DEFAULT '',
+    -- Its place in the chain, from 1 on without a gap, and SHA-256 of the place before and of this row.
+    seq            bigint UNIQUE CHECK (seq > 0),
+    hash           bytea CHECK (octet_length(hash) = 32),
+    CONSTRAINT cron_audit_log_sealed CHECK ((seq IS NULL) = (hash IS NULL))
+);
+CREATE INDEX cron_audit_log_unsealed ON cron_audit_log (id) WHERE seq IS NULL;
+CREATE INDEX cron_audit_log_at ON cron_audit_log (at);
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Upkeep: history grows old, and goes
 -- ---------------------------------------------------------------------------------------------------------------------
