@@ -418,7 +418,8 @@ class _Controller:
     def queues(self) -> dict[str, int]:
         stats = self._node.stats()
         return self._process_gauges() | {
-            name: getattr(stats, name) for name in ("held", "ends_pending", "parked", "activations", "window_jobs")
+            name: getattr(stats, name)
+            for name in ("held", "ends_pending", "awaiting_runner", "activations", "window_jobs")
         }
 
     def runners(self) -> tuple[str, ...]:

@@ -867,6 +867,12 @@ class HastenRetry(Statement):
     tick: int
 
 
+class HoldDrill(Statement):
+    controller_id: str
+    for_ms: int
+    forced: bool
+
+
 class LabelJob(Statement):
     labels: str | None
     actor: str
@@ -1328,12 +1334,6 @@ class SkipTicks(Statement):
 class StageKept(Statement):
     boundary: int
     runs: int
-
-
-class StandDown(Statement):
-    controller_id: str
-    for_ms: int
-    forced: bool
 
 
 class StartActivations(Statement):

@@ -262,7 +262,7 @@ CREATE TABLE cronring.controllers (
     zone_data text DEFAULT ''::text NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     draining boolean DEFAULT false NOT NULL,
-    stands_down_until timestamp with time zone,
+    drill_until timestamp with time zone,
     lease_expires_at timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');

@@ -109,12 +109,12 @@ def status_word(member: Member) -> str:
 def _member_message(member: Member, ring: Ring, row: ControllerRow | None) -> cluster_pb2.Member:
     """`row` is None for one that PostgreSQL no longer (or not yet) knows."""
     primary, backup = len(ring.primary_slots(member.member_id)), len(ring.backup_slots(member.member_id))
-    stands_down = member.status is Status.ALIVE and row is not None and row.stands_down_until is not None
+    in_drill = member.status is Status.ALIVE and row is not None and row.drill_until is not None
     message = cluster_pb2.Member(
         id=member.member_id,
         grpc_address=row.grpc_address if row is not None else member.address,
         peer_address=member.address,
-        status="standing_down" if stands_down and not member.draining else status_word(member),
+        status="in_drill" if in_drill and not member.draining else status_word(member),
         incarnation=member.incarnation,
         share=primary / SLOTS,
         primary_slots=primary,
@@ -127,7 +127,7 @@ def _member_message(member: Member, ring: Ring, row: ControllerRow | None) -> cl
             pid=row.pid,
             version=row.version,
             started_at=timestamp(row.started_at),
-            stands_down_until=timestamp(row.stands_down_until),
+            drill_until=timestamp(row.drill_until),
         )
         message.MergeFrom(known)
     return message

@@ -31,7 +31,7 @@ class ExaminedNode(Protocol):
     @property
     def draining(self) -> bool: ...
     @property
-    def standing_down(self) -> bool: ...
+    def in_drill(self) -> bool: ...
     @property
     def lease_since_ns(self) -> int | None: ...
     @property
@@ -88,7 +88,7 @@ class DoctorService(doctor_pb2_grpc.DoctorServicer):
             version=self._info.version,
             not_ready=around.not_ready() or "",
             draining=node.draining,
-            standing_down=node.standing_down,
+            in_drill=node.in_drill,
             database_ok=around.database_ok(),
             ring_digest=node.ring.digest,
             ring_members=node.ring.members,

@@ -1,10 +1,10 @@
-"""Drills: what a controller that stands down on purpose agrees on with the others, in PostgreSQL."""
+"""Drills: what a controller in a drill agrees on with the others, in PostgreSQL."""
 
 from typing import NamedTuple, Protocol
 
 
 class Drill(NamedTuple):
-    """`noted`: it may stand down. `ready`: other controllers that could take over. `other`: one that stands down."""
+    """`noted`: it may hold a drill. `ready`: other controllers that could take over. `other`: one in a drill."""
 
     noted: bool
     ready: int
@@ -14,7 +14,7 @@ class Drill(NamedTuple):
 class Drills(Protocol):
     """Each method is one statement. Raises StoreUnavailable and StoreError as cronring.controller.ports.store.Store."""
 
-    async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Drill:
+    async def hold_drill(self, controller_id: str, for_ms: int, forced: bool) -> Drill:
         """Note that it claims nothing for so long, unless another one does so already, or none could take over.
 
         `forced`: whatever the others do. Not noted, either, if it has no row yet.

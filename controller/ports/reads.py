@@ -208,7 +208,7 @@ class DueRow(NamedTuple):
 class ControllerRow(NamedTuple):
     """A row of `controllers`; with an expired lease until nothing unfinished carries its id.
 
-    `stands_down_until`: for a drill it claims nothing until then; None: it claims what is due.
+    `drill_until`: for a drill it claims nothing until then; None: it claims what is due.
     """
 
     controller_id: str
@@ -220,7 +220,7 @@ class ControllerRow(NamedTuple):
     started_at: int
     lease_expires_at: int
     leased: bool
-    stands_down_until: int | None = None
+    drill_until: int | None = None
 
 
 class RunnerRow(NamedTuple):

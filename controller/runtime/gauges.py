@@ -9,7 +9,7 @@ from cronring.schema.keys import SLOTS
 
 # Those of cronring.controller.core.node.stats.Stats that may fall; all others only count up.
 _STATS_GAUGES: Final = frozenset(
-    {"window_jobs", "held", "ends_pending", "parked", "activations", "runners", "waiting_for_place"}
+    {"window_jobs", "held", "ends_pending", "awaiting_runner", "activations", "runners", "waiting_for_place"}
 )
 
 
@@ -33,7 +33,7 @@ def node_gauges(node: Node, controller_id: str) -> Callable[[], dict[str, float]
             "ring_share": len(node.ring.primary_slots(controller_id)) / SLOTS,
             "lease_valid": float(node.lease_valid),
             "draining": float(node.draining),
-            "standing_down": float(node.standing_down),
+            "in_drill": float(node.in_drill),
         }
 
     return gauges

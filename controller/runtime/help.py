@@ -48,12 +48,12 @@ HELP: Final[dict[str, str]] = {
     "node_hard_timeouts": "Executions that outlived their timeout and its grace, and were ended without their runner",
     "node_ring_changes": "How often the owners of slots changed, as controllers came, died or left",
     "node_refetches": "How often the jobs due in the next 90 seconds were read anew",
-    "node_stand_downs": "Drills in which this controller claimed nothing on purpose",
+    "node_drills": "Drills in which this controller claimed nothing on purpose",
     # The node's gauges
     "node_window_jobs": "Jobs due in the next 90 seconds that this controller has in memory",
     "node_held": "Executions claimed here that have not ended yet",
     "node_ends_pending": "Results that wait to be committed, of 50,000 at most. Growing: PostgreSQL is slow or away",
-    "node_parked": "Due jobs without any runner connected to this controller. Start runners of their deployments",
+    "node_awaiting_runner": "Due jobs without any runner connected here. Start runners of their deployments",
     "node_activations": "Retries, manual runs and backfills due soon that this controller has in memory",
     "node_runners": "Runners connected to this controller. 0 for long: start some, or look at the network",
     "node_waiting_for_place": "Due ticks for which no runner has a place. Above 0 for long: give them more places",
@@ -63,7 +63,7 @@ HELP: Final[dict[str, str]] = {
     "ring_share": "This controller's part of all slots as their primary, from 0 to 1; 1 / members is even",
     "lease_valid": "1 while this controller may claim. 0, and not draining: PostgreSQL or this host is slow or away",
     "draining": "1 while this controller is stopping: it claims nothing, and waits for what runs",
-    "standing_down": "1 during a drill, in which this controller claims nothing on purpose",
+    "in_drill": "1 during a drill, in which this controller claims nothing on purpose",
     # This process
     "runner_sessions": "Streams of runners that are open here, registered or not",
     "runner_queue_items": "Runs, acknowledgements and cancellations that wait to be written to runners. Growing: some "

@@ -5,7 +5,7 @@ from typing import Final
 _STYLES: Final = {
     "completed": "green",
     "alive": "green",
-    "standing_down": "yellow",
+    "in_drill": "yellow",
     "scheduled": "default",
     "running": "cyan",
     "pending": "yellow",

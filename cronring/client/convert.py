@@ -250,7 +250,7 @@ def member(message: cluster_pb2.Member) -> model.Member:
         pid=message.pid,
         version=message.version,
         started_at=instant(message.started_at),
-        stands_down_until=instant(message.stands_down_until),
+        drill_until=instant(message.drill_until),
     )
 
 

@@ -31,7 +31,7 @@ class ControllerReport:
     version: str
     not_ready: str
     draining: bool
-    standing_down: bool  # for a drill
+    in_drill: bool  # for a drill
     database_ok: bool
     lease_valid: bool
     lease_left_ms: int
@@ -116,7 +116,7 @@ def _report(address: str, message: doctor_pb2.DiagnoseControllerResponse) -> Con
         version=message.version,
         not_ready=message.not_ready,
         draining=message.draining,
-        standing_down=message.standing_down,
+        in_drill=message.in_drill,
         database_ok=message.database_ok,
         lease_valid=message.lease_valid,
         lease_left_ms=message.lease_left_ms,

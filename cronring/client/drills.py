@@ -15,11 +15,11 @@ from cronring.protos.cronring.v1 import drills_pb2
 from cronring.protos.cronring.v1.drills_pb2_grpc import DrillsStub
 from cronring.schema.duration import measured
 
-SILENCE_MAX_S: Final = 5.0  # a controller that stands down says so each half second
+SILENCE_MAX_S: Final = 5.0  # a controller that is in a drill says so each half second
 
 
 class Phase(StrEnum):
-    """LASTS: it still stands down."""
+    """LASTS: the drill still lasts."""
 
     BEGUN = "begun"
     LASTS = "lasts"
@@ -27,14 +27,14 @@ class Phase(StrEnum):
 
 
 _PHASES: Final = {
-    drills_pb2.StandDownEvent.KIND_BEGUN: Phase.BEGUN,
-    drills_pb2.StandDownEvent.KIND_LASTS: Phase.LASTS,
-    drills_pb2.StandDownEvent.KIND_ENDED: Phase.ENDED,
+    drills_pb2.DrillEvent.KIND_BEGUN: Phase.BEGUN,
+    drills_pb2.DrillEvent.KIND_LASTS: Phase.LASTS,
+    drills_pb2.DrillEvent.KIND_ENDED: Phase.ENDED,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class StandDown:
+class DrillWord:
     """A word of a controller that claims nothing for a drill, in PostgreSQL's time. `until`: when it ends by itself.
 
     Of ENDED: `reason`, and `time_over`: it lasted as long as was asked.
@@ -48,22 +48,22 @@ class StandDown:
 
 
 class DrillCalls:
-    """Meant for a client of one controller: it is that one which stands down."""
+    """Meant for a client of one controller: it is that one which is in a drill."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
 
-    async def stand_down(
+    async def hold_drill(
         self, controller: str, for_s: float, by: str = "", *, forced: bool = False
-    ) -> AsyncGenerator[StandDown, None]:
+    ) -> AsyncGenerator[DrillWord, None]:
         """That controller claims nothing until it says so, or until this is closed: BEGUN, LASTS..., ENDED.
 
         Raises Conflict when it won't, saying why, and Unreachable when it is gone, or falls silent.
         """
-        request = drills_pb2.StandDownRequest(
+        request = drills_pb2.HoldDrillRequest(
             controller=controller, for_ms=round(for_s * 1_000), forced=forced, requested_by=by
         )
-        words = self._failover.finite(lambda channel: DrillsStub(channel).StandDown(request))
+        words = self._failover.finite(lambda channel: DrillsStub(channel).HoldDrill(request))
         address = self._failover.current_address
         async with contextlib.aclosing(words):
             while True:
@@ -81,10 +81,10 @@ class DrillCalls:
                         return
 
 
-def _word(message: drills_pb2.StandDownEvent) -> StandDown | None:
+def _word(message: drills_pb2.DrillEvent) -> DrillWord | None:
     """None: of a kind that this version doesn't know."""
     phase = _PHASES.get(message.kind)
     at, until = convert.instant(message.at), convert.instant(message.until)
     if phase is None or at is None or until is None:
         return None
-    return StandDown(phase, at, until, message.reason, message.time_over)
+    return DrillWord(phase, at, until, message.reason, message.time_over)

@@ -270,7 +270,7 @@ class Member:
     pid: int
     version: str
     started_at: datetime | None
-    stands_down_until: datetime | None = None  # for a drill: it claims nothing until then
+    drill_until: datetime | None = None  # for a drill: it claims nothing until then
 
 
 @dataclass(frozen=True, slots=True)

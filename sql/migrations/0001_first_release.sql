@@ -25,8 +25,8 @@ CREATE TABLE controllers (
     zone_data      text NOT NULL DEFAULT '',
     started_at     timestamptz NOT NULL DEFAULT now(),
     draining       boolean NOT NULL DEFAULT false,
-    -- It stands down for a drill (`cronring drill`), until then.
-    stands_down_until timestamptz,
+    -- It is in a drill (`cronring drill`), until then.
+    drill_until timestamptz,
     lease_expires_at timestamptz NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000);
 

@@ -103,36 +103,36 @@ SELECT version, first_used_at FROM cron_zone_data ORDER BY first_used_at, versio
 -- name: ListControllers
 SELECT id, grpc_address, http_address, pid, version, draining, started_at, lease_expires_at,
        lease_expires_at > now() AS leased,
-       CASE WHEN stands_down_until > now() THEN stands_down_until END AS stands_down_until
+       CASE WHEN drill_until > now() THEN drill_until END AS drill_until
 FROM controllers
 ORDER BY id;
 
--- name: StandDown
+-- name: HoldDrill
 -- For a drill: note that a controller claims nothing for a while, unless another one does so, or none could take over.
 -- All rows are locked, so that of two who ask at once the second sees the first.
 -- `:forced`: whatever the others do.
 WITH known AS MATERIALIZED (
     SELECT id, lease_expires_at > now() AS leased, draining,
-           coalesce(stands_down_until > clock_timestamp(), false) AS stands_down
+           coalesce(drill_until > clock_timestamp(), false) AS in_drill
     FROM controllers
     ORDER BY id
     FOR NO KEY UPDATE
 ), others AS MATERIALIZED (
-    SELECT count(*) FILTER (WHERE leased AND NOT draining AND NOT stands_down) AS ready,
-           min(id) FILTER (WHERE leased AND stands_down) AS standing_down
+    SELECT count(*) FILTER (WHERE leased AND NOT draining AND NOT in_drill) AS ready,
+           min(id) FILTER (WHERE leased AND in_drill) AS in_drill
     FROM known
     WHERE id <> :controller_id
 ), noted AS (
-    UPDATE controllers c SET stands_down_until = now() + :for_ms::bigint * interval '1 millisecond'
+    UPDATE controllers c SET drill_until = now() + :for_ms::bigint * interval '1 millisecond'
     FROM others o
-    WHERE c.id = :controller_id AND (:forced::boolean OR (o.ready > 0 AND o.standing_down IS NULL))
+    WHERE c.id = :controller_id AND (:forced::boolean OR (o.ready > 0 AND o.in_drill IS NULL))
     RETURNING c.id
 )
-SELECT EXISTS (SELECT FROM noted) AS noted, ready, standing_down FROM others;
+SELECT EXISTS (SELECT FROM noted) AS noted, ready, in_drill FROM others;
 
 -- name: ClaimAgain
 -- The drill is over.
-UPDATE controllers SET stands_down_until = NULL WHERE id = :controller_id AND stands_down_until IS NOT NULL;
+UPDATE controllers SET drill_until = NULL WHERE id = :controller_id AND drill_until IS NOT NULL;
 
 -- name: GetNow
 SELECT now();

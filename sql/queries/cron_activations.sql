@@ -80,8 +80,7 @@ WITH judged AS MATERIALIZED (
     LEFT JOIN LATERAL (
         SELECT job_id, tick, run_at, trigger, payload, beside, again, of_schedule, settled, requested_by,
                attempt AS own_attempt
-        FROM cron_activations
-        WHERE id = w.activation_id AND tick = w.expected_tick AND run_at <= now()
+        FROM cron_activations WHERE id = w.activation_id AND tick = w.expected_tick AND run_at <= now()
           AND EXISTS (SELECT FROM controllers WHERE id = :controller_id AND lease_expires_at > now())
         FOR UPDATE SKIP LOCKED
     ) a ON true
@@ -94,8 +93,7 @@ WITH judged AS MATERIALIZED (
                -- Under a limit: since when it waits. A level of priority is worth a second, and backfills come last.
                CASE WHEN coalesce(module_limit, namespace_limit) IS NOT NULL THEN a.run_at - interval '1 second'
                     * (cron_priority(policy) - CASE a.trigger WHEN 'backfill' THEN 10 ELSE 0 END) END AS waits_from
-        FROM cron_jobs WHERE id = a.job_id
-        FOR NO KEY UPDATE SKIP LOCKED
+        FROM cron_jobs WHERE id = a.job_id FOR NO KEY UPDATE SKIP LOCKED
     ) j ON true
     LEFT JOIN LATERAL cron_tick(a.job_id, a.tick) t ON true
 ), chosen AS MATERIALIZED ( -- as many of each job as it has room for, in the order asked
@@ -114,8 +112,7 @@ WITH judged AS MATERIALIZED (
            now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', attempt, trigger, missed,
            previous_tick, previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0,
            of_schedule, settled, executions + row_number() OVER (PARTITION BY job_id ORDER BY position)
-    FROM chosen WHERE execution_id IS NOT NULL
-    ON CONFLICT (job_id, tick, attempt) DO NOTHING
+    FROM chosen WHERE execution_id IS NOT NULL ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id, job_id, holds_job, counted, number
 ), held AS (
     UPDATE cron_jobs j
@@ -136,8 +133,7 @@ WITH judged AS MATERIALIZED (
 SELECT now() AS database_now, c.activation_id, i.id AS execution_id, a.id IS NULL AS gone,
        CASE WHEN i.id IS NOT NULL THEN c.goes_on WHEN a.trigger = 'backfill' THEN a.tick END AS next_tick,
        c.verdict, c.job_id, c.module_limit, c.namespace_limit, CASE WHEN c.fits THEN c.waits_from END AS waits_from
-FROM chosen c
-FULL JOIN inserted i ON i.id = c.execution_id
+FROM chosen c FULL JOIN inserted i ON i.id = c.execution_id
 LEFT JOIN LATERAL (SELECT id, trigger, tick FROM cron_activations WHERE id = ANY (ARRAY[c.activation_id])) a ON true
 ORDER BY c.position;
 

@@ -1,4 +1,4 @@
-"""Who may stand down for a drill, as PostgreSQL decides it. (The virtual worlds have nobody to drill.)"""
+"""Who may hold a drill, as PostgreSQL decides it. (The virtual worlds have nobody to drill.)"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,50 +35,50 @@ async def lease(database: Database, *ids: str, draining: bool = False, lease_ms:
         await PostgresStore(database).renew_lease(info, draining, lease_ms, (), LOST_AFTER_MS)
 
 
-async def standing_down(database: Database) -> list[str]:
+async def in_drill(database: Database) -> list[str]:
     rows = await PostgresReads(database, LOST_AFTER_MS).list_controllers()
-    return [row.controller_id for row in rows if row.stands_down_until is not None]
+    return [row.controller_id for row in rows if row.drill_until is not None]
 
 
 async def test_one_that_others_can_stand_in_for_is_noted_and_renewals_leave_it_so(database: Database) -> None:
     await lease(database, "c1", "c2", "c3")
-    assert await PostgresDrills(database).stand_down("c1", 10_000, False) == Drill(True, 2, None)
+    assert await PostgresDrills(database).hold_drill("c1", 10_000, False) == Drill(True, 2, None)
     await lease(database, "c1", "c2", "c3")
     rows = await PostgresReads(database, LOST_AFTER_MS).list_controllers()
     now = await PostgresReads(database, LOST_AFTER_MS).database_now()
-    until = rows[0].stands_down_until
+    until = rows[0].drill_until
     assert until is not None
     assert 5_000_000 < until - now <= 10_000_000
-    assert await standing_down(database) == ["c1"]
+    assert await in_drill(database) == ["c1"]
 
 
 async def test_its_time_ends_by_itself_and_may_end_early(database: Database) -> None:
     await lease(database, "c1", "c2")
     drills = PostgresDrills(database)
-    await drills.stand_down("c1", 1, False)
+    await drills.hold_drill("c1", 1, False)
     await asyncio.sleep(0.05)  # PostgreSQL's clock, not ours, is what is asked for here
-    assert await standing_down(database) == []
-    assert (await drills.stand_down("c1", 60_000, False)).noted
+    assert await in_drill(database) == []
+    assert (await drills.hold_drill("c1", 60_000, False)).noted
     await drills.claim_again("c1")
-    assert await standing_down(database) == []
+    assert await in_drill(database) == []
 
 
 async def test_of_two_the_second_is_refused_until_the_first_has_ended(database: Database) -> None:
     await lease(database, "c1", "c2", "c3")
     drills = PostgresDrills(database)
-    await drills.stand_down("c2", 60_000, False)
-    assert await drills.stand_down("c1", 1_000, False) == Drill(False, 1, "c2")
-    assert (await drills.stand_down("c1", 60_000, True)).noted
+    await drills.hold_drill("c2", 60_000, False)
+    assert await drills.hold_drill("c1", 1_000, False) == Drill(False, 1, "c2")
+    assert (await drills.hold_drill("c1", 60_000, True)).noted
     await drills.claim_again("c2")
-    assert await drills.stand_down("c3", 1_000, False) == Drill(False, 1, "c1")
+    assert await drills.hold_drill("c3", 1_000, False) == Drill(False, 1, "c1")
 
 
 async def test_of_many_who_ask_at_once_one_may(database: Database) -> None:
     names = [f"c{number}" for number in range(4)]
     await lease(database, *names)
-    answers = await asyncio.gather(*(PostgresDrills(database).stand_down(each, 60_000, False) for each in names))
+    answers = await asyncio.gather(*(PostgresDrills(database).hold_drill(each, 60_000, False) for each in names))
     assert sum(answer.noted for answer in answers) == 1
-    assert len(await standing_down(database)) == 1
+    assert len(await in_drill(database)) == 1
 
 
 @pytest.mark.parametrize("other", ["alone", "draining", "expired"])
@@ -87,11 +87,11 @@ async def test_where_nobody_could_take_over_it_is_refused_unless_forced(database
     if other != "alone":
         await lease(database, "c2", draining=other == "draining", lease_ms=LEASE_MS if other == "draining" else 0)
     drills = PostgresDrills(database)
-    assert await drills.stand_down("c1", 1_000, False) == Drill(False, 0, None)
-    assert await standing_down(database) == []
-    assert await drills.stand_down("c1", 1_000, True) == Drill(True, 0, None)
+    assert await drills.hold_drill("c1", 1_000, False) == Drill(False, 0, None)
+    assert await in_drill(database) == []
+    assert await drills.hold_drill("c1", 1_000, True) == Drill(True, 0, None)
 
 
 async def test_one_that_has_no_row_is_not_noted(database: Database) -> None:
     await lease(database, "c2")
-    assert await PostgresDrills(database).stand_down("c1", 1_000, True) == Drill(False, 1, None)
+    assert await PostgresDrills(database).hold_drill("c1", 1_000, True) == Drill(False, 1, None)

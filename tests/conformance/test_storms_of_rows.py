@@ -23,7 +23,7 @@ OF_ALL = "FROM cron_jobs WHERE id < 10"
 # By what a query answers, in one row: a column for each parameter. Without one: nothing.
 ARGUMENTS = {
     "RemoveController": "SELECT 'c1' AS controller_id",
-    "StandDown": "SELECT 'c1' AS controller_id, 1000 AS for_ms, true AS forced",
+    "HoldDrill": "SELECT 'c1' AS controller_id, 1000 AS for_ms, true AS forced",
     "ClaimAgain": "SELECT 'c2' AS controller_id",
     "MoveAnchors": f"""
         SELECT {IDS} AS job_ids, array_agg(now()) AS anchors, array_agg(now()) AS closes_ats FROM cron_jobs""",

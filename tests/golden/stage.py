@@ -17,7 +17,7 @@ pings until they fall silent. Lines of a story:
                              somebody wants it cancelled: asks this controller, or another, whose NOTIFY is heard or not
     store down|up|forgets    `forgets`: the next statement is committed, and its answer lost
     drain / expire
-    drill SECONDS / release  somebody has it stand down for so long, and ends that early
+    drill SECONDS / release  somebody has it hold a drill for so long, and ends that early
     show WHAT                of the background: renewals, packets, searches, beats
 """
 
@@ -81,8 +81,8 @@ class Stage(Process):
             "store": self._set_store,
             "drain": lambda: self.put(events.DrainRequested()),
             "expire": lambda: self.put(events.DrainExpired()),
-            "drill": lambda seconds: self.put(events.StandDownRequested(int(float(seconds) * 1_000), False, "ann")),
-            "release": lambda: self.put(events.StandDownReleased()),
+            "drill": lambda seconds: self.put(events.DrillRequested(int(float(seconds) * 1_000), False, "ann")),
+            "release": lambda: self.put(events.DrillReleased()),
             "show": lambda what: self._hidden.remove(BACKGROUND[what]),
         }
         commands[word](*rest)

@@ -1,8 +1,8 @@
-"""Controllers that stand down for a drill in the middle of every other fault: nothing may come of it but lateness."""
+"""Controllers that is in a drill in the middle of every other fault: nothing may come of it but lateness."""
 
 import random
 
-from cronring.controller.core.node.events import StandDownReleased, StandDownRequested
+from cronring.controller.core.node.events import DrillReleased, DrillRequested
 from cronring.virtual.clock import SECOND
 from tests import drawing
 from tests.simulation.controllers import Controller
@@ -12,7 +12,7 @@ SEEDS = 12
 
 
 class DrilledWorld(World):
-    """Every two seconds or so somebody has a controller stand down: forced or not, ended early or not."""
+    """Every two seconds or so somebody has a controller hold a drill: forced or not, ended early or not."""
 
     def employ_operators(self, until_ns: int) -> None:
         super().employ_operators(until_ns)
@@ -31,25 +31,25 @@ class DrilledWorld(World):
             return
         chosen, for_ms = self._drill_rng.choice(able), self._drill_rng.randint(1_000, 12_000)
         forced = self._drill_rng.random() < 0.3
-        self.log(f"FAULT drill: {chosen.name} stands down for {for_ms} ms{', forced' if forced else ''}")
-        chosen.put(StandDownRequested(for_ms, forced, "drill"))
+        self.log(f"FAULT drill: {chosen.name} is in a drill for {for_ms} ms{', forced' if forced else ''}")
+        chosen.put(DrillRequested(for_ms, forced, "drill"))
         if self._drill_rng.random() < 0.4:
             self.clock.call_after(int(self._drill_rng.uniform(0, 6) * SECOND), lambda: self._release(chosen))
 
     def _release(self, chosen: Controller) -> None:
         if chosen.alive:
-            chosen.put(StandDownReleased())
+            chosen.put(DrillReleased())
 
 
 def test_drills_amid_faults_lose_and_double_nothing() -> None:
     first = drawing.seed(0)
-    stood_down = 0
+    past_drill = 0
     for seed in range(first, first + SEEDS):
         world = DrilledWorld(seed)
         try:
             world.run()
         except AssertionError as error:
             raise AssertionError(f"DrilledWorld({seed}) fails: {error}") from error
-        stood_down += sum(controller.node.stats().stand_downs for controller in world.controllers)
-        assert not any(controller.alive and controller.node.standing_down for controller in world.controllers)
-    assert stood_down >= SEEDS, "there were drills"
+        past_drill += sum(controller.node.stats().drills for controller in world.controllers)
+        assert not any(controller.alive and controller.node.in_drill for controller in world.controllers)
+    assert past_drill >= SEEDS, "there were drills"

@@ -73,7 +73,7 @@ SELECT id, 'paused', now() - interval '5 hours', now() + interval '5 hours', 11,
 INSERT INTO cron_closings (job_id, closed_at, until_at)
 SELECT id, now() - interval '9 days', now() FROM cron_jobs WHERE id < 20;
 INSERT INTO cron_closed_books (job_id, until_at) SELECT job_id, closed_at FROM cron_closings WHERE job_id > 9;
-UPDATE controllers SET stands_down_until = now() + interval '1 hour' WHERE id = 'c2';
+UPDATE controllers SET drill_until = now() + interval '1 hour' WHERE id = 'c2';
 """
 FULL = """
 SELECT cron_add_partition('infinity') FROM generate_series(1, 30);

@@ -158,7 +158,7 @@ class Activating:
             self._fetch()
         if self._followers and self._following is None:
             self._fetch_followers()
-        if self._ready and self._claiming is None and self._lease.valid and not context.standing_down:
+        if self._ready and self._claiming is None and self._lease.valid and not context.in_drill:
             self._claim()
 
     def answered(self, event: ActivationsFetched | Activated) -> None:

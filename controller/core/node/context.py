@@ -37,10 +37,10 @@ class NodeContext:
         "controller_id",
         "draining",
         "effects",
+        "in_drill",
         "now_ns",
         "peers",
         "settings",
-        "standing_down",
         "stats",
         "store_down_since_ns",
     )
@@ -54,7 +54,7 @@ class NodeContext:
         self.effects: list[Effect] = []
         self.stats = Stats()
         self.draining = False
-        self.standing_down = False
+        self.in_drill = False
         self.peers: Peers = ()  # every controller that may hold a lease, this one included
         self.store_down_since_ns: int | None = None
         self._request_id = 0
@@ -69,7 +69,7 @@ class NodeContext:
     @property
     def abstains(self) -> bool:
         """It claims and skips nothing, whatever is due: that is for others."""
-        return self.draining or self.standing_down
+        return self.draining or self.in_drill
 
     @property
     def store_ok(self) -> bool:

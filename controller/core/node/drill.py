@@ -26,7 +26,7 @@ class DrillEnd(StrEnum):
     DRAINING = "this controller is leaving"
 
 
-class StoodDown(NamedTuple):
+class PastDrill(NamedTuple):
     """One drill, in PostgreSQL's time: of what came due from `begun_us` on, nothing was claimed before `ended_us`."""
 
     begun_us: int
@@ -34,7 +34,7 @@ class StoodDown(NamedTuple):
     why: DrillEnd | None = None
 
 
-class StandingDown:
+class NodeDrill:
     """At most one at a time. `latest`: the one that lasts, or the one before; None: there was none."""
 
     __slots__ = ("_by", "_context", "_forced", "_lease", "_membership", "_since_ns", "_until_ns", "latest")
@@ -47,13 +47,13 @@ class StandingDown:
         self._until_ns: int | None = None
         self._forced = False
         self._by = ""
-        self.latest: StoodDown | None = None
+        self.latest: PastDrill | None = None
 
     def next_deadline(self) -> int | None:
         return self._until_ns
 
     def why_not(self, forced: bool) -> str | None:
-        """What speaks against standing down now; None: nothing."""
+        """What speaks against a drill now; None: nothing."""
         context = self._context
         if context.draining:
             return "it is about to leave"
@@ -61,7 +61,7 @@ class StandingDown:
             return "it holds no valid lease, so it claims nothing anyway; is PostgreSQL well?"
         if self._until_ns is not None:
             left_ms = max(0, self._until_ns - context.now_ns) / MS
-            return f"it stands down already, for {self._by}, for {measured(left_ms)} more"
+            return f"it is in a drill already, for {self._by}, for {measured(left_ms)} more"
         if self._is_alone() and not forced:
             return "no other controller is on its ring, so nobody would take over"
         return None
@@ -74,10 +74,10 @@ class StandingDown:
         self._since_ns = context.now_ns
         self._until_ns = context.now_ns + min(for_ms, LONGEST_MS) * MS
         self._forced, self._by = forced, by
-        self.latest = StoodDown(context.now_us)
-        context.standing_down = True
-        context.stats.stand_downs += 1
-        context.note(Level.WARNING, "standing_down", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
+        self.latest = PastDrill(context.now_us)
+        context.in_drill = True
+        context.stats.drills += 1
+        context.note(Level.WARNING, "in_drill", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
         return True
 
     # docs/decisions/0054: it ends by itself, whoever asked for it
@@ -98,8 +98,8 @@ class StandingDown:
         if self._until_ns is None or self.latest is None:
             return NONE
         self._until_ns = None
-        self.latest = StoodDown(self.latest.begun_us, context.now_us, why)
-        context.standing_down = False
+        self.latest = PastDrill(self.latest.begun_us, context.now_us, why)
+        context.in_drill = False
         context.note(Level.INFO, "claiming_again", after_ms=(context.now_ns - self._since_ns) // MS, why=why.value)
         return (DrillOver(),)
 

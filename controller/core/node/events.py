@@ -209,7 +209,7 @@ class DrainExpired(NamedTuple):
     """--drain-timeout is over: leave now; others adopt what still runs."""
 
 
-class StandDownRequested(NamedTuple):
+class DrillRequested(NamedTuple):
     """A drill: claim nothing for so long, while others take over. `forced`: even if there is nobody to do so."""
 
     for_ms: int
@@ -217,7 +217,7 @@ class StandDownRequested(NamedTuple):
     by: str
 
 
-class StandDownReleased(NamedTuple):
+class DrillReleased(NamedTuple):
     """Whoever asked for it has had enough, or is gone: claim again, at once."""
 
 
@@ -248,6 +248,6 @@ Event = (
     | FromRunner
     | DrainRequested
     | DrainExpired
-    | StandDownRequested
-    | StandDownReleased
+    | DrillRequested
+    | DrillReleased
 )

@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from cronring.controller.core.chance import Chance
 from cronring.controller.core.node.context import NodeContext
-from cronring.controller.core.node.drill import StoodDown
+from cronring.controller.core.node.drill import PastDrill
 from cronring.controller.core.node.effects import Effect
 from cronring.controller.core.node.events import Event
 from cronring.controller.core.node.parts import Parts
@@ -96,18 +96,18 @@ class Node:
         return self._parts.lease.valid
 
     @property
-    def standing_down(self) -> bool:
+    def in_drill(self) -> bool:
         """It claims nothing for a while, for a drill."""
-        return self._context.standing_down
+        return self._context.in_drill
 
     @property
-    def stood_down(self) -> StoodDown | None:
+    def past_drill(self) -> PastDrill | None:
         """The drill that lasts, or the latest one; None: there was none."""
-        return self._parts.standing_down.latest
+        return self._parts.drill.latest
 
-    def why_not_stand_down(self, forced: bool) -> str | None:
+    def why_no_drill(self, forced: bool) -> str | None:
         """As of the latest step; None: nothing speaks against it."""
-        return self._parts.standing_down.why_not(forced)
+        return self._parts.drill.why_not(forced)
 
     @property
     def lease_since_ns(self) -> int | None:
@@ -136,7 +136,7 @@ class Node:
             window_jobs=len(self._parts.window.entries),
             held=len(self._parts.holding.executions),
             ends_pending=len(self._parts.ending),
-            parked=len(self._parts.awaiting_runner),
+            awaiting_runner=len(self._parts.awaiting_runner),
             activations=len(self._parts.activating),
             runners=len(self._parts.sessions.by_id),
             waiting_for_place=len(self._parts.places),

@@ -7,7 +7,7 @@ from cronring.controller.core.node.awaiting_runner import AwaitingRunner
 from cronring.controller.core.node.cancelling import Cancelling
 from cronring.controller.core.node.claiming import Claiming
 from cronring.controller.core.node.context import NodeContext
-from cronring.controller.core.node.drill import StandingDown
+from cronring.controller.core.node.drill import NodeDrill
 from cronring.controller.core.node.ending import Ending
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
@@ -39,7 +39,7 @@ class Parts:
         self._start(context)
         self._end(context)
         self.membership = Membership(context, address)
-        self.standing_down = StandingDown(context, self.lease, self.membership)
+        self.drill = NodeDrill(context, self.lease, self.membership)
         self.leaving = Leaving(
             context,
             self.membership,
@@ -63,7 +63,7 @@ class Parts:
             self.sweeping,
             self.verifying,
             self.places,
-            self.standing_down,
+            self.drill,
         )
         self.take_duties()
 

@@ -58,7 +58,7 @@ class Phases:
             # Who owns which slot decides what is due here: a ring of this step is the ring of all that follows.
             Phase("gossip", parts.membership.turn, (RingChanged, Buried, Gone)),
             # Before claims: a drill that is over lets them go on in this very step.
-            Phase("drill", parts.standing_down.turn, (DrillOver,)),
+            Phase("drill", parts.drill.turn, (DrillOver,)),
             # Behind gossip: by the slots as they are now. What else is read each minute is read along with it.
             Phase("refetch", parts.refetching.turn, (WindowAsked,)),
             # What has come due is in the first claim after that.

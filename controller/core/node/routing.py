@@ -53,7 +53,7 @@ class Routing:
                 return parts.leaving.drain()
             case events.DrainExpired():
                 return parts.leaving.leave()
-            case events.StandDownRequested() | events.StandDownReleased():
+            case events.DrillRequested() | events.DrillReleased():
                 return self._drill(event)
             case events.StoreFailed():
                 return self._store_failed(event)
@@ -136,14 +136,14 @@ class Routing:
         for execution in held:
             parts.window.runner_away(execution.job.job_id)
 
-    def _drill(self, event: events.StandDownRequested | events.StandDownReleased) -> FollowUps:
-        standing_down = self._parts.standing_down
+    def _drill(self, event: events.DrillRequested | events.DrillReleased) -> FollowUps:
+        drill = self._parts.drill
         match event:
-            case events.StandDownRequested(for_ms, forced, by):
-                standing_down.begin(for_ms, forced, by)
+            case events.DrillRequested(for_ms, forced, by):
+                drill.begin(for_ms, forced, by)
                 return NONE
-            case events.StandDownReleased():
-                return standing_down.end(DrillEnd.RELEASED)
+            case events.DrillReleased():
+                return drill.end(DrillEnd.RELEASED)
             case _:
                 assert_never(event)
 

@@ -27,12 +27,12 @@ class Stats:
     hard_timeouts: int = 0
     ring_changes: int = 0
     refetches: int = 0
-    stand_downs: int = 0
+    drills: int = 0
     # gauges
     window_jobs: int = 0
     held: int = 0
     ends_pending: int = 0
-    parked: int = 0
+    awaiting_runner: int = 0
     activations: int = 0
     runners: int = 0
     waiting_for_place: int = 0

@@ -72,7 +72,7 @@ def kill_owner(
             f"it must be from {measured(SHORTEST_S * 1_000)} to {measured(LONGEST_S * 1_000)}", param_hint="--for"
         )
     if kill and force:
-        raise click.UsageError("--force is for standing down; with --kill somebody must be left to watch")
+        raise click.UsageError("--force is for drills without --kill; with --kill somebody must be left to watch")
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("it asks for consent, and there is no terminal to ask on; give it with --yes")
     wanted = DrillOrder(job, for_s, kill, force, actor(as_name))

@@ -170,10 +170,10 @@ def check_leases(reports: Reports) -> Finding:
                     "`event_loop_late` in its log.",
                 )
             )
-        elif report.standing_down:
+        elif report.in_drill:
             troubles.append(
                 warning(
-                    f"{report.id} stands down for a drill, and claims nothing meanwhile",
+                    f"{report.id} is in a drill, and claims nothing meanwhile",
                     "Nothing: it ends by itself within a minute.",
                 )
             )

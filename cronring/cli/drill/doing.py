@@ -1,4 +1,4 @@
-"""The drill itself: the primary stands down as long as this process holds the call, or is killed."""
+"""The drill itself: the primary is in a drill as long as this process holds the call, or is killed."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from cronring.schema.duration import measured
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from cronring.client.drills import StandDown
+    from cronring.client.drills import DrillWord
 
 STEP_S: Final = 0.2
 CALL_S: Final = 3.0
@@ -45,7 +45,7 @@ async def perform(client: Client, plan: DrillPlan, passed: Passed) -> DrillSpan:
     """Raises Failure when it can't begin. What happens in the middle, the span tells."""
     if plan.wanted.kill:
         return await _kill(client, plan, passed)
-    return await _stand_down(plan, passed)
+    return await _hold_drill(plan, passed)
 
 
 async def _kill(client: Client, plan: DrillPlan, passed: Passed) -> DrillSpan:
@@ -57,10 +57,10 @@ async def _kill(client: Client, plan: DrillPlan, passed: Passed) -> DrillSpan:
     return DrillSpan(view.database_time, view.database_time + timedelta(seconds=plan.wanted.for_s), "")
 
 
-async def _stand_down(plan: DrillPlan, passed: Passed) -> DrillSpan:
+async def _hold_drill(plan: DrillPlan, passed: Passed) -> DrillSpan:
     wanted, begun, latest = plan.wanted, None, None
     async with connect((plan.primary.grpc_address,), CALL_S) as direct:
-        words: AsyncGenerator[StandDown, None] = direct.drills.stand_down(
+        words: AsyncGenerator[DrillWord, None] = direct.drills.hold_drill(
             plan.primary.id, wanted.for_s, wanted.by, forced=wanted.forced
         )
         async with contextlib.aclosing(words):

@@ -48,7 +48,7 @@ class Late:
 class Findings:
     """`before`: for as long before it. `taken_over`: by others; `by`: how many by whom. `of_job`: of these, the job's.
 
-    `on_time`: claimed by others at run_at already, as primaries do. `itself`: claimed by the one that stood down, once
+    `on_time`: claimed by others at run_at already, as primaries do. `itself`: claimed by the one of the drill, once
     it claimed again. `running`: had not reported their start yet, so that their claim counts. `undecided`: jobs with a
     tick that nobody has claimed or skipped in 15 s.
     `lost`, `duplicates`, `skipped` and `ticks`: of all jobs, by the audit. `ring_changed`: other members own slots now.

@@ -135,10 +135,10 @@ def _parts(view: Cluster, owners: Owners, *, forced: bool) -> tuple[Member, tupl
     if owners.primary is None or owners.primary not in members:
         raise Failure(f"nobody owns {owners.job} now: the ring is empty. `cronring cluster members` shows who is there")
     others = tuple(each for each in view.members if each.status == "alive" and each.id != owners.primary)
-    standing = next((each for each in view.members if each.status == "standing_down"), None)
+    standing = next((each for each in view.members if each.status == "in_drill"), None)
     if standing is not None and not forced:
-        until = short_instant(standing.stands_down_until)
-        raise Failure(f"{standing.id} stands down for a drill already, until {until}; wait for its end")
+        until = short_instant(standing.drill_until)
+        raise Failure(f"{standing.id} is in a drill already, until {until}; wait for its end")
     if not others and not forced:
         raise Failure(
             f"{owners.primary} is the only controller alive, so nobody would take over. Start another one: "

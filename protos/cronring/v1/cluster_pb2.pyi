@@ -35,14 +35,14 @@ class Member(_message.Message):
     PID_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     STARTED_AT_FIELD_NUMBER: _builtins.int
-    STANDS_DOWN_UNTIL_FIELD_NUMBER: _builtins.int
+    DRILL_UNTIL_FIELD_NUMBER: _builtins.int
     PEER_ADDRESS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     grpc_address: _builtins.str
     """where people and services connect to"""
     http_address: _builtins.str
     status: _builtins.str
-    """alive suspect draining dead left; standing_down: for a drill it claims nothing"""
+    """alive suspect draining dead left; in_drill: for a drill it claims nothing"""
     incarnation: _builtins.int
     share: _builtins.float
     """of the 4,096 slots, as primary, 0..1"""
@@ -57,7 +57,7 @@ class Member(_message.Message):
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
-    def stands_down_until(self) -> _timestamp_pb2.Timestamp:
+    def drill_until(self) -> _timestamp_pb2.Timestamp:
         """absent: it claims what is due"""
 
     def __init__(
@@ -75,12 +75,12 @@ class Member(_message.Message):
         pid: _builtins.int = ...,
         version: _builtins.str = ...,
         started_at: _timestamp_pb2.Timestamp | None = ...,
-        stands_down_until: _timestamp_pb2.Timestamp | None = ...,
+        drill_until: _timestamp_pb2.Timestamp | None = ...,
         peer_address: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["lease_expires_at", b"lease_expires_at", "stands_down_until", b"stands_down_until", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["drill_until", b"drill_until", "lease_expires_at", b"lease_expires_at", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backup_slots", b"backup_slots", "grpc_address", b"grpc_address", "http_address", b"http_address", "id", b"id", "incarnation", b"incarnation", "lease_expires_at", b"lease_expires_at", "peer_address", b"peer_address", "pid", b"pid", "primary_slots", b"primary_slots", "share", b"share", "stands_down_until", b"stands_down_until", "started_at", b"started_at", "status", b"status", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backup_slots", b"backup_slots", "drill_until", b"drill_until", "grpc_address", b"grpc_address", "http_address", b"http_address", "id", b"id", "incarnation", b"incarnation", "lease_expires_at", b"lease_expires_at", "peer_address", b"peer_address", "pid", b"pid", "primary_slots", b"primary_slots", "share", b"share", "started_at", b"started_at", "status", b"status", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

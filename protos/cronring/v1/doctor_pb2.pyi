@@ -128,7 +128,7 @@ class DiagnoseControllerResponse(_message.Message):
     QUEUES_FIELD_NUMBER: _builtins.int
     SETTINGS_FIELD_NUMBER: _builtins.int
     RUNNERS_FIELD_NUMBER: _builtins.int
-    STANDING_DOWN_FIELD_NUMBER: _builtins.int
+    IN_DRILL_FIELD_NUMBER: _builtins.int
     ZONE_DATA_FIELD_NUMBER: _builtins.int
     CERTIFICATE_LEFT_MS_FIELD_NUMBER: _builtins.int
     CERTIFICATE_PROBLEM_FIELD_NUMBER: _builtins.int
@@ -156,7 +156,7 @@ class DiagnoseControllerResponse(_message.Message):
     """equal on all controllers that agree"""
     health: _builtins.int
     """Lifeguard's: 0 well, up to 8: it is slow itself"""
-    standing_down: _builtins.bool
+    in_drill: _builtins.bool
     """for a drill: it claims nothing, on purpose"""
     zone_data: _builtins.str
     """the version of tzdata by which it reckons ticks of time zones"""
@@ -207,7 +207,7 @@ class DiagnoseControllerResponse(_message.Message):
         queues: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         settings: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         runners: _abc.Iterable[_builtins.str] | None = ...,
-        standing_down: _builtins.bool = ...,
+        in_drill: _builtins.bool = ...,
         zone_data: _builtins.str = ...,
         certificate_left_ms: _builtins.int | None = ...,
         certificate_problem: _builtins.str = ...,
@@ -215,7 +215,7 @@ class DiagnoseControllerResponse(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms", "certificate_left_ms", b"certificate_left_ms", "database_time", b"database_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms", "certificate_left_ms", b"certificate_left_ms", "certificate_problem", b"certificate_problem", "clock_error_us", b"clock_error_us", "clock_steps", b"clock_steps", "database_ok", b"database_ok", "database_time", b"database_time", "draining", b"draining", "grpc_address", b"grpc_address", "health", b"health", "id", b"id", "issuer_problem", b"issuer_problem", "lease_held_ms", b"lease_held_ms", "lease_left_ms", b"lease_left_ms", "lease_valid", b"lease_valid", "members", b"members", "not_ready", b"not_ready", "queues", b"queues", "ring_digest", b"ring_digest", "ring_members", b"ring_members", "runners", b"runners", "settings", b"settings", "standing_down", b"standing_down", "version", b"version", "wall_clock_offset_us", b"wall_clock_offset_us", "zone_data", b"zone_data"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms", "certificate_left_ms", b"certificate_left_ms", "certificate_problem", b"certificate_problem", "clock_error_us", b"clock_error_us", "clock_steps", b"clock_steps", "database_ok", b"database_ok", "database_time", b"database_time", "draining", b"draining", "grpc_address", b"grpc_address", "health", b"health", "id", b"id", "in_drill", b"in_drill", "issuer_problem", b"issuer_problem", "lease_held_ms", b"lease_held_ms", "lease_left_ms", b"lease_left_ms", "lease_valid", b"lease_valid", "members", b"members", "not_ready", b"not_ready", "queues", b"queues", "ring_digest", b"ring_digest", "ring_members", b"ring_members", "runners", b"runners", "settings", b"settings", "version", b"version", "wall_clock_offset_us", b"wall_clock_offset_us", "zone_data", b"zone_data"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__certificate_left_ms: _TypeAlias = _typing.Literal["certificate_left_ms"]  # noqa: Y015
     _WhichOneofArgType__certificate_left_ms: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms"]  # noqa: Y015

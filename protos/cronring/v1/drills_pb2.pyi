@@ -19,7 +19,7 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class StandDownRequest(_message.Message):
+class HoldDrillRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CONTROLLER_FIELD_NUMBER: _builtins.int
@@ -48,35 +48,35 @@ class StandDownRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___StandDownRequest: _TypeAlias = StandDownRequest  # noqa: Y015
+Global___HoldDrillRequest: _TypeAlias = HoldDrillRequest  # noqa: Y015
 
 @_typing.final
-class StandDownEvent(_message.Message):
+class DrillEvent(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     class _Kind:
         ValueType = _typing.NewType("ValueType", _builtins.int)
         V: _TypeAlias = ValueType  # noqa: Y015
 
-    class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[StandDownEvent._Kind.ValueType], _builtins.type):
+    class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[DrillEvent._Kind.ValueType], _builtins.type):
         DESCRIPTOR: _descriptor.EnumDescriptor
-        KIND_UNSPECIFIED: StandDownEvent._Kind.ValueType  # 0
-        KIND_BEGUN: StandDownEvent._Kind.ValueType  # 1
-        KIND_LASTS: StandDownEvent._Kind.ValueType  # 2
-        KIND_ENDED: StandDownEvent._Kind.ValueType  # 3
+        KIND_UNSPECIFIED: DrillEvent._Kind.ValueType  # 0
+        KIND_BEGUN: DrillEvent._Kind.ValueType  # 1
+        KIND_LASTS: DrillEvent._Kind.ValueType  # 2
+        KIND_ENDED: DrillEvent._Kind.ValueType  # 3
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
-    KIND_UNSPECIFIED: StandDownEvent.Kind.ValueType  # 0
-    KIND_BEGUN: StandDownEvent.Kind.ValueType  # 1
-    KIND_LASTS: StandDownEvent.Kind.ValueType  # 2
-    KIND_ENDED: StandDownEvent.Kind.ValueType  # 3
+    KIND_UNSPECIFIED: DrillEvent.Kind.ValueType  # 0
+    KIND_BEGUN: DrillEvent.Kind.ValueType  # 1
+    KIND_LASTS: DrillEvent.Kind.ValueType  # 2
+    KIND_ENDED: DrillEvent.Kind.ValueType  # 3
 
     KIND_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
     UNTIL_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     TIME_OVER_FIELD_NUMBER: _builtins.int
-    kind: Global___StandDownEvent.Kind.ValueType
+    kind: Global___DrillEvent.Kind.ValueType
     reason: _builtins.str
     """of KIND_ENDED, in words"""
     time_over: _builtins.bool
@@ -92,7 +92,7 @@ class StandDownEvent(_message.Message):
     def __init__(
         self,
         *,
-        kind: Global___StandDownEvent.Kind.ValueType = ...,
+        kind: Global___DrillEvent.Kind.ValueType = ...,
         at: _timestamp_pb2.Timestamp | None = ...,
         until: _timestamp_pb2.Timestamp | None = ...,
         reason: _builtins.str = ...,
@@ -104,4 +104,4 @@ class StandDownEvent(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___StandDownEvent: _TypeAlias = StandDownEvent  # noqa: Y015
+Global___DrillEvent: _TypeAlias = DrillEvent  # noqa: Y015

@@ -35,10 +35,10 @@ class DrillsStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.StandDown = channel.unary_stream(
-                '/cronring.v1.Drills/StandDown',
-                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.SerializeToString,
-                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.FromString,
+        self.HoldDrill = channel.unary_stream(
+                '/cronring.v1.Drills/HoldDrill',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.HoldDrillRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.DrillEvent.FromString,
                 _registered_method=True)
 
 
@@ -46,12 +46,12 @@ class DrillsServicer:
     """Drills show on the running cluster that it survives what it promises to.
     """
 
-    def StandDown(self, request, context):
-        """StandDown makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
+    def HoldDrill(self, request, context):
+        """HoldDrill makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
         as the call, and `for_ms` at most. The lease, the place in the ring and what the controller holds go on. So its
         slots' backups take their ticks, half a second late. The first message says that it has begun, the last one that it
         is over, and one comes each half second in between. Whoever hangs up, or dies, ends it at once.
-        FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller stands down already, or no
+        FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller is in a drill already, or no
         other one is ready to take over (but for `forced`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -61,10 +61,10 @@ class DrillsServicer:
 
 def add_DrillsServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'StandDown': grpc.unary_stream_rpc_method_handler(
-                    servicer.StandDown,
-                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.FromString,
-                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.SerializeToString,
+            'HoldDrill': grpc.unary_stream_rpc_method_handler(
+                    servicer.HoldDrill,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.HoldDrillRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.DrillEvent.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -79,7 +79,7 @@ class Drills:
     """
 
     @staticmethod
-    def StandDown(request,
+    def HoldDrill(request,
             target,
             options=(),
             channel_credentials=None,
@@ -92,9 +92,9 @@ class Drills:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/cronring.v1.Drills/StandDown',
-            cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.SerializeToString,
-            cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.FromString,
+            '/cronring.v1.Drills/HoldDrill',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.HoldDrillRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.DrillEvent.FromString,
             options,
             channel_credentials,
             insecure,

@@ -33,12 +33,12 @@ class DrillsStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> DrillsAsyncStub: ...
-    StandDown: _grpc.UnaryStreamMultiCallable[_drills_pb2.StandDownRequest, _drills_pb2.StandDownEvent]
-    """StandDown makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
+    HoldDrill: _grpc.UnaryStreamMultiCallable[_drills_pb2.HoldDrillRequest, _drills_pb2.DrillEvent]
+    """HoldDrill makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
     as the call, and `for_ms` at most. The lease, the place in the ring and what the controller holds go on. So its
     slots' backups take their ticks, half a second late. The first message says that it has begun, the last one that it
     is over, and one comes each half second in between. Whoever hangs up, or dies, ends it at once.
-    FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller stands down already, or no
+    FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller is in a drill already, or no
     other one is ready to take over (but for `forced`).
     """
 
@@ -47,12 +47,12 @@ class DrillsAsyncStub(DrillsStub):
     """Drills show on the running cluster that it survives what it promises to."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    StandDown: _aio.UnaryStreamMultiCallable[_drills_pb2.StandDownRequest, _drills_pb2.StandDownEvent]  # type: ignore[assignment]
-    """StandDown makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
+    HoldDrill: _aio.UnaryStreamMultiCallable[_drills_pb2.HoldDrillRequest, _drills_pb2.DrillEvent]  # type: ignore[assignment]
+    """HoldDrill makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
     as the call, and `for_ms` at most. The lease, the place in the ring and what the controller holds go on. So its
     slots' backups take their ticks, half a second late. The first message says that it has begun, the last one that it
     is over, and one comes each half second in between. Whoever hangs up, or dies, ends it at once.
-    FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller stands down already, or no
+    FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller is in a drill already, or no
     other one is ready to take over (but for `forced`).
     """
 
@@ -60,16 +60,16 @@ class DrillsServicer(metaclass=_abc_1.ABCMeta):
     """Drills show on the running cluster that it survives what it promises to."""
 
     @_abc_1.abstractmethod
-    def StandDown(
+    def HoldDrill(
         self,
-        request: _drills_pb2.StandDownRequest,
+        request: _drills_pb2.HoldDrillRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_drills_pb2.StandDownEvent], _abc.AsyncIterator[_drills_pb2.StandDownEvent]]:
-        """StandDown makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
+    ) -> _typing.Union[_abc.Iterator[_drills_pb2.DrillEvent], _abc.AsyncIterator[_drills_pb2.DrillEvent]]:
+        """HoldDrill makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
         as the call, and `for_ms` at most. The lease, the place in the ring and what the controller holds go on. So its
         slots' backups take their ticks, half a second late. The first message says that it has begun, the last one that it
         is over, and one comes each half second in between. Whoever hangs up, or dies, ends it at once.
-        FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller stands down already, or no
+        FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller is in a drill already, or no
         other one is ready to take over (but for `forced`).
         """
 

@@ -21,7 +21,7 @@ from cronring.protos.cronring.v1.deployments_pb2 import (
     ListDeploymentsRequest,
 )
 from cronring.protos.cronring.v1.doctor_pb2 import DiagnoseControllerRequest, DiagnoseDatabaseRequest
-from cronring.protos.cronring.v1.drills_pb2 import StandDownRequest
+from cronring.protos.cronring.v1.drills_pb2 import HoldDrillRequest
 from cronring.protos.cronring.v1.executions_pb2 import (
     CancelExecutionRequest,
     FollowExecutionRequest,
@@ -220,7 +220,7 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Cluster/GetOwners", GetOwnersRequest(job=KEY), VIEW),
         Row("cronring.v1.Doctor/DiagnoseController", DiagnoseControllerRequest(), EVERYWHERE),
         Row("cronring.v1.Doctor/DiagnoseDatabase", DiagnoseDatabaseRequest(), EVERYWHERE),
-        Row("cronring.v1.Drills/StandDown", StandDownRequest(controller="c1"), EVERYWHERE, BAD),
+        Row("cronring.v1.Drills/HoldDrill", HoldDrillRequest(controller="c1"), EVERYWHERE, BAD),
         Row("cronring.v1.Ledger/Audit", AuditRequest(), TOKEN),
         Row("cronring.v1.Ledger/Audit", AuditRequest(job=KEY), VIEW),
         Row("cronring.v1.Ledger/Why", WhyRequest(job=KEY), VIEW),

@@ -74,19 +74,19 @@ def owners(cluster: Cluster) -> int:
     return sum(each["primary_slots"] > 0 for each in cluster.cli("cluster", "members"))
 
 
-def standing_down(cluster: Cluster) -> list[Process]:
-    return [each for each in cluster.controllers if each.alive() and gauge(each, "standing_down")]
+def in_drill(cluster: Cluster) -> list[Process]:
+    return [each for each in cluster.controllers if each.alive() and gauge(each, "in_drill")]
 
 
-def one_that_stands_down(cluster: Cluster) -> Process:
+def one_in_drill(cluster: Cluster) -> Process:
     """As soon as there is one."""
     found: list[Process] = []
 
     def look() -> bool:
-        found.extend(standing_down(cluster))
+        found.extend(in_drill(cluster))
         return bool(found)
 
-    until("it stands down", look)
+    until("it is in a drill", look)
     return found[0]
 
 
@@ -127,7 +127,7 @@ def cluster(module_database_url: str, journal: Path) -> Iterator[Cluster]:
 def test_others_take_over_and_the_report_says_what_the_tables_say(cluster: Cluster, journal: Path) -> None:
     ids = {member["grpc_address"]: member["id"] for member in cluster.cli("cluster", "members")}
     drill = Drill(cluster, "--job", JOB, "--for", "6s", "--yes", "-o", "json")
-    primary = one_that_stands_down(cluster)
+    primary = one_in_drill(cluster)
     code, output, errors = drill.finish()
     report: dict[str, Any] = json.loads(output)
 
@@ -154,20 +154,20 @@ def test_others_take_over_and_the_report_says_what_the_tables_say(cluster: Clust
     in_time = not report["late"]
     assert all(each["lateness_ms"] > 1_000 for each in report["late"])
     assert (code, report["held"]) == (0 if in_time else 1, in_time), report["verdict"]
-    assert standing_down(cluster) == []
+    assert in_drill(cluster) == []
     assert trial.verdict_when_settled(cluster, journal, []).guilty() == {}
 
 
 def test_it_is_logged_and_counted_by_the_controller(cluster: Cluster) -> None:
     drill = Drill(cluster, "--for", "5s", "--yes", "--as", "ann")
-    primary = one_that_stands_down(cluster)
+    primary = one_in_drill(cluster)
     _, output, _ = drill.finish()
     notes = [json.loads(line) for line in primary.log.read_text().splitlines() if line.startswith("{")]
-    begun = next(note for note in reversed(notes) if note["event"] == "standing_down")
+    begun = next(note for note in reversed(notes) if note["event"] == "in_drill")
     ended = next(note for note in reversed(notes) if note["event"] == "claiming_again")
     assert (begun["by"], begun["for_ms"], begun["level"]) == ("ann", 5_000, "warning")
     assert ended["why"] == "its time is over"
-    assert gauge(primary, "node_stand_downs_total") >= 1
+    assert gauge(primary, "node_drills_total") >= 1
     assert "LATENESS OF TICKS" in output
     assert output.splitlines()[-1].startswith(("HELD: ", "NOT HELD: ", "NOT SHOWN: "))
 
@@ -175,12 +175,12 @@ def test_it_is_logged_and_counted_by_the_controller(cluster: Cluster) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
 def test_it_claims_again_at_once_when_the_command_ends(cluster: Cluster, number: signal.Signals) -> None:
     drill = Drill(cluster, "--for", "60s", "--yes")
-    primary = one_that_stands_down(cluster)
+    primary = one_in_drill(cluster)
     drill.popen.send_signal(number)
     code, _, errors = drill.finish()
     assert code == (130 if number is signal.SIGINT else -9)
     assert number is signal.SIGKILL or "claims again" in errors
-    until("it claims again", lambda: not standing_down(cluster))
+    until("it claims again", lambda: not in_drill(cluster))
     until("all know", lambda: statuses(cluster.cli("cluster", "members")) == {"alive"})
     notes = [json.loads(line) for line in primary.log.read_text().splitlines() if '"claiming_again"' in line]
     assert notes[-1]["why"] == "it was ended early"
@@ -191,24 +191,24 @@ def test_of_two_drills_the_second_is_refused(cluster: Cluster) -> None:
         members = cluster.cli("cluster", "members")
         first, second = [each for each in members if each["primary_slots"]][:2]
         async with Client((first["grpc_address"],)) as one, Client((second["grpc_address"],)) as other:
-            words = one.drills.stand_down(first["id"], 60.0, "ann")
+            words = one.drills.hold_drill(first["id"], 60.0, "ann")
             assert (await anext(words)).phase is Phase.BEGUN
             shown = {member.id: member.status for member in (await other.cluster.get()).members}
-            assert shown[first["id"]] == "standing_down", "whomever one asks"
+            assert shown[first["id"]] == "in_drill", "whomever one asks"
             assert shown[second["id"]] == "alive"
             with pytest.raises(Conflict) as refusal:
-                await anext(other.drills.stand_down(second["id"], 2.0, "bob"))
+                await anext(other.drills.hold_drill(second["id"], 2.0, "bob"))
             with pytest.raises(Conflict, match=r"stands? down already"):
-                await anext(one.drills.stand_down(first["id"], 2.0, "bob"))
+                await anext(one.drills.hold_drill(first["id"], 2.0, "bob"))
             with pytest.raises(Conflict, match="another process has taken its address"):
-                await anext(other.drills.stand_down(first["id"], 2.0, "bob"))
+                await anext(other.drills.hold_drill(first["id"], 2.0, "bob"))
             assert first["id"] in refused(cluster, "--for", "5s")
             await words.aclose()
         return f"{first['id']} | {refusal.value}"
 
     told = asyncio.run(both())
-    assert re.match(r"(\S+) \| \1 stands down already", told), told
-    until("it is over", lambda: not standing_down(cluster))
+    assert re.match(r"(\S+) \| \1 is in a drill already", told), told
+    until("it is over", lambda: not in_drill(cluster))
 
 
 def test_what_would_show_nothing_is_refused_with_what_to_do(cluster: Cluster) -> None:
@@ -221,14 +221,14 @@ def test_what_would_show_nothing_is_refused_with_what_to_do(cluster: Cluster) ->
     assert "longer --for" in told
     assert "is for clusters of `cronring dev` only" in refused(cluster, "--kill")
     assert sum(controller.alive() for controller in cluster.controllers) == 3
-    assert standing_down(cluster) == []
+    assert in_drill(cluster) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["stands-still", "dies"])
 def test_the_primary_goes_in_the_middle(cluster: Cluster, journal: Path, number: signal.Signals) -> None:
     """The last of those that share the cluster: one of its controllers is gone."""
     drill = Drill(cluster, "--job", JOB, "--for", "9s", "--yes", "-o", "json")
-    primary = one_that_stands_down(cluster)
+    primary = one_in_drill(cluster)
     time.sleep(2)  # into its middle: before, its command may not have heard yet that it began
     primary.send(number)
     code, output, errors = drill.finish()
@@ -241,7 +241,7 @@ def test_the_primary_goes_in_the_middle(cluster: Cluster, journal: Path, number:
     assert code == (0 if report["held"] else 1)
     if number is signal.SIGSTOP:
         primary.send(signal.SIGCONT)
-        until("it claims again", lambda: gauge(primary, "standing_down") == 0)
+        until("it claims again", lambda: gauge(primary, "in_drill") == 0)
         until("it is back on the ring", lambda: owners(cluster) == 3)
     else:
         primary.kill()

@@ -27,7 +27,7 @@ def member(name: str, status: str = "alive", unreachable: str = "") -> SeenMembe
 def report(name: str, **fields: Any) -> ControllerReport:
     values: dict[str, Any] = {
         "address": f"{name}:7400", "id": name, "grpc_address": f"{name}:7400", "version": "0.1.0", "not_ready": "",
-        "draining": False, "standing_down": False,
+        "draining": False, "in_drill": False,
         "database_ok": True, "lease_valid": True, "lease_left_ms": 3_000, "lease_held_ms": 60_000,
         "database_time": datetime(2026, 11, 22, tzinfo=UTC), "clock_error_us": 300, "wall_clock_offset_us": 500,
         "clock_steps": 0, "ring_digest": "d1", "ring_members": NAMES, "members": tuple(map(member, NAMES)), "health": 0,
@@ -72,7 +72,7 @@ EXAMPLES: list[tuple[Callable[[], Finding], Verdict, str]] = [
     (lambda: members.check_leases(three(lease_valid=False, not_ready="the lease is not valid")),
      PROBLEM, "c claims nothing"),
     (lambda: members.check_leases(three(database_ok=False)), PROBLEM, "c can't reach PostgreSQL"),
-    (lambda: members.check_leases(three(standing_down=True)), WARNING, "c stands down"),
+    (lambda: members.check_leases(three(in_drill=True)), WARNING, "c is in a drill"),
     (lambda: members.check_leases(three(draining=True, not_ready="draining")), WARNING, "c is draining"),
     (lambda: members.check_clocks(three()), OK, "within 0.5ms"),
     (lambda: members.check_clocks(three(wall_clock_offset_us=-60_000_000)), WARNING, "c's host is -1m off"),

@@ -100,8 +100,8 @@ async def test_what_would_show_nothing_is_refused_with_what_to_do() -> None:
     assert "c1 is the only controller alive" in await refusal_of(a_job(), members=(a_member("c1"),))
     dead = (a_member("c1"), a_member("c2", "dead"), a_member("c3", "draining"))
     assert "c1 is the only controller alive" in await refusal_of(a_job(), members=dead)
-    busy = (a_member("c1"), a_member("c2", "standing_down"), a_member("c3"))
-    assert "c2 stands down for a drill already" in await refusal_of(a_job(), members=busy)
+    busy = (a_member("c1"), a_member("c2", "in_drill"), a_member("c3"))
+    assert "c2 is in a drill already" in await refusal_of(a_job(), members=busy)
     forced = DrillOrder("", 15.0, False, True, "ann")
     assert (await plan_of(a_job(), wanted=forced, members=(a_member("c1"),))).others == ()
 

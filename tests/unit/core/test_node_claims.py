@@ -195,7 +195,7 @@ def test_a_job_without_a_runner_waits_and_is_claimed_when_one_comes() -> None:
     told.ready(job(deployment="other"))
     told.wait_renewing(12_000)
     assert not told.take(effects.Claim)
-    assert told.node.stats().parked == 1
+    assert told.node.stats().awaiting_runner == 1
     told.tell(events.RunnerJoined(runner("r2", "other")))
     assert told.one(effects.Claim).requests[0].runner_id == "r2"
 
@@ -222,7 +222,7 @@ def test_after_an_outage_runners_have_the_grace_to_come_back() -> None:
     told = Told()
     told.ready(job(), job(2, due=T + 5 * S_US, deployment="other"))
     told.wait_renewing(8_000)
-    assert told.node.stats().parked == 1, "waits from before the outage"
+    assert told.node.stats().awaiting_runner == 1, "waits from before the outage"
     told.tell(events.RunnerLeft("r1"))
     told.wait(20_000)
     told.renewed()

@@ -74,10 +74,10 @@ def test_nobody_cuts_what_another_has_taken_over() -> None:
 
 
 def test_a_drill_keeps_no_run_from_being_cut() -> None:
-    """Who stands down still holds it; the other one will claim the next tick."""
+    """Who is in a drill still holds it; the other one will claim the next tick."""
     told = Told()
     (execution,) = told.running(job(policy=CUTS))
-    told.tell(events.StandDownRequested(30_000, True, "me"))
+    told.tell(events.DrillRequested(30_000, True, "me"))
     told.wait_renewing(10_200)
     told.tell(events.ExecutionsFetched(told.one(effects.FetchHeld).request_id, [execution]))
     assert told.one(effects.CancelRuns).execution_ids == (101,)

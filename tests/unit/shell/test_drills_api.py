@@ -8,12 +8,12 @@ import pytest
 
 from cronring.controller.api.drills import DrillsService
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.core.node.drill import DrillEnd, StoodDown
-from cronring.controller.core.node.events import StandDownReleased, StandDownRequested
+from cronring.controller.core.node.drill import DrillEnd, PastDrill
+from cronring.controller.core.node.events import DrillReleased, DrillRequested
 from cronring.controller.errors import Conflict, StoreUnavailable
 from cronring.controller.ports.caller import calling
 from cronring.controller.ports.drills import Drill
-from cronring.protos.cronring.v1.drills_pb2 import StandDownEvent, StandDownRequest
+from cronring.protos.cronring.v1.drills_pb2 import DrillEvent, HoldDrillRequest
 from cronring.schema.identity import LOCAL
 
 CONTEXT: Any = None  # asked only for who it is, which the requests say
@@ -27,12 +27,12 @@ class Parts:
         self.standing = standing
         self.refuses = refuses
         self.works = works
-        self.standing_down = False
-        self.stood_down: StoodDown | None = None
+        self.in_drill = False
+        self.past_drill: PastDrill | None = None
         self.told: list[Any] = []
         self.service = DrillsService("c1", self, self, self, self.put)
 
-    def why_not_stand_down(self, forced: bool) -> str | None:
+    def why_no_drill(self, forced: bool) -> str | None:
         return None if forced else self.refuses
 
     def database_now(self, now_ns: int) -> int:
@@ -44,18 +44,18 @@ class Parts:
     def wall_us(self) -> int:
         raise AssertionError("drills are timed by PostgreSQL's clock")
 
-    def put(self, event: StandDownRequested | StandDownReleased) -> None:
+    def put(self, event: DrillRequested | DrillReleased) -> None:
         self.told.append(event)
-        if isinstance(event, StandDownRequested) and self.works:
-            self.standing_down, self.stood_down = True, StoodDown(5_000_000)
-        elif isinstance(event, StandDownReleased):
+        if isinstance(event, DrillRequested) and self.works:
+            self.in_drill, self.past_drill = True, PastDrill(5_000_000)
+        elif isinstance(event, DrillReleased):
             self.end(DrillEnd.RELEASED)
 
     def end(self, why: DrillEnd) -> None:
-        if self.standing_down:
-            self.standing_down, self.stood_down = False, StoodDown(5_000_000, 6_000_000, why)
+        if self.in_drill:
+            self.in_drill, self.past_drill = False, PastDrill(5_000_000, 6_000_000, why)
 
-    async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Drill:
+    async def hold_drill(self, controller_id: str, for_ms: int, forced: bool) -> Drill:
         assert (controller_id, for_ms, forced) == ("c1", 5_000, False)
         self.told.append("noted")
         return self.standing
@@ -65,11 +65,11 @@ class Parts:
         self.told.append("void")
         raise StoreUnavailable("away")
 
-    async def begin(self, **changes: Any) -> AsyncGenerator[StandDownEvent, None]:
+    async def begin(self, **changes: Any) -> AsyncGenerator[DrillEvent, None]:
         fields: dict[str, Any] = {"controller": "c1", "for_ms": 5_000, "requested_by": "ann"}
-        request = StandDownRequest(**(fields | changes))
+        request = HoldDrillRequest(**(fields | changes))
         with calling(LOCAL):
-            events: Any = self.service.StandDown(request, CONTEXT)
+            events: Any = self.service.HoldDrill(request, CONTEXT)
             async with contextlib.aclosing(events):
                 async for event in events:
                     yield event
@@ -87,36 +87,36 @@ async def test_it_begins_and_says_when_it_is_over_and_why() -> None:
     parts = Parts()
     words = parts.begin()
     begun = await anext(words)
-    assert (begun.kind, begun.at.seconds, begun.until.seconds) == (StandDownEvent.KIND_BEGUN, 5, 10)
+    assert (begun.kind, begun.at.seconds, begun.until.seconds) == (DrillEvent.KIND_BEGUN, 5, 10)
     lasts = await anext(words)
-    assert (lasts.kind, lasts.at.seconds) == (StandDownEvent.KIND_LASTS, 7)
+    assert (lasts.kind, lasts.at.seconds) == (DrillEvent.KIND_LASTS, 7)
     parts.end(DrillEnd.TIME)
     ended = await anext(words)
-    assert (ended.kind, ended.at.seconds, ended.time_over) == (StandDownEvent.KIND_ENDED, 6, True)
+    assert (ended.kind, ended.at.seconds, ended.time_over) == (DrillEvent.KIND_ENDED, 6, True)
     assert ended.reason == "its time is over"
     with pytest.raises(StopAsyncIteration):
         await anext(words)
-    assert parts.told == ["noted", StandDownRequested(5_000, False, "ann"), StandDownReleased(), "void"]
+    assert parts.told == ["noted", DrillRequested(5_000, False, "ann"), DrillReleased(), "void"]
 
 
 async def test_whoever_hangs_up_ends_it_and_another_one_may_begin() -> None:
     parts = Parts()
     words = parts.begin()
     await anext(words)
-    with pytest.raises(Conflict, match="c1 can't stand down: it stands down already"):
+    with pytest.raises(Conflict, match="c1 can't hold a drill: it is in a drill already"):
         await anext(parts.begin(forced=True))
     await words.aclose()
-    assert not parts.standing_down
-    assert parts.told[-2:] == [StandDownReleased(), "void"]
-    assert (await anext(parts.begin())).kind == StandDownEvent.KIND_BEGUN
+    assert not parts.in_drill
+    assert parts.told[-2:] == [DrillReleased(), "void"]
+    assert (await anext(parts.begin())).kind == DrillEvent.KIND_BEGUN
 
 
 @pytest.mark.parametrize(
     ("parts", "changes", "says"),
     [
         (Parts(), {"controller": "c2"}, "this is c1, not c2"),
-        (Parts(refuses="it is about to leave"), {}, "c1 can't stand down: it is about to leave"),
-        (Parts(Drill(False, 1, "c2")), {}, "c2 stands down already"),
+        (Parts(refuses="it is about to leave"), {}, "c1 can't hold a drill: it is about to leave"),
+        (Parts(Drill(False, 1, "c2")), {}, "c2 is in a drill already"),
         (Parts(Drill(False, 0, None)), {}, "no other controller holds a lease"),
         (Parts(Drill(False, 2, None)), {}, "c1 is not in the table of controllers"),
     ],
@@ -130,6 +130,6 @@ async def test_it_is_refused_before_anything_is_done(parts: Parts, changes: dict
 async def test_a_node_that_does_not_begin_is_released_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cronring.controller.api.drills.BEGIN_MAX_S", 0.1)
     parts = Parts(works=False)
-    with pytest.raises(Conflict, match="c1 did not stand down: its loop is too busy"):
+    with pytest.raises(Conflict, match="c1 did not hold a drill: its loop is too busy"):
         await anext(parts.begin())
-    assert parts.told[-2:] == [StandDownReleased(), "void"]
+    assert parts.told[-2:] == [DrillReleased(), "void"]

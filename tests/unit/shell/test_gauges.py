@@ -6,7 +6,14 @@ from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.runtime.gauges import node_counters, node_gauges
 
-FALLING = {"window_jobs", "held", "ends_pending", "parked", "activations", "runners"}  # what Node.stats() fills in
+FALLING = {
+    "window_jobs",
+    "held",
+    "ends_pending",
+    "awaiting_runner",
+    "activations",
+    "runners",
+}  # what Node.stats() fills in
 
 
 def test_what_waits_or_is_held_is_a_gauge() -> None:

@@ -9,7 +9,7 @@ from cronring.controller.core.swim.messages import Ack, Packet, Ping, Status, Sy
 from cronring.schema.execution import Trigger
 from tests.unit.core.told import S_US, T, Told, job, report
 
-FIVE_S = events.StandDownRequested(5_000, False, "ann")
+FIVE_S = events.DrillRequested(5_000, False, "ann")
 
 
 def with_peer() -> Told:
@@ -30,7 +30,7 @@ def hear(told: Told, status: Status) -> None:
 
 
 def why_over(told: Told) -> DrillEnd | None:
-    return None if told.node.stood_down is None else told.node.stood_down.why
+    return None if told.node.past_drill is None else told.node.past_drill.why
 
 
 def told_of(told: Told) -> list[str]:
@@ -51,13 +51,13 @@ def test_what_comes_due_meanwhile_is_not_claimed_and_then_it_is() -> None:
     told = with_peer()
     keep_peer(told, 9_000)
     told.tell(FIVE_S)
-    assert told.node.standing_down
+    assert told.node.in_drill
     keep_peer(told, 4_800)
     assert not told.take(effects.Claim), "its tick came due a second later"
     assert told.node.lease_valid
     keep_peer(told, 400)
-    assert not told.node.standing_down
-    drill = told.node.stood_down
+    assert not told.node.in_drill
+    drill = told.node.past_drill
     assert drill is not None
     assert drill.why is DrillEnd.TIME
     assert drill.ended_us is not None
@@ -73,11 +73,11 @@ def test_it_says_so_counts_it_and_is_woken_for_its_end() -> None:
     told.tell(FIVE_S)
     assert told.node.next_deadline() is not None
     keep_peer(told, 5_100)
-    notes = [note for note in told.take(effects.Note) if note.event in {"standing_down", "claiming_again"}]
-    assert [(note.event, note.level) for note in notes] == [("standing_down", "warning"), ("claiming_again", "info")]
+    notes = [note for note in told.take(effects.Note) if note.event in {"in_drill", "claiming_again"}]
+    assert [(note.event, note.level) for note in notes] == [("in_drill", "warning"), ("claiming_again", "info")]
     assert notes[0].values == {"for_ms": 5_000, "by": "ann", "forced": False}
     assert notes[1].values == {"after_ms": 5_000, "why": "its time is over"}
-    assert told.node.stats().stand_downs == 1
+    assert told.node.stats().drills == 1
 
 
 def test_it_ends_at_once_when_it_is_released() -> None:
@@ -86,15 +86,15 @@ def test_it_ends_at_once_when_it_is_released() -> None:
     told.tell(FIVE_S)
     keep_peer(told, 2_000)
     assert not told.take(effects.Claim)
-    told.tell(events.StandDownReleased())
+    told.tell(events.DrillReleased())
     assert told.one(effects.Claim).requests
     assert why_over(told) is DrillEnd.RELEASED
 
 
 def test_a_release_without_a_drill_is_nothing() -> None:
     told = with_peer()
-    told.tell(events.StandDownReleased())
-    assert told.node.stood_down is None
+    told.tell(events.DrillReleased())
+    assert told.node.past_drill is None
     assert told_of(told) == []
 
 
@@ -128,7 +128,7 @@ def test_it_does_not_look_after_others_slots_either() -> None:
     told.tell(events.JobsNotified())
     told.wait(50)
     told.fetched(job(theirs))
-    told.tell(events.StandDownRequested(15_000, False, "ann"))
+    told.tell(events.DrillRequested(15_000, False, "ann"))
     keep_peer(told, 14_000)
     assert not told.take(effects.FetchOverdue)
 
@@ -148,8 +148,8 @@ def test_runs_by_hand_wait_until_it_is_over() -> None:
 def test_no_tick_is_skipped_for_want_of_a_runner_meanwhile() -> None:
     told = with_peer()
     told.tell(events.RunnerLeft("r1"))
-    keep_peer(told, 11_000)  # parked since T + 10 s
-    told.tell(events.StandDownRequested(30_000, False, "ann"))
+    keep_peer(told, 11_000)  # awaiting_runner since T + 10 s
+    told.tell(events.DrillRequested(30_000, False, "ann"))
     keep_peer(told, 15_000)
     assert not told.take(effects.SkipTicks)
 
@@ -157,37 +157,37 @@ def test_no_tick_is_skipped_for_want_of_a_runner_meanwhile() -> None:
 def test_it_is_refused_where_nobody_would_take_over() -> None:
     told = Told()
     told.ready()
-    assert told.node.why_not_stand_down(False) == "no other controller is on its ring, so nobody would take over"
+    assert told.node.why_no_drill(False) == "no other controller is on its ring, so nobody would take over"
     told.tell(FIVE_S)
-    assert not told.node.standing_down
-    assert told.node.why_not_stand_down(True) is None
-    told.tell(events.StandDownRequested(5_000, True, "ann"))
-    assert told.node.standing_down
+    assert not told.node.in_drill
+    assert told.node.why_no_drill(True) is None
+    told.tell(events.DrillRequested(5_000, True, "ann"))
+    assert told.node.in_drill
     told.wait_renewing(4_900)
-    assert told.node.standing_down, "forced: alone or not"
+    assert told.node.in_drill, "forced: alone or not"
 
 
 def test_it_is_refused_twice_and_without_a_lease_and_while_draining() -> None:
     told = with_peer()
     told.tell(FIVE_S)
-    assert told.node.why_not_stand_down(True) == "it stands down already, for ann, for 5s more"
-    told.tell(events.StandDownRequested(60_000, True, "bob"))
+    assert told.node.why_no_drill(True) == "it is in a drill already, for ann, for 5s more"
+    told.tell(events.DrillRequested(60_000, True, "bob"))
     keep_peer(told, 5_100)
-    assert not told.node.standing_down
+    assert not told.node.in_drill
     told.wait(4_100)
     told.tell(events.Woke())
-    reason = told.node.why_not_stand_down(True)
+    reason = told.node.why_no_drill(True)
     assert reason is not None
     assert "no valid lease" in reason
     told.tell(events.DrainRequested())
-    assert told.node.why_not_stand_down(True) == "it is about to leave"
+    assert told.node.why_no_drill(True) == "it is about to leave"
 
 
 @pytest.mark.parametrize("status", [Status.LEFT, Status.DEAD])
 def test_it_ends_by_itself_when_nobody_is_left(status: Status) -> None:
     told = with_peer()
     keep_peer(told, 9_000)
-    told.tell(events.StandDownRequested(60_000, False, "ann"))
+    told.tell(events.DrillRequested(60_000, False, "ann"))
     keep_peer(told, 2_000)
     assert not told.take(effects.Claim)
     hear(told, status)
@@ -202,14 +202,14 @@ def test_a_drain_ends_it() -> None:
     told = with_peer()
     told.tell(FIVE_S)
     told.tell(events.DrainRequested())
-    assert not told.node.standing_down
+    assert not told.node.in_drill
     assert why_over(told) is DrillEnd.DRAINING
 
 
 def test_it_lasts_a_minute_at_most() -> None:
     told = with_peer()
-    told.tell(events.StandDownRequested(10 * LONGEST_MS, False, "ann"))
+    told.tell(events.DrillRequested(10 * LONGEST_MS, False, "ann"))
     keep_peer(told, LONGEST_MS - 100)
-    assert told.node.standing_down
+    assert told.node.in_drill
     keep_peer(told, 200)
-    assert not told.node.standing_down
+    assert not told.node.in_drill
