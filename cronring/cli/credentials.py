@@ -65,8 +65,8 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
 
     ca, server_name, insecure, token = _given("ca"), _given("server_name") or "", _given("insecure") or None, _token()
     # A dev says who it is. What the environment says was meant for another cluster.
-    dev = running_dev() if not _said(_TYPED) else None
-    if dev is not None and set(addresses) <= set(dev.controllers):
+    dev = running_dev(addresses) if not _said(_TYPED) else None
+    if dev is not None:
         ca, insecure = (Path(dev.ca), None) if dev.ca else (None, True)
         token = token if _said(_TOKEN_TYPED) or not dev.token_file else _read(Path(dev.token_file))
     token = token or stored_token(addresses) or ""

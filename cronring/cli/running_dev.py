@@ -1,4 +1,4 @@
-"""Where a `cronring dev` of this user can be asked: a file that its process holds locked as long as it lives.
+"""Where each `cronring dev` of this user can be asked: a file that its process holds locked as long as it lives.
 
 The lock is what counts: a file that nobody holds is what a killed dev left. Whoever has it has the fixed ports, too,
 unless another user's dev has them.
@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -36,30 +37,38 @@ def context_file() -> Path:
 
 
 class DevHold:
-    """One dev's hold on the file; `owned` is false where another dev has it, or there is nowhere to write it."""
+    """One dev's hold on a file of its own. The first dev has `dev.json`, and is the one that commands find by default.
+
+    `first` is false where another dev is the first, or there is nowhere to write.
+    """
 
     def __init__(self) -> None:
         self.path = context_file()
         self._file: IO[str] | None = None
 
     @property
-    def owned(self) -> bool:
-        return self._file is not None
+    def first(self) -> bool:
+        return self._file is not None and self.path == context_file()
 
     def take(self) -> bool:
-        """Hold it from now on, if nobody does."""
+        """Hold one from now on. Whether it is the first one's."""
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-            opened = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE), "r+")
             try:
-                _lock(opened)
-                opened.truncate()
-                os.fchmod(opened.fileno(), FILE_MODE)
-            except OSError:
-                opened.close()
-                raise
-            self._file = opened
-        return self.owned
+                self._file = _held(self.path)
+            except BlockingIOError:
+                self._take_another()
+        return self.first
+
+    def _take_another(self) -> None:
+        """Its name is given once it is locked: before, another dev could take it for what a killed one left."""
+        for other in _others():
+            with contextlib.suppress(OSError), other.open() as opened:
+                if _free(opened):
+                    other.unlink()
+        beginning = self.path.with_name(f".dev-{os.getpid()}")
+        self._file = _held(beginning)
+        self.path = beginning.rename(self.path.with_name(f"dev-{os.getpid()}.json"))
 
     def tell(self, told: "DevTold") -> None:
         """From now on other terminals find its controllers, and who they are."""
@@ -70,13 +79,33 @@ class DevHold:
             self._file.flush()
 
     def release(self) -> None:
-        """Empty rather than removed: another dev may wait at the very file that would be gone."""
+        """The first one's is emptied rather than removed: another dev may wait at the very file that would be gone."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.seek(0)
                 self._file.truncate()
+                if not self.first:
+                    self.path.unlink()
             self._file.close()
             self._file = None
+
+
+def _held(path: Path) -> IO[str]:
+    """The file, locked. Raises BlockingIOError where another dev has it; OSError."""
+    opened = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE), "r+")
+    try:
+        _lock(opened)
+        opened.truncate()
+        os.fchmod(opened.fileno(), FILE_MODE)
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+def _others() -> list[Path]:
+    """Files of devs that are not the first, or were not when they began."""
+    return sorted(context_file().parent.glob("dev-*.json"))
 
 
 class FixedPorts:
@@ -116,9 +145,17 @@ def _lock(opened: IO[str]) -> None:
     return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def running_dev() -> DevTold | None:
-    """What the dev that runs has told; None where none does."""
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError), context_file().open() as opened:
+def running_dev(addresses: Collection[str] = ()) -> DevTold | None:
+    """What a dev that runs has told: of several, the first one that has these controllers. None where none does."""
+    for path in (context_file(), *_others()):
+        told = _told(path)
+        if told is not None and set(addresses) <= set(told.controllers):
+            return told
+    return None
+
+
+def _told(path: Path) -> DevTold | None:
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError), path.open() as opened:
         if os.fstat(opened.fileno()).st_uid != os.getuid() or _free(opened):
             return None
         told: Any = json.load(opened)

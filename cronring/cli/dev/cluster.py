@@ -75,7 +75,7 @@ class LocalCluster:
         self.grpc_addresses, self._http_addresses = addresses[:count], addresses[count : 2 * count]
         self._peer_addresses = addresses[2 * count :]
         taken = [port for port, address in zip(wanted, addresses, strict=True) if not address.endswith(f":{port}")]
-        if not self._context.owned:
+        if not self._context.first:
             tell(
                 StartProgress(
                     "another cronring dev runs: this one is on other ports, and commands need its --controllers"
@@ -104,7 +104,7 @@ class LocalCluster:
     def open_to_others(self) -> None:
         """From now on commands on other terminals find it by themselves."""
         self._context.tell(DevTold(tuple(self.grpc_addresses), str(self._trust.ca), str(self._trust.token_file)))
-        self._state.found_by_commands = self._context.owned
+        self._state.found_by_commands = self._context.first
 
     async def start_runner(self) -> None:
         name = f"runner-{len(self._state.runners) + 1}"

@@ -26,16 +26,39 @@ def test_nobody_but_its_user_may_read_it() -> None:
     assert controllers_of_dev() == ()
 
 
-def test_one_dev_has_it_and_the_next_once_that_has_ended() -> None:
-    first, second = DevHold(), DevHold()
+def test_of_several_devs_the_first_is_found_and_the_others_by_their_addresses() -> None:
+    first, second, third = DevHold(), DevHold(), DevHold()
     assert first.take()
     assert not second.take()
-    second.tell(DevTold(("127.0.0.1:2",)))  # goes nowhere
-    first.tell(DevTold(("127.0.0.1:1",)))
+    second.tell(DevTold(("127.0.0.1:2", "127.0.0.1:3"), "ca of 2", "token of 2"))
+    assert controllers_of_dev() == ("127.0.0.1:2", "127.0.0.1:3")  # the first has yet to say where it is
+    first.tell(DevTold(("127.0.0.1:1",), "ca of 1", "token of 1"))
     assert controllers_of_dev() == ("127.0.0.1:1",)
+    found = [running_dev.running_dev(each) for each in (["127.0.0.1:3"], ["127.0.0.1:1"], ["127.0.0.1:4"])]
+    assert [each.ca if each else None for each in found] == ["ca of 2", "ca of 1", None]
     first.release()
-    assert second.take()
+    assert controllers_of_dev() == ("127.0.0.1:2", "127.0.0.1:3")
+    assert third.take()
     second.release()
+    third.release()
+    assert os.listdir(context_file().parent) == ["dev.json"]
+
+
+def test_what_killed_devs_left_beside_the_first_is_removed() -> None:
+    first = DevHold()
+    assert first.take()
+    script = (
+        "import os, signal; from cronring.cli.running_dev import DevHold, DevTold; held = DevHold(); held.take(); "
+        "held.tell(DevTold(('127.0.0.1:9',))); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False)
+    assert len(os.listdir(context_file().parent)) == 2
+    assert running_dev.running_dev(["127.0.0.1:9"]) is None
+    second = DevHold()
+    second.take()
+    assert sorted(os.listdir(context_file().parent)) == [f"dev-{os.getpid()}.json", "dev.json"]
+    second.release()
+    first.release()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no such hold")
