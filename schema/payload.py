@@ -6,7 +6,7 @@ its name has its arguments, `Page[int]`.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -21,6 +21,7 @@ from cronring.schema.types import LITERAL, UNIT, type_tokens
 PAYLOAD_LIMIT: Final = 64 * 1024  # bytes of UTF-8
 DEPTH_LIMIT: Final = 100
 _FAULTS_SHOWN: Final = 20
+_HINTS_MAX: Final = 5  # one takes milliseconds among hundreds of fields, and the loop waits for all of them
 _NULLS: Final = frozenset({UNIT, "None", "NoneType"})
 _SCALARS: Final[dict[str, tuple[type, ...]]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
 _ARRAYS: Final = frozenset({"list", "List", "set", "Set", "frozenset", "FrozenSet", "Sequence", "Iterable"})
@@ -156,6 +157,7 @@ class _Check:
         self._types = types
         # Alternatives inside alternatives would be tried again for each way that leads to them: exponentially often.
         self._fitting: dict[tuple[Type, int], bool] = {}
+        self._hints = _HINTS_MAX  # that may still be given
 
     def faults(self, type_: Type, value: object, path: str) -> Iterator[str]:
         name = type_.name
@@ -192,7 +194,9 @@ class _Check:
     def _fits(self, type_: Type, value: object) -> bool:
         known = self._fitting.get((type_, id(value)))
         if known is None:
+            left, self._hints = self._hints, 0  # nobody reads what a try says
             known = next(self.faults(type_, value, ""), None) is None
+            self._hints = left
             self._fitting[type_, id(value)] = known
         return known
 
@@ -226,14 +230,20 @@ class _Check:
         fields = {field.name: field for field in data.fields}
         for key in value:
             if key not in fields:
-                close = nearest(key, fields)
-                hint = f"; did you mean {close[0]}?" if close else f"; it has {', '.join(fields) or 'no fields'}"
-                yield f"{path}{_step(key)}: {data.name} has no such field{hint}"
+                yield f"{path}{_step(key)}: {data.name} has no such field{self._hint(key, fields)}"
         for field in data.fields:
             if field.name in value:
                 yield from self.faults(parse_type(field.type), value[field.name], f"{path}.{field.name}")
             elif not field.optional:
                 yield f"{path}.{field.name}: is missing; {data.name} needs it ({field.type})"
+
+    def _hint(self, key: str, fields: Iterable[str]) -> str:
+        """What was meant; "" where enough was said already."""
+        if not self._hints:
+            return ""
+        self._hints -= 1
+        close = nearest(key, fields)
+        return f"; did you mean {close[0]}?" if close else f"; it has {', '.join(fields) or 'no fields'}"
 
 
 def _of_format(type_: Type, value: object, path: str) -> Iterator[str]:

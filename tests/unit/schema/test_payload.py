@@ -187,3 +187,14 @@ def test_what_is_taken_has_a_canonical_text(payload: str):
     with pytest.raises(NoPayload, match=r"too large a number|surrogate"):
         read_payload(payload)
     assert payload_faults(Module("m", ()), "Any", payload)
+
+
+def test_hints_are_given_for_a_few_fields_of_hundreds() -> None:
+    """Each takes milliseconds, and the loop of a controller waits for all of them."""
+    order = DataType("Order", tuple(DataField(f"quantity_{number:03}", "int", True) for number in range(500)))
+    unknown = canonical_json({f"quantitie_{number:03}": 1 for number in range(1_000)})
+    faults = payload_faults(Module("shop", types=(order,)), "Order", unknown)
+    assert ["did you mean quantity_" in each for each in faults] == [True] * 5 + [False] * 15
+    # Of alternatives that are tried nobody reads the faults.
+    faults = payload_faults(Module("shop", types=(order,)), "tuple[Order | int, Order]", f"[{unknown}, {unknown}]")
+    assert ["did you mean quantity_" in each for each in faults] == [False] + [True] * 5 + [False] * 14
