@@ -1,7 +1,7 @@
 """Which tests are long: those of `make test-long`. All others are `make test`, which people run before each commit.
 
 A file or folder is listed when it waits for real processes through minutes, or draws many seeds. So are those that only
-prove that a benchmark can be run.
+prove that a benchmark can be run, and those that cost more than half a minute of CPU. Each area keeps quick ones.
 """
 
 from pathlib import Path
@@ -9,8 +9,14 @@ from typing import Final
 
 TESTS: Final = Path(__file__).parent
 LONG: Final = (
+    "acceptance/test_crontab.py",
     "acceptance/test_dev_database.py",
+    "acceptance/test_dev_life.py",
     "acceptance/test_drill.py",
+    "acceptance/test_exit_codes.py",
+    "acceptance/test_terminals.py",
+    "attacks/test_hostile_controllers.py",
+    "attacks/test_http_proxies.py",
     "attacks/test_sizes.py",
     "conformance/test_clock_lane.py",
     "conformance/test_storms.py",
@@ -28,18 +34,32 @@ LONG: Final = (
     "faults/test_upgrades.py",
     "integration/bench",
     "integration/cluster",
+    "integration/controller/test_jobs_api.py",
+    "integration/controller/test_members.py",
+    "integration/identity/test_login.py",
     "integration/notifications/test_deaths.py",
+    "integration/notifications/test_events.py",
+    "integration/operations/test_doctor.py",
     "integration/operations/test_drill.py",
     "integration/operations/test_restore.py",
+    "integration/operations/test_truth.py",
+    "integration/runner/test_hostile.py",
+    "integration/runner/test_quotas.py",
+    "integration/runner/test_told.py",
     "integration/trust/test_outage.py",
     "integration/trust/test_rotation.py",
+    "oracle/test_walk.py",
     "proxies/test_burst.py",
+    "simulation/test_cancels.py",
     "simulation/test_long_world.py",
+    "simulation/test_places.py",
     "simulation/test_seeds.py",
     "simulation/test_swim_simulation.py",
     "simulation/test_table_faults.py",
     "simulation/test_year.py",
     "simulation/test_year_checkers.py",
+    "unit/test_regular_expressions.py",
+    "unit/virtual/test_leaps.py",
 )
 _PATHS: Final = frozenset(TESTS / name for name in LONG)
 

@@ -14,10 +14,8 @@ WAITING: Final = ("faults", "integration", "acceptance", "attacks")
 # Of those in `make test`, what takes a minute or more: first of all, as one that is left to the end is waited for.
 LONGEST: Final = (
     "acceptance/test_demo.py",
-    "integration/controller/test_jobs_api.py",
-    "acceptance/test_terminals.py",
     "conformance/test_changed_runs.py",
-    "acceptance/test_crontab.py",
+    "integration/trust/test_letting_in.py",
     "acceptance/test_distributions.py",
 )
 ENDS: Final = 0.8  # by then all that wait have been begun: quick files fill the rest evenly

@@ -1,9 +1,7 @@
-"""The engine's own rules: leaps change nothing that anybody could see, and only skip what nobody does."""
+"""The engine's own rules. That leaps change nothing that anybody could see is held by test_leaps.py."""
 
 from collections.abc import Mapping
 from typing import Any
-
-import pytest
 
 from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
@@ -54,23 +52,6 @@ class Played:
     @property
     def skips(self) -> list[tuple[Any, ...]]:
         return sorted((row.job_id, *row.skipped) for row in self.engine.store.skips)
-
-
-@pytest.mark.parametrize(
-    "outages",
-    [
-        (),
-        ("database@2026-03-28T01:20+75m",),
-        ("runners@2026-03-28T01:31+50m", "database@2026-03-28T03:00+5m"),
-        ("controllers@2026-03-28T00:59:58+3s",),
-    ],
-)
-def test_with_leaps_or_without_it_is_the_same_story(outages: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    leaping = Played(4, *outages)
-    monkeypatch.setattr(engines, "BOOT_US", 6 * HOUR_US)  # and so long every second passes
-    stepping = Played(4, *outages)
-    assert leaping.story == stepping.story
-    assert leaping.skips == stepping.skips
 
 
 def test_nothing_is_early_and_nothing_is_late_without_a_reason() -> None:
