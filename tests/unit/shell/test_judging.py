@@ -23,7 +23,7 @@ from cronring.controller.ports.caller import caller, calling
 from cronring.protos.cronring.v1.jobs_pb2 import GetJobRequest, Job
 from cronring.protos.problems import said
 from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Kind, Permission, Principal, Role, RoleGrant
-from tests.support.callers import NamedCallers, bearer, judge_of, no_certificate
+from tests.support.callers import NamedCallers, bearer, judge_of, no_certificate, unlimited
 from tests.support.waiting import wait_until
 
 SERVICE: Final = "cronring.v1.Kinds"
@@ -320,12 +320,13 @@ def test_what_is_no_kind_of_rpc_is_not_served(monkeypatch: pytest.MonkeyPatch) -
 
 
 def context_of(token: str) -> Any:
-    return SimpleNamespace(invocation_metadata=lambda: (("authorization", f"Bearer {token}"),))
+    metadata = (("authorization", f"Bearer {token}"),)
+    return SimpleNamespace(invocation_metadata=lambda: metadata, peer=lambda: "ipv4:127.0.0.1:7")
 
 
 async def test_a_token_is_asked_for_once_a_second() -> None:
     callers, now = NamedCallers(**GRANTS), [0.0]
-    judge = judging.Known([callers], no_certificate, lambda: now[0])
+    judge = judging.Known([callers], no_certificate, unlimited(), lambda: now[0])
     for now[0] in (0.0, 0.5, 0.99):
         assert (await judge.judged(access(), context_of("test-ann"))).name == "ann"
         with pytest.raises(Unauthenticated, match="revoked"):
@@ -338,12 +339,12 @@ async def test_a_token_is_asked_for_once_a_second() -> None:
 
 async def test_no_more_than_so_many_tokens_are_kept() -> None:
     callers = NamedCallers(**GRANTS)
-    judge = judging.Known([callers], no_certificate, lambda: 0.0)
+    judge = judging.Known([callers], no_certificate, unlimited(), lambda: 0.0)
     for number in range(KEPT_MAX + 10):
         with pytest.raises(Unauthenticated):
             await judge.judged(access(), context_of(f"test-{number}"))
-    assert len(judge._kept) == KEPT_MAX
-    assert all(isinstance(name, bytes) and len(name) == 32 for name in judge._kept), "hashes, and no tokens"
+    assert len(judge._wrong) == KEPT_MAX
+    assert all(isinstance(name, bytes) and len(name) == 32 for name in judge._wrong), "hashes, and no tokens"
     await_again = len(callers.asked)
     with pytest.raises(Unauthenticated):
         await judge.judged(access(), context_of("test-0"))
