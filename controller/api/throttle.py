@@ -72,7 +72,7 @@ class Throttle:
         most = self._allowances.member_streams if of_member else self._allowances.streams
         if self._streams[key] >= most:
             raise TooManyStreams(
-                f"{words} has {most} streams open at this controller, and may have no more; close some"
+                f"of streams {words} has {most} open at this controller, and may have no more; close some"
             )
         self._streams[key] += 1
         try:

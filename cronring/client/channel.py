@@ -217,8 +217,10 @@ class Failover:
                     async for message in call(self._channel(address)):
                         yield message
                 except AioRpcError as error:
-                    tried.append((address, await self._begun_anew(address, error, look)))
-                    yield None
+                    failed = await self._begun_anew(address, error, look)
+                    tried.append((address, failed))
+                    if failed.kind is Kind.LOST:
+                        yield None
                 else:
                     self._current = self._addresses.index(address)
                     return

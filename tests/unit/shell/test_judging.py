@@ -408,7 +408,7 @@ async def test_so_many_streams_are_open_for_each_caller(monkeypatch: pytest.Monk
         code, text = await house.refuses("OneMany", "ann", LARGE)
         assert (code, text) == (
             grpc.StatusCode.RESOURCE_EXHAUSTED,
-            "token:ann has 2 streams open at this controller, and may have no more; close some",
+            "of streams token:ann has 2 open at this controller, and may have no more; close some",
         )
         assert await house.ask("OneOne", "ann"), "what doesn't last is no stream"
         assert await house.ask("OneMany", "bob")

@@ -189,7 +189,7 @@ def test_so_many_streams_at_once_and_others_have_theirs(bench: Bench) -> None:
     second = bench.judge.streaming(ann, PEOPLE, shown("test-ann", "10.0.0.2"))
     third = bench.judge.streaming(ann, PEOPLE, shown("test-ann"))
     with first, second:
-        with pytest.raises(TooManyStreams, match=r"^token:ann has 2 streams open at this controller"), third:
+        with pytest.raises(TooManyStreams, match=r"^of streams token:ann has 2 open at this controller"), third:
             pass
         with bench.judge.streaming(bob, PEOPLE, shown("test-bob")):
             assert bench.throttle.gauges()["caller_streams"] == 3
@@ -201,8 +201,8 @@ def test_so_many_streams_at_once_and_others_have_theirs(bench: Bench) -> None:
 def test_streams_of_members_and_of_nobody_count_by_host(bench: Bench) -> None:
     runner = Principal(Kind.RUNNER, "spiffe://cronring/runner/default/east")
     for who, access, most, words in (
-        (runner, of(Audience.RUNNERS), 4, rf"^runner:{runner.name} at 10\.0\.0\.1 has 4 streams"),
-        (NOBODY, of(Audience.ANYONE), 2, r"^10\.0\.0\.1 has 2 streams"),
+        (runner, of(Audience.RUNNERS), 4, rf"^of streams runner:{runner.name} at 10\.0\.0\.1 has 4 open"),
+        (NOBODY, of(Audience.ANYONE), 2, r"^of streams 10\.0\.0\.1 has 2 open"),
     ):
         entered = [bench.judge.streaming(who, access, shown("")) for _ in range(most + 1)]
         for each in entered[:most]:
