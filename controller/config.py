@@ -103,8 +103,8 @@ class ProcessConfig:
     join: tuple[str, ...] = ()  # peers to greet besides those of the `controllers` table
     name: str = ""  # beginning of the controller's id; "": the host's name
     drain_timeout_s: float = 30.0
-    call_rate: int = 200  # calls a second of one token or user; nobody is counted with `insecure`
-    call_burst: int = 1_000  # and so many at once
+    call_rate: int = 100  # calls a second of one token or user; nobody is counted with `insecure`
+    call_burst: int = 500  # and so many at once
     streams: int = 100  # that one of them has open
     metrics_auth: MetricsAuth = MetricsAuth.NONE
     log_level: LogLevel = LogLevel.INFO

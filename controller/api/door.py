@@ -21,6 +21,7 @@ from cronring.controller.api.problems import InvalidRequest, counted_as, refusal
 from cronring.controller.errors import CronringError, StoreError, StoreUnavailable
 from cronring.controller.ports.caller import calling
 from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
+from cronring.schema.duration import measured
 from cronring.schema.identity import LOCAL, Principal
 
 _OURS: Final = "/cronring.v1."  # those of gossip and runners have a few statuses, and name them themselves
@@ -164,14 +165,15 @@ class _Entry:
         self._most = most
         self._aside = aside
 
-    async def first(self, raws: AsyncIterable[bytes]) -> Any:
-        """The only message of a request. Raises RefusedMessage, also for one that doesn't come in time."""
+    async def only(self, context: Any) -> Any:
+        """The message of a request that has one. Raises RefusedMessage, also for one that doesn't come in time."""
         try:
             async with asyncio.timeout(_MESSAGE_S):
-                raw = await anext(aiter(raws), None)
+                # By gRPC's iterator it would be kept: in its frame, which the call's cycle holds.
+                raw = await context.read()
         except TimeoutError:
-            raise RefusedMessage(f"the request's message is not here after {_MESSAGE_S:g} s") from None
-        if raw is None:
+            raise RefusedMessage(f"the request's message is not here after {measured(_MESSAGE_S * 1_000)}") from None
+        if raw is grpc.aio.EOF:
             raise RefusedMessage("the request has no message")
         return await self.message(raw)
 
@@ -205,7 +207,7 @@ def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams
         try:
             principal = await guard.judged(context)
             with calling(principal, guard.path, context.peer()), guard.counted(principal, context):
-                request = entry.messages(raws) if streams_in else await entry.first(raws)
+                request = entry.messages(raws) if streams_in else await entry.only(context)
                 return await guard.answer(behave(request, context), principal, context)
         except (RefusedMessage, CronringError) as error:
             refusal = _bare(error)

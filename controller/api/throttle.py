@@ -18,7 +18,7 @@ KEYS_MAX: Final = 10_000  # buckets of a kind; one has some 200 bytes
 class Allowances(NamedTuple):
     """What each of them may take. Those without a field in ProcessConfig are the same everywhere."""
 
-    calls: Rate = Rate(200, 1_000)  # of a token, or a user
+    calls: Rate = Rate(100, 500)  # of a token, or a user
     streams: int = 100  # of one of these, or of a host
     # Calls from one host that prove nothing: wrong tokens, none at all. Each may cost a look into PostgreSQL.
     strangers: Rate = Rate(10, 100)

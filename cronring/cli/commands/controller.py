@@ -100,9 +100,9 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option("--name", default="", help="Begins the controller's id.  [default: the host's name]")
 @option("--drain-timeout", type=Duration(0, DAY_S), default="30s", show_default=True,
         help="On SIGTERM: how long runs may go on before others adopt them.")  # fmt: skip
-@option("--call-rate", type=count(), default=200, show_default=True,
+@option("--call-rate", type=count(), default=100, show_default=True,
         help="Calls a second that one token or user may make here. More are told when to come again.")  # fmt: skip
-@option("--call-burst", type=count(), default=1_000, show_default=True, help="And so many at once.")
+@option("--call-burst", type=count(), default=500, show_default=True, help="And so many at once.")
 @option("--streams", type=count(), default=100, show_default=True,
         help="Streams that one of them may have open here: watches, outputs that are followed.")  # fmt: skip
 @option("--metrics-auth", type=click.Choice(["none", "token"]), default="none", show_default=True,

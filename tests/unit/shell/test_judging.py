@@ -429,7 +429,7 @@ async def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch: pytes
     async with opened(house, judge_of(house.callers), monkeypatch, access()):
         call: Any = house.channel.stream_unary(f"/{SERVICE}/OneOne", None, Job.FromString)(None, metadata=bearer("ann"))
         assert await call.code() == grpc.StatusCode.INVALID_ARGUMENT
-        assert await call.details() == "the request's message is not here after 0.05 s"
+        assert await call.details() == "the request's message is not here after 50ms"
 
 
 async def test_a_request_without_a_message_is_refused(house: House) -> None:
