@@ -891,6 +891,9 @@ class ListActions(Statement):
 class ListActivations(Statement):
     job_id: int
     activation_id: int | None
+    after_run_at: int | None
+    after_id: int
+    limit: int | None
 
 
 class ListControllers(Statement): ...
@@ -982,6 +985,9 @@ class ListLimits(Statement):
     namespace: str | None
     module: str | None
     namespaces: Sequence[str] | None
+    after_namespace: str
+    after_module: str
+    limit: int | None
 
 
 class ListOpenTransactions(Statement): ...
@@ -1072,6 +1078,8 @@ class ListWebhookStates(Statement): ...
 
 class ListWebhooks(Statement):
     name: str
+    after: str
+    limit: int | None
 
 
 class LockCronJobs(Statement):

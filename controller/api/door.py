@@ -173,7 +173,7 @@ class _Entry:
                 raw = await context.read()
         except TimeoutError:
             raise RefusedMessage(f"the request's message is not here after {measured(_MESSAGE_S * 1_000)}") from None
-        if raw is grpc.aio.EOF:
+        if raw is grpc.aio.EOF:  # type: ignore[attr-defined]  # absent from its stubs
             raise RefusedMessage("the request has no message")
         return await self.message(raw)
 
