@@ -15,6 +15,8 @@ from cronring.schema.spiffe import DEFAULT_CLUSTER, SpiffeError, check_cluster
 PORT_MAX: Final = 65_535
 DRAIN_TIMEOUT_S_MAX: Final = 86_400.0
 NAME_LENGTH_MAX: Final = 63
+CALL_RATE_MAX: Final = 100_000
+STREAMS_MAX: Final = 10_000
 # Nobody can connect to these: a controller that listens there has to be told what it is called.
 DEFAULT_SCHEMA: Final = "cronring"
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
@@ -34,6 +36,13 @@ class LogFormat(StrEnum):
     AUTO = "auto"
     CONSOLE = "console"
     JSON = "json"
+
+
+class MetricsAuth(StrEnum):
+    """Who may read /metrics."""
+
+    NONE = "none"  # whoever reaches the port
+    TOKEN = "token"  # noqa: S105  # whoever may view all namespaces, by a bearer token
 
 
 class ConfigError(ValueError):
@@ -94,6 +103,10 @@ class ProcessConfig:
     join: tuple[str, ...] = ()  # peers to greet besides those of the `controllers` table
     name: str = ""  # beginning of the controller's id; "": the host's name
     drain_timeout_s: float = 30.0
+    call_rate: int = 100  # calls a second of one token or user; nobody is counted with `insecure`
+    call_burst: int = 500  # and so many at once
+    streams: int = 100  # that one of them has open
+    metrics_auth: MetricsAuth = MetricsAuth.NONE
     log_level: LogLevel = LogLevel.INFO
     log_format: LogFormat = LogFormat.AUTO
 
@@ -114,6 +127,9 @@ class ProcessConfig:
             raise ConfigError(
                 f"drain_timeout_s is {self.drain_timeout_s}; it must be from 0 to {DRAIN_TIMEOUT_S_MAX:g}"
             )
+        for field, highest in (("call_rate", CALL_RATE_MAX), ("call_burst", CALL_RATE_MAX), ("streams", STREAMS_MAX)):
+            if not 1 <= getattr(self, field) <= highest:
+                raise ConfigError(f"{field} is {getattr(self, field)}; it must be from 1 to {highest}")
         if len(self.name) > NAME_LENGTH_MAX or any(not (c.isalnum() or c in "._-") for c in self.name):
             raise ConfigError(
                 f"name is {self.name!r}; it may have letters, digits, '.', '_' and '-', {NAME_LENGTH_MAX} at most"
@@ -141,6 +157,8 @@ class ProcessConfig:
             return
         if self.ca_key is not None:
             raise ConfigError("ca_key is set without certs; set certs to the folder with ca.crt, tls.crt and tls.key")
+        if self.metrics_auth is MetricsAuth.TOKEN:
+            raise ConfigError("metrics_auth is token, and with insecure there are no tokens; leave one of them out")
         if not self.insecure:
             raise ConfigError(
                 "certs is not set: set it to a folder with ca.crt, tls.crt and tls.key (`cronring certs init` makes"

@@ -27,6 +27,18 @@ class TooMany(CronringError):
     """This controller, or a runner, serves as many already as it may. Try again later."""
 
 
+class TooManyStreams(TooMany):
+    """A caller has as many streams open as one may have. Close some, or try again later."""
+
+
+class Throttled(CronringError):
+    """A caller makes more calls than it may. Nothing was done; come again after `retry_s`."""
+
+    def __init__(self, message: str, retry_s: float) -> None:
+        super().__init__(message)
+        self.retry_s = retry_s
+
+
 class Busy(CronringError):
     """This controller has as many calls in hand as it takes. Nothing was done; come again in a moment."""
 

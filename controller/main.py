@@ -18,15 +18,18 @@ from typing import Final
 import uvloop
 
 from cronring.controller.api.calls import Calls
-from cronring.controller.api.http import HttpServer
+from cronring.controller.api.http import HttpServer, access_to
+from cronring.controller.api.http_door import HttpDoor
 from cronring.controller.api.listeners import Listeners
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.server import AddressInUseError, check_free, in_use
 from cronring.controller.api.services import Api, ApiParts, Registration
-from cronring.controller.config import WILDCARD_HOSTS, Address, ProcessConfig
+from cronring.controller.api.throttle import Allowances, Throttle
+from cronring.controller.config import WILDCARD_HOSTS, Address, MetricsAuth, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
 from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
 from cronring.controller.core.node.node import Node
+from cronring.controller.core.rates import Rate
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import SchemaVersionError, StoreError, StoreUnavailable
 from cronring.controller.identity.reading import read_identity
@@ -45,6 +48,7 @@ from cronring.controller.runners.standings import Standings
 from cronring.controller.runtime.chance import controller_id, seeded_chance
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.driver import Driver
+from cronring.controller.runtime.files import raise_open_files
 from cronring.controller.runtime.folding import Folding
 from cronring.controller.runtime.gauges import node_counters, node_gauges
 from cronring.controller.runtime.lag import watch_loop_lag
@@ -99,6 +103,7 @@ class _Base:
     stopping: Stopping
     trust: Trust
     jwts: JwtVerifier | None
+    http_door: HttpDoor
 
 
 def run(config: ProcessConfig, settings: ClusterSettings) -> int:
@@ -126,7 +131,8 @@ async def _main(config: ProcessConfig, settings: ClusterSettings, trust: Trust, 
     own_id, clock, metrics = controller_id(trust.name or socket.gethostname()), SystemClock(), Metrics()
     notes = Notes(clock, metrics, controller=own_id)
     stopping = Stopping(config.drain_timeout_s, notes)
-    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts)
+    http_door = HttpDoor(access_to(metrics_asks=config.metrics_auth is MetricsAuth.TOKEN), metrics.refused)
+    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts, http_door)
     stopping.watch_signals()
     try:
         return await _with_http(base)
@@ -149,7 +155,7 @@ async def _main(config: ProcessConfig, settings: ClusterSettings, trust: Trust, 
 async def _with_http(base: _Base) -> int:
     """HTTP comes first and goes last, so that /healthz and /readyz answer while everything else comes and goes."""
     address = Address.parse("http_address", base.config.http_address)
-    http = HttpServer(base.readiness.why_not, base.metrics.text, base.metrics.refused)
+    http = HttpServer(base.readiness.why_not, base.metrics.text, base.metrics.refused, base.http_door)
     try:
         port = await http.start(address.host, address.port, base.trust.web)
     except OSError as error:
@@ -194,8 +200,13 @@ async def _open_database(base: _Base) -> tuple[Database, Seal]:
 async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address) -> int:
     calls = Calls(base.notes, base.metrics.refused, base.readiness.database_away_since)
     config, trust = base.config, base.trust
-    judge = judge_of(config, trust.own, base.jwts, PostgresTokens(database), base.clock)
-    servers = Listeners(calls, base.readiness.is_ready, base.metrics.refused, judge, trust.shown, trust.own)
+    throttle = Throttle(Allowances(Rate(config.call_rate, config.call_burst), config.streams), base.clock.now_ns)
+    base.metrics.add_gauges(throttle.gauges)
+    judge = judge_of(config, trust.own, base.jwts, PostgresTokens(database), throttle, base.clock)
+    base.http_door.connect(judge)
+    servers = Listeners(
+        calls, base.readiness.is_ready, base.metrics.refused, judge, trust.shown, trust.own, raise_open_files()
+    )
     grpc_port, peer_port = servers.bind(config)
     advertised = _advertised(config.advertise_address or config.grpc_address, grpc_port)
     peer = _advertised(config.advertise_peer_address or config.peer_address, peer_port) if trust.own else ""

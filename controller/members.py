@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cronring.controller.api.certified import Certified
 from cronring.controller.api.judging import Insecure, Judge, Known
 from cronring.controller.api.services import Registration
+from cronring.controller.api.throttle import Throttle
 from cronring.controller.config import ProcessConfig
 from cronring.controller.core.node.events import PacketReceived
 from cronring.controller.identity.verifier import JwtVerifier
@@ -24,7 +25,12 @@ from cronring.trust.holding import Certificates
 
 
 def judge_of(
-    config: ProcessConfig, own: Certificates | None, jwts: JwtVerifier | None, tokens: TokenStore, clock: Clock
+    config: ProcessConfig,
+    own: Certificates | None,
+    jwts: JwtVerifier | None,
+    tokens: TokenStore,
+    throttle: Throttle,
+    clock: Clock,
 ) -> Judge:
     """Who is let in: by certificates and tokens; with --insecure everybody."""
     if own is None:
@@ -32,7 +38,7 @@ def judge_of(
     verifiers: list[Verifier] = [TokenVerifier(tokens, clock.now_ns)]
     if jwts is not None:
         verifiers.append(jwts)
-    return Known(verifiers, Certified(own, config.cluster, tokens, clock.wall_us).judged)
+    return Known(verifiers, Certified(own, config.cluster, tokens, clock.wall_us).judged, throttle)
 
 
 def services_of_members(

@@ -4,7 +4,7 @@ Every answer of a controller's API that is no success has a google.rpc.ErrorInfo
 from gRPC itself: nobody of ours has said it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -37,6 +37,7 @@ class Reason(StrEnum):
     ILLEGAL_TRANSITION = "ILLEGAL_TRANSITION"
     SLOW_READER = "SLOW_READER"
     TOO_MANY = "TOO_MANY"
+    RATE_LIMITED = "RATE_LIMITED"  # this caller makes more calls than one may
     BUSY = "BUSY"  # it has more calls in hand than it takes at once
     TOO_SLOW = "TOO_SLOW"  # the caller's time was up before it was done
     ISSUER_AWAY = "ISSUER_AWAY"  # who asks can't be told, without the keys of a token's issuer
@@ -79,7 +80,11 @@ def sign(status: status_pb2.Status, reason: Reason, metadata: dict[str, str], re
 
 def said(trailing_metadata: Iterable[tuple[str, str | bytes]] | None) -> Said | None:
     """None: no controller of ours has answered this."""
-    details = [detail for key, value in trailing_metadata or () if key == DETAILS_KEY for detail in _details(value)]
+    return said_in([d for key, value in trailing_metadata or () if key == DETAILS_KEY for d in _details(value)])
+
+
+def said_in(details: "Sequence[AnyMessage]") -> Said | None:
+    """As `said`, of a status's details."""
     info = _first(details, error_details_pb2.ErrorInfo())
     if info is None or info.domain != DOMAIN:
         return None
@@ -101,5 +106,5 @@ def _details(value: str | bytes) -> "list[AnyMessage]":
         return []
 
 
-def _first(details: "list[AnyMessage]", message: Detail) -> Detail | None:
+def _first(details: "Sequence[AnyMessage]", message: Detail) -> Detail | None:
     return next((message for detail in details if detail.Unpack(message)), None)

@@ -897,6 +897,9 @@ class ListActions(Statement):
 class ListActivations(Statement):
     job_id: int
     activation_id: int | None
+    after_run_at: int | None
+    after_id: int
+    limit: int | None
 
 
 class ListControllers(Statement): ...
@@ -988,6 +991,9 @@ class ListLimits(Statement):
     namespace: str | None
     module: str | None
     namespaces: Sequence[str] | None
+    after_namespace: str
+    after_module: str
+    limit: int | None
 
 
 class ListOpenTransactions(Statement): ...
@@ -1078,6 +1084,8 @@ class ListWebhookStates(Statement): ...
 
 class ListWebhooks(Statement):
     name: str
+    after: str
+    limit: int | None
 
 
 class LockCronJobs(Statement):

@@ -8,9 +8,11 @@ from typing import Final
 from cronring.controller.api.job_writes import Put
 from cronring.controller.api.lookup import find_job, find_module_of, find_verb
 from cronring.controller.api.messages import activation_message, backfill_tick_message
+from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.payloads import canonical_payload, payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, instant, note
+from cronring.controller.api.seal import Seal
 from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated
 from cronring.controller.core.orders.control import plan_backfill
@@ -33,10 +35,11 @@ class ActivationWrites:
     `put` tells this controller's own node of what it has made, which it claims at once.
     """
 
-    def __init__(self, control: Control, reads: Reads, put: Put) -> None:
+    def __init__(self, control: Control, reads: Reads, put: Put, seal: Seal) -> None:
         self._control = control
         self._reads = reads
         self._put = put
+        self._seal = seal
 
     async def TriggerJob(self, request: jobs_pb2.TriggerJobRequest, context: Context) -> jobs_pb2.Activation:
         by = actor(request.requested_by, context)
@@ -88,11 +91,16 @@ class ActivationWrites:
     async def ListActivations(
         self, request: jobs_pb2.ListActivationsRequest, context: Context
     ) -> jobs_pb2.ListActivationsResponse:
+        size, pages = page_size(request), Pages(self._seal, "ListActivations", request.key)
+        run_at, _, last_id = pages.text_cursor(request.page_token).partition("/")
         row = await find_job(self._reads, request.key, Permission.VIEW)
         table = table_of(row)
-        waiting = await self._control.list_activations(row.key)
+        after = (int(run_at), int(last_id)) if run_at else None
+        waiting = await self._control.list_activations(row.key, after=after, limit=size + 1)
+        page = waiting[:size]
         return jobs_pb2.ListActivationsResponse(
-            activations=[activation_message(activation, table) for activation in sorted(waiting, key=_by_run_at)]
+            activations=[activation_message(activation, table) for activation in page],
+            next_page_token=pages.token(f"{page[-1].run_at}/{page[-1].activation_id}") if len(waiting) > size else "",
         )
 
     async def CancelActivation(
@@ -156,7 +164,3 @@ def _ticks_of(table: Timetable, first: int, until: int) -> Iterator[int]:
     while tick is not None:
         yield tick
         tick = table.next_within(tick, until)
-
-
-def _by_run_at(activation: Activation) -> tuple[int, int]:
-    return activation.run_at, activation.activation_id

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from cryptography import x509
 
 from cronring.controller.api.policy import Audience
-from cronring.controller.api.requests import Context
+from cronring.controller.api.shown import Shown
 from cronring.controller.errors import Forbidden, StoreUnavailable, Unauthenticated
 from cronring.controller.ports.tokens import TokenStore
 from cronring.schema.identity import Kind, Principal
@@ -30,7 +30,7 @@ AWAY_S: Final = 1.0  # a PostgreSQL that takes longer is away; a runner that hea
 _NOBODY: Final = "this port is for controllers and runners, which show a certificate of the cluster"
 
 
-class _Shown(NamedTuple):
+class _Read(NamedTuple):
     """A certificate that was read."""
 
     leaf: x509.Certificate
@@ -51,12 +51,12 @@ class Certified:
         self._grants = grants
         self._now_us = now_us
 
-    async def judged(self, audience: Audience, context: Context) -> Principal:
+    async def judged(self, audience: Audience, shown: Shown) -> Principal:
         """Raises Unauthenticated, Forbidden, StoreError; of GRANTED StoreUnavailable."""
-        pem = _certificate(context)
-        shown = _read(pem)
-        name = shown.name
-        if shown.expires_us <= self._now_us():
+        pem = _certificate(shown)
+        read = _read(pem)
+        name = read.name
+        if read.expires_us <= self._now_us():
             raise Unauthenticated(f"the certificate of {name.uri} has expired; a new one is needed")
         if not _counts(pem, self._own.current.authorities):
             raise Unauthenticated(f"the CA that signed {name.uri} does not count any more; a new certificate is needed")
@@ -65,15 +65,15 @@ class Certified:
         if name.kind is not _WANTED[audience]:
             raise Forbidden(f"this is for {_WANTED[audience]}s, and {name.uri} is none")
         if audience is Audience.GRANTED:
-            await self._granted(name, shown.issued_us)
+            await self._granted(name, read.issued_us)
         elif audience is Audience.RUNNERS:
             # While PostgreSQL is away, runs go on, and their runner must have contact, or it stops them. So its
             # certificate alone counts: nothing is registered, dispatched or committed meanwhile, and it is judged again
             # while its stream lasts. It gets no new certificate by that: one of a revoked grant would pass for later.
             with contextlib.suppress(StoreUnavailable, TimeoutError):
                 async with asyncio.timeout(AWAY_S):
-                    await self._granted(name, shown.issued_us)
-        return Principal(_KINDS[name.kind], name.uri, (), shown.expires_us)
+                    await self._granted(name, read.issued_us)
+        return Principal(_KINDS[name.kind], name.uri, (), read.expires_us)
 
     async def _granted(self, name: SpiffeName, issued: int) -> None:
         found = await self._grants.runner_grant(name.name)
@@ -91,19 +91,19 @@ class Certified:
             )
 
 
-def _certificate(context: Context) -> bytes:
+def _certificate(shown: Shown) -> bytes:
     """Of the connection, as PEM."""
-    shown = context.auth_context().get("x509_pem_cert")
-    if not shown:
+    certificate = shown.auth_context().get("x509_pem_cert")
+    if not certificate:
         raise Unauthenticated(_NOBODY)
-    return next(iter(shown))
+    return next(iter(certificate))
 
 
 @lru_cache(maxsize=_CERTIFICATES_KEPT)
-def _read(pem: bytes) -> _Shown:
+def _read(pem: bytes) -> _Read:
     try:
         leaf = certificates_of(pem)[0]
-        return _Shown(leaf, name_in(leaf), issued_us(leaf), int(leaf.not_valid_after_utc.timestamp() * 1e6))
+        return _Read(leaf, name_in(leaf), issued_us(leaf), int(leaf.not_valid_after_utc.timestamp() * 1e6))
     except CertificateError as error:
         raise Unauthenticated(f"this certificate names nobody of the cluster: {error}") from error
 

@@ -1,12 +1,13 @@
 """What stands before every handler: who calls is judged, then bytes become a message within their method's bounds.
 
-docs/decisions/0069: nothing of a call that is refused is parsed.
+docs/decisions/0069: nothing of a call that is refused is parsed. Nothing of it is read, either: for gRPC here, all
+requests are streams. Of those of one message that one is read once the caller is let in, and it has to come in time.
 """
 
 import asyncio
 import contextlib
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -16,24 +17,22 @@ from grpc_status import rpc_status
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import POLICY, Access, Audience
-from cronring.controller.api.problems import InvalidRequest, refusal_of, status_of
-from cronring.controller.errors import CronringError, Forbidden, StoreError, StoreUnavailable, Unauthenticated
+from cronring.controller.api.problems import InvalidRequest, counted_as, refusal_of, status_of
+from cronring.controller.errors import CronringError, StoreError, StoreUnavailable
 from cronring.controller.ports.caller import calling
 from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
+from cronring.schema.duration import measured
 from cronring.schema.identity import LOCAL, Principal
 
 _OURS: Final = "/cronring.v1."  # those of gossip and runners have a few statuses, and name them themselves
 _JUDGED_AGAIN_S: Final = 10.0  # so much later a stream ends, at most, whose caller has lost the right to it
+_MESSAGE_S: Final = 30.0  # until all of a call's one message is here: 8 MiB at 2.3 Mbit/s
 _KINDS: Final[Mapping[tuple[bool, bool], str]] = {
     (False, False): "unary_unary",
     (False, True): "unary_stream",
     (True, False): "stream_unary",
     (True, True): "stream_stream",
 }
-_COUNTED: Final[tuple[tuple[type[CronringError], str], ...]] = (
-    (Unauthenticated, "unauthenticated"),
-    (Forbidden, "forbidden"),
-)
 
 
 E = TypeVar("E", bound=Exception)
@@ -82,7 +81,7 @@ class Door:
             behave = _written(behave)
         guard = _Guard(path, access, self._judge, self._refused, lasts=streams[1])
         entry = _Entry(kind, access.max_bytes, self._aside)
-        make = getattr(grpc, f"{_KINDS[streams]}_rpc_method_handler")
+        make = getattr(grpc, f"{_KINDS[True, streams[1]]}_rpc_method_handler")
         # Without a deserializer the handler is given bytes.
         return make(
             _let_in(guard, entry, behave, streams_in=streams[0]), response_serializer=handler.response_serializer
@@ -97,11 +96,16 @@ class _Guard:
         self._access = access
         self._judge = judge
         self._refused = refused
+        self._lasts = lasts
         self._again = lasts and access.audience is not Audience.ANYONE
 
     async def judged(self, context: Any) -> Principal:
         """Raises CronringError."""
         return await self._judge.judged(self._access, context)
+
+    def counted(self, principal: Principal, context: Any) -> contextlib.AbstractContextManager[None]:
+        """Among the streams of the caller. Entering it raises TooManyStreams."""
+        return self._judge.streaming(principal, self._access, context) if self._lasts else contextlib.nullcontext()
 
     async def answer(self, answering: Coroutine[Any, Any, Any], principal: Principal, context: Any) -> Any:
         """What is answered, as long as the caller may have it. Raises CronringError once that isn't so any more."""
@@ -145,7 +149,7 @@ class _Guard:
                 else refusal_of(str(error), too_large=error.too_large)
             )
         else:
-            for what in [what for kind, what in _COUNTED if isinstance(error, kind)]:
+            if what := counted_as(error):
                 self._refused(what)
             status, _ = status_of(error)
         rich = rpc_status.to_status(status)
@@ -161,6 +165,18 @@ class _Entry:
         self._most = most
         self._aside = aside
 
+    async def only(self, context: Any) -> Any:
+        """The message of a request that has one. Raises RefusedMessage, also for one that doesn't come in time."""
+        try:
+            async with asyncio.timeout(_MESSAGE_S):
+                # By gRPC's iterator it would be kept: in its frame, which the call's cycle holds.
+                raw = await context.read()
+        except TimeoutError:
+            raise RefusedMessage(f"the request's message is not here after {measured(_MESSAGE_S * 1_000)}") from None
+        if raw is grpc.aio.EOF:  # type: ignore[attr-defined]  # absent from its stubs
+            raise RefusedMessage("the request has no message")
+        return await self.message(raw)
+
     async def message(self, raw: bytes) -> Any:
         """Raises RefusedMessage. A large one is read beside the loop, which ticks wait for."""
         if len(raw) > self._most:
@@ -172,7 +188,7 @@ class _Entry:
             return await loop.run_in_executor(self._aside, admitted, self._kind, raw)
         return admitted(self._kind, raw)
 
-    async def messages(self, raws: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+    async def messages(self, raws: AsyncIterable[bytes]) -> AsyncIterator[Any]:
         """Raises RefusedMessage."""
         async for raw in raws:
             yield await self.message(raw)
@@ -185,20 +201,20 @@ def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams
     comes by. So no frame of ours keeps a request in it: some hundred refused ones would be a gigabyte.
     """
 
-    async def answer(raw: Any, context: Any) -> Any:
+    async def answer(raws: AsyncIterable[bytes], context: Any) -> Any:
         request = None
         refusal: Exception
         try:
             principal = await guard.judged(context)
-            with calling(principal, guard.path, context.peer()):
-                request = entry.messages(raw) if streams_in else await entry.message(raw)
+            with calling(principal, guard.path, context.peer()), guard.counted(principal, context):
+                request = entry.messages(raws) if streams_in else await entry.only(context)
                 return await guard.answer(behave(request, context), principal, context)
         except (RefusedMessage, CronringError) as error:
             refusal = _bare(error)
         except grpc.aio.BaseError as error:
-            raw = request = None
+            request = None
             raise _bare(error) from None
-        raw = request = None
+        request = None
         return await guard.refuse(refusal, context)
 
     return answer

@@ -10,8 +10,13 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from cronring.controller.api.connections import Connections, telling
+from cronring.controller.api.http_door import HttpDoor
+from cronring.controller.api.policy import Access, Audience, Reach
+from cronring.schema.identity import Permission
 
 HANDSHAKE_S: Final = 10.0
+# Of whoever may see metrics, which are those of all namespaces.
+METRICS: Final = Access(Audience.PEOPLE, Permission.VIEW, Reach.CLUSTER, 0)
 INDEX: Final = {
     "/": "this index",
     "/healthz": "200 while the process is alive",
@@ -20,20 +25,30 @@ INDEX: Final = {
 }
 
 
+def access_to(*, metrics_asks: bool) -> Callable[[web.Request], Access | None]:
+    """What each request takes. `metrics_asks`: /metrics wants a token; nothing else here does."""
+    return lambda request: METRICS if metrics_asks and request.path == "/metrics" else None
+
+
 class HttpServer:
     """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
-    `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log.
+    `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log. `door`
+    judges who asks.
     """
 
     def __init__(
-        self, not_ready: Callable[[], str | None], metrics: Callable[[], bytes], refused: Callable[[str], None]
+        self,
+        not_ready: Callable[[], str | None],
+        metrics: Callable[[], bytes],
+        refused: Callable[[str], None],
+        door: HttpDoor,
     ) -> None:
         self._not_ready = not_ready
         self._metrics = metrics
         self._connections = Connections(self._protocol)
         self._server: asyncio.Server | None = None
-        middlewares: Any = [telling(lambda: self._connections), _unknown_paths]
+        middlewares: Any = [telling(lambda: self._connections), _unknown_paths, door.middleware]
         application = web.Application(middlewares=middlewares)
         application.router.add_get("/", self._index)
         application.router.add_get("/healthz", self._alive)

@@ -46,9 +46,8 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
         put: Put,
     ) -> None:
         JobOrders.__init__(self, control, reads, templates, defaults, put)
-        ActivationWrites.__init__(self, control, reads, put)
+        ActivationWrites.__init__(self, control, reads, put, seal)
         self._hub = hub
-        self._seal = seal
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
         where, limit = job_filter(request.filter), page_size(request)

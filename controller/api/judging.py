@@ -1,5 +1,9 @@
-"""Who calls, and whether they may: judged by a call's metadata and its method, before any of its bytes is parsed."""
+"""Who calls, and whether they may: judged by a call's metadata and its method, before any of its bytes is parsed.
 
+How much they may is judged at the same place, as that takes to know who it is.
+"""
+
+import contextlib
 import hashlib
 import time
 from collections import OrderedDict
@@ -7,88 +11,160 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.api.policy import Access, Audience, Reach
-from cronring.controller.api.requests import Context
 from cronring.controller.api.scope import forbidden
+from cronring.controller.api.shown import Shown, host_of
+from cronring.controller.api.throttle import Throttle
 from cronring.controller.errors import Unauthenticated
 from cronring.controller.ports.identity import TokenRefused, Verifier
-from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Principal
+from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Kind, Principal
 
 # Without it each call of a busy client would be one statement more. For so long a revoked token is still good.
 KEPT_S: Final = 1.0
-KEPT_MAX: Final = 1_024  # tokens
+KEPT_MAX: Final = 1_024  # tokens that are good; and as many that are not
 # Short: our command line says itself what to give, and where from. Others read this.
 TO_DO: Final = "send `authorization: Bearer TOKEN`"
 _BEARER: Final = "bearer"
 
-ByCertificate = Callable[[Audience, Context], Awaitable[Principal]]
+_NAMES: Final = "x509_subject_alternative_name"  # what TLS has proven of a certificate's holder
+
+ByCertificate = Callable[[Audience, Shown], Awaitable[Principal]]
 """Whose certificate a call of RUNNERS or CONTROLLERS came with. Raises Unauthenticated, Forbidden."""
 
 
 class Judge(Protocol):
     """Stands at the door."""
 
-    async def judged(self, access: Access, context: Context) -> Principal:
-        """Who calls. Raises Unauthenticated, Forbidden; StoreUnavailable, StoreError where that can't be told now."""
+    async def judged(self, access: Access, shown: Shown) -> Principal:
+        """Who calls. Raises Unauthenticated, Forbidden, Throttled; StoreUnavailable, StoreError where nobody can tell
+        now.
+        """
         ...
 
-    async def still(self, principal: Principal, access: Access, context: Context) -> None:
-        """Whether what was judged of a call that goes on is true yet. Raises as `judged`."""
+    async def still(self, principal: Principal, access: Access, shown: Shown) -> None:
+        """Whether what was judged of a call that goes on is true yet. Raises as `judged`, but never Throttled."""
+        ...
+
+    def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
+        """Around a call that may last. Entering it raises TooManyStreams."""
         ...
 
 
 class Insecure:
-    """A Judge for --insecure: whoever reaches this controller may do everything."""
+    """A Judge for --insecure: whoever reaches this controller may do everything, and as often as they like.
 
-    async def judged(self, access: Access, context: Context) -> Principal:
+    All of them are one caller, so a limit would keep nobody's calls from being in the way of somebody else's.
+    """
+
+    async def judged(self, access: Access, shown: Shown) -> Principal:
         return LOCAL
 
-    async def still(self, principal: Principal, access: Access, context: Context) -> None:
+    async def still(self, principal: Principal, access: Access, shown: Shown) -> None:
         """Always."""
+
+    def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
 
 class Known:
     """A Judge of bearer tokens, by the first verifier that knows a token's kind; and of certificates."""
 
     def __init__(
-        self, verifiers: Sequence[Verifier], by_certificate: ByCertificate, now_s: Callable[[], float] = time.monotonic
+        self,
+        verifiers: Sequence[Verifier],
+        by_certificate: ByCertificate,
+        throttle: Throttle,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._verifiers = verifiers
         self._by_certificate = by_certificate
+        self._throttle = throttle
         self._now_s = now_s
-        self._kept: OrderedDict[bytes, _Verdict] = OrderedDict()
+        # Apart, so that a flood of wrong ones makes nobody forget the good ones.
+        self._good: OrderedDict[bytes, _Verdict] = OrderedDict()
+        self._wrong: OrderedDict[bytes, _Verdict] = OrderedDict()
 
-    async def judged(self, access: Access, context: Context) -> Principal:
+    async def judged(self, access: Access, shown: Shown) -> Principal:
         match access.audience:
-            case Audience.ANYONE:
+            case Audience.ANYONE | Audience.ENROLLING:
+                self._throttle.stranger(host_of(shown.peer()), access.audience)
                 return NOBODY
-            case Audience.RUNNERS | Audience.GRANTED | Audience.CONTROLLERS:
-                return await self._by_certificate(access.audience, context)
+            case Audience.RUNNERS | Audience.GRANTED:
+                self._throttle.member(b" ".join(shown.auth_context().get(_NAMES, ())), host_of(shown.peer()))
+                return await self._by_certificate(access.audience, shown)
+            case Audience.CONTROLLERS:
+                # Not limited: gossip that is held back would declare the living dead, and costs no statement.
+                return await self._by_certificate(access.audience, shown)
             case Audience.PEOPLE | Audience.METADATA:
-                principal = await self._holder(_bearer(context.invocation_metadata() or ()))
+                principal = await self._holder(shown)
+                self._throttle.call(str(principal))
                 _check(principal, access)
                 return principal
 
-    async def still(self, principal: Principal, access: Access, context: Context) -> None:
+    async def still(self, principal: Principal, access: Access, shown: Shown) -> None:
         try:
-            now = await self.judged(access, context)
+            now = await self._now(access, shown)
         except Unauthenticated as error:
             raise Unauthenticated(f"what was shown when this call began is no longer good: {error}") from None
         if (now.kind, now.name, now.grants) != (principal.kind, principal.name, principal.grants):
             raise Unauthenticated("what the caller may do has changed; call again")
 
-    async def _holder(self, token: str) -> Principal:
+    async def _now(self, access: Access, shown: Shown) -> Principal:
+        """As `judged`, of a call that was counted when it began."""
+        if access.audience not in {Audience.PEOPLE, Audience.METADATA}:
+            return await self._by_certificate(access.audience, shown)
+        verdict = await self._verdict(_bearer(shown.invocation_metadata() or ()), "")
+        principal = _vouched(verdict)
+        _check(principal, access)
+        return principal
+
+    def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
+        who, host = str(principal), host_of(shown.peer())
+        if access.audience in {Audience.ANYONE, Audience.ENROLLING}:
+            return self._throttle.stream((access.audience, host), host, of_member=False)
+        if principal.kind in {Kind.RUNNER, Kind.CONTROLLER}:
+            return self._throttle.stream((who, host), f"{who} at {host}", of_member=True)
+        return self._throttle.stream(who, who, of_member=False)
+
+    async def _holder(self, shown: Shown) -> Principal:
+        """Raises Unauthenticated, Throttled, StoreUnavailable, StoreError."""
+        host = host_of(shown.peer())
+        try:
+            token = _bearer(shown.invocation_metadata() or ())
+        except Unauthenticated:
+            self._throttle.stranger(host)
+            raise
+        return _vouched(await self._verdict(token, host))
+
+    async def _verdict(self, token: str, host: str) -> "_Verdict":
+        """`host`: whose calls it counts among, if it turns out to be wrong; "": of a call that was counted.
+
+        Raises Throttled, StoreUnavailable, StoreError.
+        """
         # By its hash, so that no token lies about in this process.
         name, now_s = hashlib.sha256(token.encode()).digest(), self._now_s()
-        kept = self._kept.get(name)
-        if kept is None or now_s >= kept.until_s:
-            kept = await self._asked(token, now_s + KEPT_S)
-            self._kept[name] = kept
-            self._kept.move_to_end(name)
-            if len(self._kept) > KEPT_MAX:
-                self._kept.popitem(last=False)
-        if kept.principal is None:
-            raise Unauthenticated(f"{kept.why}; {TO_DO}")
-        return kept.principal
+        good, wrong = self._good.get(name), self._wrong.get(name)
+        if good is not None and now_s < good.until_s:
+            return good
+        if wrong is not None and now_s < wrong.until_s:
+            if host:
+                self._throttle.stranger(host)
+            return wrong
+        counts = bool(host) and good is None
+        if counts:
+            self._throttle.lookup(host)
+        found = await self._asked(token, now_s + KEPT_S)
+        if counts and found.principal is not None:
+            self._throttle.found(host)
+        self._keep(name, found)
+        return found
+
+    def _keep(self, name: bytes, found: "_Verdict") -> None:
+        kept, other = (self._wrong, self._good) if found.principal is None else (self._good, self._wrong)
+        other.pop(name, None)
+        kept[name] = found
+        kept.move_to_end(name)
+        if len(kept) > KEPT_MAX:
+            kept.popitem(last=False)
 
     async def _asked(self, token: str, until_s: float) -> "_Verdict":
         """Raises StoreUnavailable, StoreError."""
@@ -107,6 +183,13 @@ class _Verdict(NamedTuple):
     until_s: float
     principal: Principal | None = None
     why: str = ""
+
+
+def _vouched(verdict: _Verdict) -> Principal:
+    """Raises Unauthenticated."""
+    if verdict.principal is None:
+        raise Unauthenticated(f"{verdict.why}; {TO_DO}")
+    return verdict.principal
 
 
 def _check(principal: Principal, access: Access) -> None:

@@ -19,7 +19,11 @@ Services = Sequence[tuple[str, Callable[[grpc.aio.Server], None]]]
 
 
 class Listeners:
-    """bind, add the services, start, stop; in this order. `shown`: by --grpc; `own`: by --peer, None: --insecure."""
+    """bind, add the services, start, stop; in this order. `shown`: by --grpc; `own`: by --peer, None: --insecure.
+
+    `files`: how many this process may have open. Strangers who take all connections of one port take none of the other,
+    and leave enough for PostgreSQL.
+    """
 
     def __init__(
         self,
@@ -29,11 +33,12 @@ class Listeners:
         judge: Judge,
         shown: Certificates | None,
         own: Certificates | None,
+        files: int,
     ) -> None:
         self._shown = shown
         self._own = own
-        self._open = GrpcServer(calls, is_ready, refused, judge)
-        self._inner = self._open if own is None else GrpcServer(calls, is_ready, refused, judge)
+        self._open = GrpcServer(calls, is_ready, refused, judge, files // 4)
+        self._inner = self._open if own is None else GrpcServer(calls, is_ready, refused, judge, files // 2)
         self._servers = list(dict.fromkeys((self._open, self._inner)))
 
     def bind(self, config: ProcessConfig) -> tuple[int, int]:

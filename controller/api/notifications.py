@@ -58,7 +58,10 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
         return pb2.AddWebhookResponse(webhook=_webhook(row), secret=secret)
 
     async def ListWebhooks(self, request: pb2.ListWebhooksRequest, context: Context) -> pb2.ListWebhooksResponse:
-        return pb2.ListWebhooksResponse(webhooks=map(_webhook, await self._webhooks.list()))
+        size, pages = page_size(request), Pages(self._seal, "ListWebhooks")
+        rows = await self._webhooks.list(after=pages.text_cursor(request.page_token), limit=size + 1)
+        token = pages.token(rows[size - 1].name) if len(rows) > size else ""
+        return pb2.ListWebhooksResponse(webhooks=map(_webhook, rows[:size]), next_page_token=token)
 
     async def GetWebhook(self, request: pb2.GetWebhookRequest, context: Context) -> pb2.Webhook:
         return _webhook(await self._webhooks.get(required("name", request.name, _WEBHOOK)))

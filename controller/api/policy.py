@@ -22,6 +22,7 @@ class Audience(StrEnum):
     PEOPLE = "people"  # and their programs, by a bearer token
     METADATA = "metadata"  # as PEOPLE; it describes the API, and nothing that anybody made
     ANYONE = "anyone"  # nobody is asked for anything
+    ENROLLING = "enrolling"  # nobody is known yet: the message has a join token
     RUNNERS = "runners"  # by a certificate, whose grant counts while PostgreSQL can be asked
     GRANTED = "granted"  # runners by a certificate, and a grant that PostgreSQL has just confirmed
     CONTROLLERS = "controllers"  # by a certificate
@@ -104,8 +105,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     ),
     "cronring.gossip.v1.Gossip": ((Audience.CONTROLLERS, None, _ALL, GOSSIP, "Deliver"),),
     "cronring.runner.v1.RunnerGateway": ((Audience.RUNNERS, None, _ALL, RUNNER, "Connect"),),
-    # Who enrolls has no certificate yet, but a join token in its message.
-    "cronring.runner.v1.Enrollment": ((Audience.ANYONE, None, _ALL, NAMES, "Enroll"),),
+    "cronring.runner.v1.Enrollment": ((Audience.ENROLLING, None, _ALL, NAMES, "Enroll"),),
     "cronring.runner.v1.Renewals": ((Audience.GRANTED, None, _ALL, NAMES, "Renew"),),
     "grpc.health.v1.Health": ((Audience.ANYONE, None, _ALL, NAMES, "Check Watch List"),),
     "grpc.reflection.v1alpha.ServerReflection": ((Audience.METADATA, _VIEW, _ONE, NAMES, "ServerReflectionInfo"),),

@@ -21,7 +21,9 @@ from cronring.controller.errors import (
     RunnerAway,
     StoreError,
     StoreUnavailable,
+    Throttled,
     TooMany,
+    TooManyStreams,
     Unauthenticated,
 )
 from cronring.protos.problems import FATE, PROBLEMS, SINCE, Fate, Reason, sign
@@ -34,6 +36,7 @@ VIOLATIONS_BYTES_MAX: Final = 4_500
 DESCRIPTION_LENGTH_MAX: Final = 300
 MESSAGE_LENGTH_MAX: Final = 400
 BUSY_S: Final = 0.2  # after which one who was sent away may come again
+TOO_MANY_S: Final = 5.0
 AWAY_S: Final = 2.0
 
 
@@ -57,6 +60,7 @@ _KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, Reason, str], ...]] = 
     (Outdated, code_pb2.ABORTED, Reason.OUTDATED, ""),
     (Conflict, code_pb2.FAILED_PRECONDITION, Reason.CONFLICT, ""),
     (SlowReaderError, code_pb2.RESOURCE_EXHAUSTED, Reason.SLOW_READER, ""),
+    (Throttled, code_pb2.RESOURCE_EXHAUSTED, Reason.RATE_LIMITED, ""),
     (Busy, code_pb2.RESOURCE_EXHAUSTED, Reason.BUSY, ""),
     (TooMany, code_pb2.RESOURCE_EXHAUSTED, Reason.TOO_MANY, ""),
     (Overdue, code_pb2.UNAVAILABLE, Reason.TOO_SLOW, ""),
@@ -65,7 +69,13 @@ _KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, Reason, str], ...]] = 
     (StoreUnavailable, code_pb2.UNAVAILABLE, Reason.DATABASE_AWAY, "PostgreSQL can't be reached by this controller: "),
     (StoreError, code_pb2.INTERNAL, Reason.STATEMENT_REFUSED, "PostgreSQL refused the statement: "),
 )
-_RETRY_S: Final = {Reason.BUSY: BUSY_S, Reason.DATABASE_AWAY: AWAY_S}
+_COUNTED: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (Unauthenticated, "unauthenticated"),
+    (Forbidden, "forbidden"),
+    (Throttled, "rate"),
+    (TooManyStreams, "streams"),
+)
+_RETRY_S: Final = {Reason.BUSY: BUSY_S, Reason.TOO_MANY: TOO_MANY_S, Reason.DATABASE_AWAY: AWAY_S}
 
 
 def status_of(
@@ -95,8 +105,13 @@ def status_of(
         metadata |= {"job": error.job, "action": error.action, "state": error.state, "target": error.target}
     if reason is Reason.DATABASE_AWAY and away_since is not None:
         metadata[SINCE] = away_since.isoformat(timespec="seconds")
-    sign(status, reason, metadata, _RETRY_S.get(reason))
+    sign(status, reason, metadata, error.retry_s if isinstance(error, Throttled) else _RETRY_S.get(reason))
     return status, foreseen
+
+
+def counted_as(error: Exception) -> str:
+    """Among what is refused at a door; "": it isn't counted."""
+    return next((what for kind, what in _COUNTED if isinstance(error, kind)), "")
 
 
 def _bad_request(what: str, violations: Violations) -> status_pb2.Status:

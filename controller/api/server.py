@@ -22,6 +22,11 @@ from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 from cronring.trust.channels import listen
 from cronring.trust.holding import Certificates
 
+HANDSHAKE_S: Final = 10.0  # of TLS and of HTTP/2, together
+IDLE_S: Final = 300.0  # without a call; a connection that is wanted again is made again
+# Of one connection, at once. More of them wait at the client. Those of ours have 32 calls at most, and some streams.
+CALLS_OF_CONNECTION: Final = 500
+CONNECTIONS: Final = 1_000
 _OPTIONS: Final = (
     ("grpc.so_reuseport", 0),  # a second controller on the same port is a mistake to be told, not to be balanced
     *UNCOMPRESSED,
@@ -64,13 +69,28 @@ def in_use(option: str, address: str, error: OSError) -> AddressInUseError:
     )
 
 
+def _bounds(connections: int) -> tuple[tuple[str, int], ...]:
+    """Streams of runners have no age at which they end: they last for as long as a runner does."""
+    return (
+        ("grpc.max_allowed_incoming_connections", connections),  # of each port; more are hung up on
+        ("grpc.server_handshake_timeout_ms", round(HANDSHAKE_S * 1_000)),
+        ("grpc.max_connection_idle_ms", round(IDLE_S * 1_000)),
+        ("grpc.max_concurrent_streams", CALLS_OF_CONNECTION),
+    )
+
+
 class GrpcServer:
-    """bind, add the services, start, stop; in this order."""
+    """bind, add the services, start, stop; in this order. `connections`: the most that are open at once."""
 
     def __init__(
-        self, calls: Calls, is_ready: Callable[[], bool], refused: Callable[[str], None], judge: Judge
+        self,
+        calls: Calls,
+        is_ready: Callable[[], bool],
+        refused: Callable[[str], None],
+        judge: Judge,
+        connections: int = CONNECTIONS,
     ) -> None:
-        self._server = grpc.aio.server(options=_OPTIONS)
+        self._server = grpc.aio.server(options=(*_OPTIONS, *_bounds(connections)))
         self._door: Any = Door(self._server, refused, calls, judge)
         self._is_ready = is_ready
         self._health: ServiceHealth | None = None

@@ -96,7 +96,7 @@ class Api:
         deployments = DeploymentsService(stores.reads, parts.seal, parts.deployer)
         jobs = JobsService(stores.reads, parts.seal, self._jobs, stores.control, stores.templates, defaults, parts.put)
         templates = TemplatesService(stores.templates, parts.seal)
-        limits = LimitsService(stores.limits)
+        limits = LimitsService(stores.limits, parts.seal)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),

@@ -34,9 +34,18 @@ class Limits(Protocol):
         ...
 
     async def list_limits(
-        self, namespace: str | None = None, module: str | None = None, namespaces: Namespaces = None
+        self,
+        namespace: str | None = None,
+        module: str | None = None,
+        namespaces: Namespaces = None,
+        *,
+        after: tuple[str, str] = ("", ""),
+        limit: int | None = None,
     ) -> list[LimitRow]:
-        """By namespace, that of a namespace before those of its modules. None: of all."""
+        """By namespace, that of a namespace before those of its modules. None: of all. `after`: a namespace and module.
+
+        `limit`: the first ones of them.
+        """
         ...
 
 

@@ -392,8 +392,10 @@ class Control(Protocol):
         """None: no tick in the range."""
         ...
 
-    async def list_activations(self, key: str) -> list[Activation]:
-        """What waits: retries, manual runs, backfills."""
+    async def list_activations(
+        self, key: str, *, after: tuple[int, int] | None = None, limit: int | None = None
+    ) -> list[Activation]:
+        """What waits: retries, manual runs, backfills; the next one first. `after`: a run_at and an id."""
         ...
 
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool: ...

@@ -74,6 +74,9 @@ HELP: Final[dict[str, str]] = {
     "job_watchers": "Callers that follow changes of jobs here, of 10,000 at most",
     "execution_watchers": "Callers that follow changes of executions here, of 10,000 at most",
     "execution_followers": "Callers that follow the output of a run through this controller, of 500 at most",
+    "callers_counted": "Tokens, users, hosts and certificates whose latest calls count against their limit here, of "
+    "10,000 of each kind at most. Thousands: somebody calls from everywhere",
+    "caller_streams": "Calls that last and are open here: watches, outputs that are followed, streams of runners",
     # Who is who
     "certificate_own_expires_seconds": "For how long the certificate of --certs is valid yet. Negative: it has ended, "
     "and no controller or runner takes this one. Below 14 days: cronring certs renew",

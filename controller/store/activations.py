@@ -6,7 +6,7 @@ import asyncpg
 
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
 from cronring.controller.store.placing import Fetch, WantedPlace, lock_places, take_places, who_waits
-from cronring.controller.store.pool import Database
+from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.rows import activation_of, execution_of
 from cronring.sql.parameters import (
     AdvanceBackfills,
@@ -15,6 +15,7 @@ from cronring.sql.parameters import (
     GetFollowers,
     GetNow,
     GetUnfinished,
+    ListActivations,
     StartActivations,
 )
 
@@ -148,3 +149,9 @@ def _fetched(records: list[asyncpg.Record]) -> tuple[int, list[Activation]]:
     if records[0][1] is None:
         return database_now, []
     return database_now, [activation_of(record, 1) for record in records]
+
+
+async def find_activation(transaction: Transaction, job_id: int, activation_id: int) -> Activation:
+    """One that is there: the caller has just made it."""
+    wanted = ListActivations(job_id=job_id, activation_id=activation_id, after_run_at=None, after_id=0, limit=1)
+    return activation_of((await transaction.fetch(wanted))[0])

@@ -20,6 +20,7 @@ from cronring.controller.errors import Conflict, Outdated
 from cronring.controller.ports.store import Backfill, JobChange, NewJob, Seen
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.activations import find_activation
 from cronring.controller.store.locked import Locked, find_job, lock_job, no_such_job
 from cronring.controller.store.ordering import Ordering, take_back
 from cronring.controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
@@ -133,16 +134,19 @@ class PostgresControl(Ordering):
             await _keep(transaction, row, Order.BACKFILL, by, note, span | {"activation": activation.activation_id})
             return activation
 
-    async def list_activations(self, key: str) -> list[Activation]:
+    async def list_activations(
+        self, key: str, *, after: tuple[int, int] | None = None, limit: int | None = None
+    ) -> list[Activation]:
         """What waits beside the schedule, the next one first."""
         async with self._database.transaction("listing activations", snapshot=True) as transaction:
             found = await transaction.fetch(GetJobId(key=key))
             if not found:
                 raise no_such_job(key)
-            return [
-                activation_of(record)
-                for record in await transaction.fetch(ListActivations(job_id=found[0][0], activation_id=None))
-            ]
+            run_at, after_id = after or (None, 0)
+            wanted = ListActivations(
+                job_id=found[0][0], activation_id=None, after_run_at=run_at, after_id=after_id, limit=limit
+            )
+            return [activation_of(record) for record in await transaction.fetch(wanted)]
 
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         """False: it isn't there, or has been claimed."""
@@ -251,4 +255,4 @@ async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, 
             again=wanted.again,
         )
     )
-    return activation_of((await transaction.fetch(ListActivations(job_id=job_id, activation_id=records[0][0])))[0])
+    return await find_activation(transaction, job_id, records[0][0])

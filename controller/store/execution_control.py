@@ -7,14 +7,13 @@ from cronring.controller.core.orders.states import State, remedy_of
 from cronring.controller.errors import NotFound
 from cronring.controller.services.refusals import not_retried
 from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.activations import find_activation
 from cronring.controller.store.pool import Database, Transaction
-from cronring.controller.store.rows import activation_of
 from cronring.schema.instant import format_instant
 from cronring.sql.parameters import (
     CreateRetry,
     GetAttempts,
     HastenRetry,
-    ListActivations,
     LockJobOfExecution,
     MarkCancelled,
     NotifyJobs,
@@ -71,9 +70,7 @@ class PostgresExecutionControl:
             kept = Action("retry_execution", by, note, retried.job_id, None, execution_id, details)
             await add_actions(transaction, [kept])
             await transaction.fetch(NotifyJobs(payload=retried.key))
-            return activation_of(
-                (await transaction.fetch(ListActivations(job_id=retried.job_id, activation_id=activation_id)))[0]
-            )
+            return await find_activation(transaction, retried.job_id, activation_id)
 
 
 def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _Attempt:

@@ -31,15 +31,30 @@ class PostgresLimits:
             return found[0]
 
     async def list_limits(
-        self, namespace: str | None = None, module: str | None = None, namespaces: Namespaces = None
+        self,
+        namespace: str | None = None,
+        module: str | None = None,
+        namespaces: Namespaces = None,
+        *,
+        after: tuple[str, str] = ("", ""),
+        limit: int | None = None,
     ) -> list[LimitRow]:
         """See cronring.controller.ports.limits.Limits."""
-        wanted = ListLimits(namespace=namespace, module=module, namespaces=namespaces)
+        wanted = ListLimits(
+            namespace=namespace,
+            module=module,
+            namespaces=namespaces,
+            after_namespace=after[0],
+            after_module=after[1],
+            limit=limit,
+        )
         return list(map(LimitRow._make, await self._database.fetch(wanted)))
 
 
 async def _list(transaction: Transaction, namespace: str, module: str) -> list[LimitRow]:
-    wanted = ListLimits(namespace=namespace, module=module, namespaces=None)
+    wanted = ListLimits(
+        namespace=namespace, module=module, namespaces=None, after_namespace="", after_module="", limit=1
+    )
     return list(map(LimitRow._make, await transaction.fetch(wanted)))
 
 

@@ -72,9 +72,10 @@ class PostgresWebhooks:
                 )
         return await self.get(webhook.name)
 
-    async def list(self, name: str = "") -> Sequence[WebhookRow]:
-        """By name."""
-        return [_webhook(record) for record in await self._database.fetch(ListWebhooks(name=name))]
+    async def list(self, name: str = "", *, after: str = "", limit: int | None = None) -> Sequence[WebhookRow]:
+        """By name, those after one; of these the first ones."""
+        wanted = ListWebhooks(name=name, after=after, limit=limit)
+        return [_webhook(record) for record in await self._database.fetch(wanted)]
 
     async def get(self, name: str) -> WebhookRow:
         """Raises NotFound."""

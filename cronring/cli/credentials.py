@@ -71,9 +71,15 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
         token = token if _said(_TOKEN_TYPED) or not dev.token_file else _read(Path(dev.token_file))
     token = token or stored_token(addresses) or ""
     try:
-        return Client(addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure)
+        return Client(
+            addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure, waiting=_waiting
+        )
     except ValueError as error:
         raise Failure(str(error)) from None
+
+
+def _waiting(why: str) -> None:
+    say(f"waiting, for a minute at most: {why}", err=True)
 
 
 def _said(what: str) -> bool:

@@ -22,8 +22,9 @@ from cronring.trust.handshakes import why_no_tls
 
 Response = TypeVar("Response")
 
-BUSY_MAX_S: Final = 60.0  # controllers that have too much in hand are asked again for as long
+BUSY_MAX_S: Final = 60.0  # controllers that send this caller away for now are asked again for as long
 BUSY_PAUSE_MAX_S: Final = 2.0
+BUSY_TOLD_S: Final = 2.0  # after which somebody who waits is told why
 AT_ONCE_MAX: Final = 32  # calls of one client: more would wait on their way, while their time runs
 _OPTIONS: Final = (
     # A controller that was restarted is found again within a second, not after gRPC's two minutes.
@@ -39,13 +40,21 @@ class Failover:
     that may have been done, and is sent again only if it is `repeatable`, or was surely not done.
     """
 
-    def __init__(self, addresses: Sequence[str], timeout_s: float, tls: Tls | None, token: str = "") -> None:
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        timeout_s: float,
+        tls: Tls | None,
+        token: str = "",
+        waiting: Callable[[str], None] = lambda _: None,
+    ) -> None:
         if not addresses:
             raise ValueError("a client needs the address of at least one controller")
         self._addresses = list(dict.fromkeys(addresses))
         self._timeout_s = timeout_s
         self._tls = tls
         self._metadata = _credentials(token)
+        self._waiting = waiting
         self._channels: dict[str, BoundedChannel] = {}
         self._current = 0
         self._places = asyncio.Semaphore(AT_ONCE_MAX)
@@ -110,8 +119,7 @@ class Failover:
         *,
         changing: bool = False,
     ) -> Response:
-        loop = asyncio.get_running_loop()
-        pause_s, deadline = 0.0, loop.time() + BUSY_MAX_S
+        patience = _Patience(self._waiting)
         while True:
             tried: list[tuple[str, Failed]] = []
             for address in self._round():
@@ -124,11 +132,8 @@ class Failover:
                     raise _Stopped
                 if answer.kind is Kind.REFUSED and answer.error is not None:
                     raise meaning(answer.error) from answer.error
-            busy = [failed for _, failed in tried if failed.kind is Kind.BUSY]
-            if not busy or loop.time() >= deadline:
+            if not await patience.again(tried):
                 raise await self._none_of(tried)
-            pause_s = min(max(2 * pause_s, *(failed.retry_s for failed in busy)), BUSY_PAUSE_MAX_S)
-            await asyncio.sleep(pause_s * _spread())
 
     async def _tried(
         self, address: str, call: Callable[[Channel], Awaitable[Response]], *, changing: bool
@@ -201,26 +206,35 @@ class Failover:
         With a `look` it changes what must not be changed twice: it is begun anew only where it was never sent, else
         OutcomeUnknown is raised. Raises Unreachable when none of the controllers answers, or what the answer means.
         """
-        tried: list[tuple[str, Failed]] = []
-        for address in self._round():
-            if look and not await self._connected(address):
-                tried.append((address, UNSENT))
-                continue
-            try:
-                async for message in call(self._channel(address)):
-                    yield message
-            except AioRpcError as error:
-                failed = judged(error)
-                if look and failed.fate is not Fate.NOT_DONE:
-                    raise await self._unknown(address, failed, look) from error
-                if failed.kind is not Kind.LOST:
-                    raise meaning(error) from error
-                tried.append((address, failed))
-                yield None
-            else:
-                self._current = self._addresses.index(address)
-                return
-        raise await self._none_of(tried)
+        patience = _Patience(self._waiting)
+        while True:
+            tried: list[tuple[str, Failed]] = []
+            for address in self._round():
+                if look and not await self._connected(address):
+                    tried.append((address, UNSENT))
+                    continue
+                try:
+                    async for message in call(self._channel(address)):
+                        yield message
+                except AioRpcError as error:
+                    failed = await self._begun_anew(address, error, look)
+                    tried.append((address, failed))
+                    if failed.kind is Kind.LOST:
+                        yield None
+                else:
+                    self._current = self._addresses.index(address)
+                    return
+            if not await patience.again(tried):
+                raise await self._none_of(tried)
+
+    async def _begun_anew(self, address: str, error: AioRpcError, look: str) -> Failed:
+        """Why another controller may begin the stream. Raises OutcomeUnknown, or what the answer means, if none may."""
+        failed = judged(error)
+        if look and failed.fate is not Fate.NOT_DONE:
+            raise await self._unknown(address, failed, look) from error
+        if failed.kind not in {Kind.LOST, Kind.BUSY}:
+            raise meaning(error) from error
+        return failed
 
     async def stream(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:
         """Messages from one controller after the other; None marks a change to another, which begins anew.
@@ -228,12 +242,15 @@ class Failover:
         Raises Unreachable (or Unavailable) when a whole round of them gave nothing.
         """
         tried: list[tuple[str, Failed]] = []
-        while len(tried) < len(self._addresses):
+        patience = _Patience(self._waiting)
+        while len(tried) < len(self._addresses) or await patience.again(tried):
+            if len(tried) == len(self._addresses):
+                tried = []
             address = self._round()[0]
             failed = Failed(Kind.LOST, Fate.NOT_DONE)  # it ended the stream
             try:
                 async for message in call(self._channel(address)):
-                    tried = []
+                    tried, patience = [], _Patience(self._waiting)
                     yield message
             except AioRpcError as error:
                 failed = judged(error)
@@ -243,6 +260,28 @@ class Failover:
             self._current = (self._addresses.index(address) + 1) % len(self._addresses)
             yield None
         raise await self._none_of(tried)
+
+
+class _Patience:
+    """Whoever was sent away for now comes again, for BUSY_MAX_S; `told` hears why, if that takes a while."""
+
+    def __init__(self, told: Callable[[str], None]) -> None:
+        self._told: Callable[[str], None] | None = told
+        self._pause_s = self._waited_s = 0.0
+
+    async def again(self, tried: Sequence[tuple[str, Failed]]) -> bool:
+        """After a pause, if one of those who were tried asks for it; False: there is no sense in it, or no time."""
+        busy = [failed for _, failed in tried if failed.kind is Kind.BUSY]
+        if not busy or self._waited_s >= BUSY_MAX_S:
+            return False
+        if self._told is not None and self._waited_s >= BUSY_TOLD_S:
+            self._told(busy[0].words)
+            self._told = None
+        self._pause_s = min(max(2 * self._pause_s, *(failed.retry_s for failed in busy)), BUSY_PAUSE_MAX_S)
+        pause_s = self._pause_s * _spread()
+        self._waited_s += pause_s
+        await asyncio.sleep(pause_s)
+        return True
 
 
 def _credentials(token: str) -> tuple[tuple[str, str], ...]:

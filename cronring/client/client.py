@@ -1,6 +1,6 @@
 """The client's face: `client.jobs`, and its other groups of calls, each named as a service is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,16 +28,19 @@ class Client:
     the certificates of the cluster's CA (else CRONRING_CA; else the CAs of the operating system count). `server_name`:
     what a controller's certificate must be for. `insecure`: plaintext, on this machine alone (else CRONRING_INSECURE).
 
+    Whoever makes too many calls is told so by the controllers. Then reads, and what was never begun, are tried again
+    for up to a minute; `waiting` is told why, after 2 s of that.
+
     Raises ValueError for what doesn't go together. Every method may raise Unreachable, Unavailable, NotFound, Invalid,
     Unauthenticated, PermissionDenied or Refused, all of them ClientError.
     """
 
     def __init__(
         self, addresses: Sequence[str], timeout_s: float = 5.0, *, token: str = "", ca: Path | None = None,
-        server_name: str = "", insecure: bool | None = None,
+        server_name: str = "", insecure: bool | None = None, waiting: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         tls = client_tls(addresses, ca, server_name, insecure=insecure)
-        self._failover = Failover(addresses, timeout_s, tls, token)
+        self._failover = Failover(addresses, timeout_s, tls, token, waiting)
         self.cluster = ClusterCalls(self._failover)
         self.deployments = DeploymentCalls(self._failover)
         self.doctor = DoctorCalls(self._failover)

@@ -39,7 +39,7 @@ class Kind(Enum):
     UNSENT = "unsent"  # there was no connection to send it over
     LOST = "lost"  # sent, maybe, and no controller has answered
     AWAY = "away"  # a controller answered that it can't do this now; another may
-    BUSY = "busy"  # a controller answered that it has too much in hand, and when to come again
+    BUSY = "busy"  # a controller answered that it, or this caller, has too much in hand, and when to come again
     REFUSED = "refused"  # the answer is no
 
 
@@ -69,7 +69,7 @@ def judged(error: AioRpcError) -> Failed:
     if word is None:
         fate = Fate.UNKNOWN if code in _MAY_BE_DONE else Fate.NOT_DONE
         return Failed(Kind.LOST if code in _LOST else Kind.REFUSED, fate, error)
-    if word.reason == Reason.BUSY:
+    if word.reason in {Reason.BUSY, Reason.RATE_LIMITED}:
         return Failed(Kind.BUSY, word.fate, error, word.retry_s or 0.0)
     return Failed(Kind.AWAY if code is StatusCode.UNAVAILABLE else Kind.REFUSED, word.fate, error)
 

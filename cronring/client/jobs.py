@@ -228,9 +228,13 @@ class JobCalls:
 
     async def activations(self, key: str) -> tuple[model.Activation, ...]:
         """What waits beside its schedule, the earliest first."""
-        request = jobs_pb2.ListActivationsRequest(key=key)
-        answer = await self._unary(lambda stub, timeout: stub.ListActivations(request, timeout=timeout))
-        return tuple(convert.activation(each) for each in answer.activations)
+
+        async def fetch(page_size: int, token: str) -> tuple[builtins.list[model.Activation], str]:
+            request = jobs_pb2.ListActivationsRequest(page_size=page_size, page_token=token, key=key)
+            answer = await self._unary(lambda stub, timeout: stub.ListActivations(request, timeout=timeout))
+            return [convert.activation(each) for each in answer.activations], answer.next_page_token
+
+        return tuple(await follow(fetch, None))
 
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         """Whether it waited until now."""

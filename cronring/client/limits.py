@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cronring.client import convert
 from cronring.client.channel import Failover
+from cronring.client.paging import follow
 from cronring.protos.cronring.v1 import limits_pb2
 from cronring.protos.cronring.v1.limits_pb2_grpc import LimitsStub
 
@@ -54,9 +55,13 @@ class LimitCalls:
 
     async def list(self, namespace: str = "") -> builtins.list[Limit]:
         """By namespace, its own before those of its modules. `namespace`: "" for all."""
-        request = limits_pb2.ListLimitsRequest(namespace=namespace)
-        answer = await self._unary(lambda stub, timeout: stub.ListLimits(request, timeout=timeout))
-        return [_limit(each) for each in answer.limits]
+
+        async def fetch(page_size: int, token: str) -> tuple[builtins.list[Limit], str]:
+            request = limits_pb2.ListLimitsRequest(page_size=page_size, page_token=token, namespace=namespace)
+            answer = await self._unary(lambda stub, timeout: stub.ListLimits(request, timeout=timeout))
+            return [_limit(each) for each in answer.limits], answer.next_page_token
+
+        return await follow(fetch, None)
 
     async def _change(
         self, call: "Callable[[LimitsAsyncStub, float], Awaitable[Answer]]", *, repeatable: bool = False

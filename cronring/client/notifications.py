@@ -116,10 +116,15 @@ class NotificationCalls:
     async def list(self) -> Webhooks:
         """By name."""
         timeout = self._failover.timeout_s
-        answer = await self._failover.unary(
-            lambda channel: NotificationsStub(channel).ListWebhooks(pb2.ListWebhooksRequest(), timeout=timeout)
-        )
-        return [_webhook(each) for each in answer.webhooks]
+
+        async def fetch(page_size: int, token: str) -> tuple[Webhooks, str]:
+            request = pb2.ListWebhooksRequest(page_size=page_size, page_token=token)
+            answer = await self._failover.unary(
+                lambda channel: NotificationsStub(channel).ListWebhooks(request, timeout=timeout)
+            )
+            return [_webhook(each) for each in answer.webhooks], answer.next_page_token
+
+        return await follow(fetch, None)
 
     async def get(self, name: str) -> Webhook:
         """Raises NotFound, as all below do."""

@@ -162,13 +162,16 @@ FROM cron_jobs WHERE id = :job_id
 RETURNING id;
 
 -- name: ListActivations
--- What waits for a job, the next one first. `:activation_id` null: all.
+-- What waits for a job, the next one first. `:activation_id` null: of any id. `:after_run_at` null: from the first one.
+-- `:limit` null: all.
 SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
        coalesce(a.payload, '') AS activation_payload, a.beside, j.*
 FROM cron_activations a
 JOIN cron_scheduled_jobs j ON j.id = a.job_id
 WHERE a.job_id = :job_id AND (:activation_id?::bigint IS NULL OR a.id = :activation_id)
-ORDER BY a.run_at, a.id;
+  AND (:after_run_at?::timestamptz IS NULL OR (a.run_at, a.id) > (:after_run_at, :after_id))
+ORDER BY a.run_at, a.id
+LIMIT :limit?::bigint;
 
 -- name: DeleteActivation
 DELETE FROM cron_activations WHERE id = :activation_id AND job_id = :job_id RETURNING id;

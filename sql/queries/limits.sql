@@ -49,12 +49,14 @@ WHERE l.id = :limit_id
 RETURNING l.running, pg_notify(current_schema() || '.places', '');
 
 -- name: ListLimits
--- By namespace, that of a namespace before those of its modules. Null: of any.
+-- By namespace, that of a namespace before those of its modules. Null: of any. `:limit` null: all.
 SELECT namespace, module, max_concurrent, running, changed_at, changed_by, note
 FROM cron_limits
 WHERE max_concurrent IS NOT NULL AND (:namespace?::text IS NULL OR namespace = :namespace)
   AND (:module?::text IS NULL OR module = :module) AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
-ORDER BY namespace, module;
+  AND (namespace, module) > (:after_namespace, :after_module)
+ORDER BY namespace, module
+LIMIT :limit?::bigint;
 
 -- Claims and ends of jobs under a limit take places, and give them back, in their own transaction, having their jobs.
 

@@ -268,7 +268,7 @@ WITH enabled AS (
 SELECT id FROM enabled;
 
 -- name: ListWebhooks
--- Those of a name, or all (""), with what waits for them and what has failed, as far as the log goes back.
+-- Those of a name, or all (""), after one, with what waits for them and what has failed, as far as the log goes back.
 SELECT w.id, w.name, w.url, w.events, w.reasons, w.namespace, w.module, w.job, w.labels::text, w.created_at,
        w.created_by,
        w.disabled_at, w.disabled_reason, n.waiting, n.delivered, n.failed
@@ -279,8 +279,9 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE state = 'failed') AS failed
     FROM (SELECT state FROM cron_deliveries WHERE webhook_id = w.id ORDER BY id DESC LIMIT 10000) d
 ) n
-WHERE :name = '' OR w.name = :name
-ORDER BY w.name;
+WHERE (:name = '' OR w.name = :name) AND w.name > :after
+ORDER BY w.name
+LIMIT :limit?::bigint;
 
 -- name: GetAddressee
 -- Of the webhook of a name: where it is, and its secret, for a letter that is sent at once.

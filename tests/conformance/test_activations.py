@@ -424,3 +424,13 @@ async def test_every_attempted_one_is_answered_in_order(world: World) -> None:
     assert [result.activation_id for result in results] == [999, waiting.activation_id]
     assert [result.gone for result in results] == [True, False]
     assert (await world.store.start_activations("c1", [], 1))[1] == []
+
+
+async def test_what_waits_is_listed_in_pages(world: World) -> None:
+    job = await idle(world)
+    all_of_them = [await triggered(world, job) for _ in range(4)]
+    assert await world.control.list_activations(job.key) == all_of_them
+    first = await world.control.list_activations(job.key, limit=3)
+    after = (first[-1].run_at, first[-1].activation_id)
+    assert await world.control.cancel_activation(job.key, first[-1].activation_id), "what a page ended with may go"
+    assert first + await world.control.list_activations(job.key, after=after, limit=3) == all_of_them

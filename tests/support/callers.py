@@ -1,10 +1,13 @@
 """Callers with names, for tests of who may do what."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 from cronring.controller.api.judging import Known
 from cronring.controller.api.policy import Audience
+from cronring.controller.api.throttle import Allowances, Throttle
+from cronring.controller.core.rates import Rate
 from cronring.controller.errors import Unauthenticated
 from cronring.controller.ports.identity import TokenRefused
 from cronring.schema.identity import Kind, Principal, RoleGrant
@@ -33,7 +36,13 @@ async def no_certificate(audience: Audience, _: Any) -> Principal:
 
 
 def judge_of(callers: NamedCallers) -> Known:
-    return Known([callers], no_certificate)
+    return Known([callers], no_certificate, unlimited())
+
+
+def unlimited() -> Throttle:
+    """Nobody calls too often."""
+    plenty = Rate(1_000_000, 1_000_000)
+    return Throttle(Allowances(plenty, 1_000, plenty, plenty, plenty, 1_000), time.monotonic_ns)
 
 
 def bearer(name: str) -> tuple[tuple[str, str], ...]:

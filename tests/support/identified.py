@@ -20,7 +20,7 @@ from cronring.controller.store.pool import Database
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.protos.cronring.v1 import identities_pb2_grpc
 from cronring.schema.identity import LOCAL, Principal
-from tests.support.callers import no_certificate
+from tests.support.callers import no_certificate, unlimited
 from tests.support.sealing import SEAL
 from tests.support.waiting import TIMEOUT_S
 
@@ -40,7 +40,7 @@ class Identified:
     async def serve(self, started: threading.Event, stop: asyncio.Event) -> None:
         database = await Database.open(self.url, "cronring test api")
         store, later = PostgresTokens(database), itertools.count(step=60)
-        known = Known([TokenVerifier(store, time.monotonic_ns)], no_certificate, now_s=lambda: next(later))
+        known = Known([TokenVerifier(store, time.monotonic_ns)], no_certificate, unlimited(), now_s=lambda: next(later))
         server = grpc.aio.server()
         door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None), _Judge(self, known))
         identities_pb2_grpc.add_IdentitiesServicer_to_server(IdentitiesService(store, SEAL), door)
@@ -63,6 +63,9 @@ class _Judge:
 
     async def still(self, principal: Principal, access: Access, context: Any) -> None:
         """No method of Identities goes on."""
+
+    def streaming(self, principal: Principal, access: Access, context: Any) -> contextlib.AbstractContextManager[None]:
+        return self._known.streaming(principal, access, context)
 
 
 @contextlib.contextmanager

@@ -100,10 +100,14 @@ class MemoryControl(MemoryOrders):
         self.on_notify()
         return added.activation()
 
-    async def list_activations(self, key: str) -> list[Activation]:
+    async def list_activations(
+        self, key: str, *, after: tuple[int, int] | None = None, limit: int | None = None
+    ) -> list[Activation]:
         row = self._job(key)
         waiting = [each for each in self.activations.values() if each.job is row]
-        return [each.activation() for each in sorted(waiting, key=lambda each: (each.run_at, each.activation_id))]
+        waiting.sort(key=lambda each: (each.run_at, each.activation_id))
+        found = [each for each in waiting if after is None or (each.run_at, each.activation_id) > after]
+        return [each.activation() for each in found[:limit]]
 
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         row = self._job(key)

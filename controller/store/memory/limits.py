@@ -29,13 +29,20 @@ class MemoryLimits(MemoryTables):
         return row
 
     async def list_limits(
-        self, namespace: str | None = None, module: str | None = None, namespaces: Namespaces = None
+        self,
+        namespace: str | None = None,
+        module: str | None = None,
+        namespaces: Namespaces = None,
+        *,
+        after: tuple[str, str] = ("", ""),
+        limit: int | None = None,
     ) -> list[LimitRow]:
-        return [
+        found = [
             self._limit(key)
             for key in sorted(self.limits)
             if namespace in {None, key[0]} and module in {None, key[1]} and (namespaces is None or key[0] in namespaces)
         ]
+        return [row for row in found if (row.namespace, row.module) > after][:limit]
 
     def _limit(self, key: tuple[str, str]) -> LimitRow:
         return self.limits[key]._replace(running=_runs_of(self, key))

@@ -100,6 +100,13 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option("--name", default="", help="Begins the controller's id.  [default: the host's name]")
 @option("--drain-timeout", type=Duration(0, DAY_S), default="30s", show_default=True,
         help="On SIGTERM: how long runs may go on before others adopt them.")  # fmt: skip
+@option("--call-rate", type=count(), default=100, show_default=True,
+        help="Calls a second that one token or user may make here. More are told when to come again.")  # fmt: skip
+@option("--call-burst", type=count(), default=500, show_default=True, help="And so many at once.")
+@option("--streams", type=count(), default=100, show_default=True,
+        help="Streams that one of them may have open here: watches, outputs that are followed.")  # fmt: skip
+@option("--metrics-auth", type=click.Choice(["none", "token"]), default="none", show_default=True,
+        help="With token, /metrics wants one that may view all namespaces.")  # fmt: skip
 @log_options
 @stop_on_eof_option
 @cluster_options
@@ -118,7 +125,7 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
     """
     url = require_database_url(database_url)
     from cronring.cli.parent import watch_parent
-    from cronring.controller.config import ConfigError, LogFormat, LogLevel, ProcessConfig
+    from cronring.controller.config import ConfigError, LogFormat, LogLevel, MetricsAuth, ProcessConfig
     from cronring.controller.core.settings import SettingsError
     from cronring.controller.main import run
 
@@ -126,6 +133,7 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
     try:
         settings = cluster_settings(values)
         values["drain_timeout_s"] = values.pop("drain_timeout")
+        values["metrics_auth"] = MetricsAuth(values["metrics_auth"])
         values["log_level"] = LogLevel(values["log_level"])
         values["log_format"] = LogFormat(values["log_format"])
         config = ProcessConfig(database_url=url, **values)

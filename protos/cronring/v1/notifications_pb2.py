@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/cronring/protos/cronring/v1/notifications.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x98\x03\n\x07Webhook\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03url\x18\x02 \x01(\t\x12\x0e\n\x06\x65vents\x18\x03 \x03(\t\x12\x0f\n\x07reasons\x18\x04 \x03(\t\x12\x11\n\tnamespace\x18\x05 \x01(\t\x12\x0e\n\x06module\x18\x06 \x01(\t\x12\x0b\n\x03job\x18\x07 \x01(\t\x12\x30\n\x06labels\x18\x08 \x03(\x0b\x32 .cronring.v1.Webhook.LabelsEntry\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\n \x01(\t\x12/\n\x0b\x64isabled_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x64isabled_reason\x18\x0c \x01(\t\x12\x0f\n\x07waiting\x18\r \x01(\x03\x12\x11\n\tdelivered\x18\x0e \x01(\x03\x12\x0e\n\x06\x66\x61iled\x18\x0f \x01(\x03\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x90\x02\n\x11\x41\x64\x64WebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03url\x18\x02 \x01(\t\x12\x0e\n\x06secret\x18\x03 \x01(\t\x12\x0e\n\x06\x65vents\x18\x04 \x03(\t\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0b\n\x03job\x18\x08 \x01(\t\x12:\n\x06labels\x18\t \x03(\x0b\x32*.cronring.v1.AddWebhookRequest.LabelsEntry\x12\x14\n\x0crequested_by\x18\n \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"K\n\x12\x41\x64\x64WebhookResponse\x12%\n\x07webhook\x18\x01 \x01(\x0b\x32\x14.cronring.v1.Webhook\x12\x0e\n\x06secret\x18\x02 \x01(\t\"\x15\n\x13ListWebhooksRequest\">\n\x14ListWebhooksResponse\x12&\n\x08webhooks\x18\x01 \x03(\x0b\x32\x14.cronring.v1.Webhook\"!\n\x11GetWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"$\n\x14RemoveWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x17\n\x15RemoveWebhookResponse\"_\n\x18SetWebhookEnabledRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\"\"\n\x12TestWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"~\n\x13TestWebhookResponse\x12\x11\n\tdelivered\x18\x01 \x01(\x08\x12\x0e\n\x06status\x18\x02 \x01(\x05\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x0f\n\x07took_ms\x18\x05 \x01(\x03\x12\x10\n\x08\x65vent_id\x18\x06 \x01(\t\x12\x0c\n\x04sent\x18\x07 \x01(\tJ\x04\x08\x04\x10\x05\"~\n\x15ListDeliveriesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07webhook\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\t\x12\x0b\n\x03job\x18\x05 \x01(\tB\x0c\n\n_page_size\"\\\n\x16ListDeliveriesResponse\x12)\n\ndeliveries\x18\x01 \x03(\x0b\x32\x15.cronring.v1.Delivery\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x81\x03\n\x08\x44\x65livery\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07webhook\x18\x02 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x03 \x01(\t\x12\r\n\x05\x65vent\x18\x04 \x01(\t\x12\x0b\n\x03job\x18\x05 \x01(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x07 \x01(\x05\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0blast_try_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bnext_try_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blast_status\x18\x0c \x01(\x05\x12\x12\n\nlast_error\x18\r \x01(\t\x12\x0c\n\x04\x62ody\x18\x0e \x01(\t\x12\x12\n\ncontroller\x18\x0f \x01(\t\"M\n\x10RedeliverRequest\x12\x0f\n\x07webhook\x18\x01 \x01(\t\x12\x18\n\x0b\x64\x65livery_id\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x0e\n\x0c_delivery_id\"\'\n\x11RedeliverResponse\x12\x12\n\ndeliveries\x18\x01 \x01(\x03\x32\x9a\x05\n\rNotifications\x12M\n\nAddWebhook\x12\x1e.cronring.v1.AddWebhookRequest\x1a\x1f.cronring.v1.AddWebhookResponse\x12S\n\x0cListWebhooks\x12 .cronring.v1.ListWebhooksRequest\x1a!.cronring.v1.ListWebhooksResponse\x12\x42\n\nGetWebhook\x12\x1e.cronring.v1.GetWebhookRequest\x1a\x14.cronring.v1.Webhook\x12V\n\rRemoveWebhook\x12!.cronring.v1.RemoveWebhookRequest\x1a\".cronring.v1.RemoveWebhookResponse\x12P\n\x11SetWebhookEnabled\x12%.cronring.v1.SetWebhookEnabledRequest\x1a\x14.cronring.v1.Webhook\x12P\n\x0bTestWebhook\x12\x1f.cronring.v1.TestWebhookRequest\x1a .cronring.v1.TestWebhookResponse\x12Y\n\x0eListDeliveries\x12\".cronring.v1.ListDeliveriesRequest\x1a#.cronring.v1.ListDeliveriesResponse\x12J\n\tRedeliver\x12\x1d.cronring.v1.RedeliverRequest\x1a\x1e.cronring.v1.RedeliverResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/cronring/protos/cronring/v1/notifications.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x98\x03\n\x07Webhook\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03url\x18\x02 \x01(\t\x12\x0e\n\x06\x65vents\x18\x03 \x03(\t\x12\x0f\n\x07reasons\x18\x04 \x03(\t\x12\x11\n\tnamespace\x18\x05 \x01(\t\x12\x0e\n\x06module\x18\x06 \x01(\t\x12\x0b\n\x03job\x18\x07 \x01(\t\x12\x30\n\x06labels\x18\x08 \x03(\x0b\x32 .cronring.v1.Webhook.LabelsEntry\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\n \x01(\t\x12/\n\x0b\x64isabled_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x64isabled_reason\x18\x0c \x01(\t\x12\x0f\n\x07waiting\x18\r \x01(\x03\x12\x11\n\tdelivered\x18\x0e \x01(\x03\x12\x0e\n\x06\x66\x61iled\x18\x0f \x01(\x03\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x90\x02\n\x11\x41\x64\x64WebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03url\x18\x02 \x01(\t\x12\x0e\n\x06secret\x18\x03 \x01(\t\x12\x0e\n\x06\x65vents\x18\x04 \x03(\t\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0b\n\x03job\x18\x08 \x01(\t\x12:\n\x06labels\x18\t \x03(\x0b\x32*.cronring.v1.AddWebhookRequest.LabelsEntry\x12\x14\n\x0crequested_by\x18\n \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"K\n\x12\x41\x64\x64WebhookResponse\x12%\n\x07webhook\x18\x01 \x01(\x0b\x32\x14.cronring.v1.Webhook\x12\x0e\n\x06secret\x18\x02 \x01(\t\"O\n\x13ListWebhooksRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\tB\x0c\n\n_page_size\"W\n\x14ListWebhooksResponse\x12&\n\x08webhooks\x18\x01 \x03(\x0b\x32\x14.cronring.v1.Webhook\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"!\n\x11GetWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"$\n\x14RemoveWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x17\n\x15RemoveWebhookResponse\"_\n\x18SetWebhookEnabledRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\"\"\n\x12TestWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"~\n\x13TestWebhookResponse\x12\x11\n\tdelivered\x18\x01 \x01(\x08\x12\x0e\n\x06status\x18\x02 \x01(\x05\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x0f\n\x07took_ms\x18\x05 \x01(\x03\x12\x10\n\x08\x65vent_id\x18\x06 \x01(\t\x12\x0c\n\x04sent\x18\x07 \x01(\tJ\x04\x08\x04\x10\x05\"~\n\x15ListDeliveriesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07webhook\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\t\x12\x0b\n\x03job\x18\x05 \x01(\tB\x0c\n\n_page_size\"\\\n\x16ListDeliveriesResponse\x12)\n\ndeliveries\x18\x01 \x03(\x0b\x32\x15.cronring.v1.Delivery\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x81\x03\n\x08\x44\x65livery\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07webhook\x18\x02 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x03 \x01(\t\x12\r\n\x05\x65vent\x18\x04 \x01(\t\x12\x0b\n\x03job\x18\x05 \x01(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x07 \x01(\x05\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0blast_try_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bnext_try_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blast_status\x18\x0c \x01(\x05\x12\x12\n\nlast_error\x18\r \x01(\t\x12\x0c\n\x04\x62ody\x18\x0e \x01(\t\x12\x12\n\ncontroller\x18\x0f \x01(\t\"M\n\x10RedeliverRequest\x12\x0f\n\x07webhook\x18\x01 \x01(\t\x12\x18\n\x0b\x64\x65livery_id\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x0e\n\x0c_delivery_id\"\'\n\x11RedeliverResponse\x12\x12\n\ndeliveries\x18\x01 \x01(\x03\x32\x9a\x05\n\rNotifications\x12M\n\nAddWebhook\x12\x1e.cronring.v1.AddWebhookRequest\x1a\x1f.cronring.v1.AddWebhookResponse\x12S\n\x0cListWebhooks\x12 .cronring.v1.ListWebhooksRequest\x1a!.cronring.v1.ListWebhooksResponse\x12\x42\n\nGetWebhook\x12\x1e.cronring.v1.GetWebhookRequest\x1a\x14.cronring.v1.Webhook\x12V\n\rRemoveWebhook\x12!.cronring.v1.RemoveWebhookRequest\x1a\".cronring.v1.RemoveWebhookResponse\x12P\n\x11SetWebhookEnabled\x12%.cronring.v1.SetWebhookEnabledRequest\x1a\x14.cronring.v1.Webhook\x12P\n\x0bTestWebhook\x12\x1f.cronring.v1.TestWebhookRequest\x1a .cronring.v1.TestWebhookResponse\x12Y\n\x0eListDeliveries\x12\".cronring.v1.ListDeliveriesRequest\x1a#.cronring.v1.ListDeliveriesResponse\x12J\n\tRedeliver\x12\x1d.cronring.v1.RedeliverRequest\x1a\x1e.cronring.v1.RedeliverResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,31 +47,31 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADDWEBHOOKRESPONSE']._serialized_start=783
   _globals['_ADDWEBHOOKRESPONSE']._serialized_end=858
   _globals['_LISTWEBHOOKSREQUEST']._serialized_start=860
-  _globals['_LISTWEBHOOKSREQUEST']._serialized_end=881
-  _globals['_LISTWEBHOOKSRESPONSE']._serialized_start=883
-  _globals['_LISTWEBHOOKSRESPONSE']._serialized_end=945
-  _globals['_GETWEBHOOKREQUEST']._serialized_start=947
-  _globals['_GETWEBHOOKREQUEST']._serialized_end=980
-  _globals['_REMOVEWEBHOOKREQUEST']._serialized_start=982
-  _globals['_REMOVEWEBHOOKREQUEST']._serialized_end=1018
-  _globals['_REMOVEWEBHOOKRESPONSE']._serialized_start=1020
-  _globals['_REMOVEWEBHOOKRESPONSE']._serialized_end=1043
-  _globals['_SETWEBHOOKENABLEDREQUEST']._serialized_start=1045
-  _globals['_SETWEBHOOKENABLEDREQUEST']._serialized_end=1140
-  _globals['_TESTWEBHOOKREQUEST']._serialized_start=1142
-  _globals['_TESTWEBHOOKREQUEST']._serialized_end=1176
-  _globals['_TESTWEBHOOKRESPONSE']._serialized_start=1178
-  _globals['_TESTWEBHOOKRESPONSE']._serialized_end=1304
-  _globals['_LISTDELIVERIESREQUEST']._serialized_start=1306
-  _globals['_LISTDELIVERIESREQUEST']._serialized_end=1432
-  _globals['_LISTDELIVERIESRESPONSE']._serialized_start=1434
-  _globals['_LISTDELIVERIESRESPONSE']._serialized_end=1526
-  _globals['_DELIVERY']._serialized_start=1529
-  _globals['_DELIVERY']._serialized_end=1914
-  _globals['_REDELIVERREQUEST']._serialized_start=1916
-  _globals['_REDELIVERREQUEST']._serialized_end=1993
-  _globals['_REDELIVERRESPONSE']._serialized_start=1995
-  _globals['_REDELIVERRESPONSE']._serialized_end=2034
-  _globals['_NOTIFICATIONS']._serialized_start=2037
-  _globals['_NOTIFICATIONS']._serialized_end=2703
+  _globals['_LISTWEBHOOKSREQUEST']._serialized_end=939
+  _globals['_LISTWEBHOOKSRESPONSE']._serialized_start=941
+  _globals['_LISTWEBHOOKSRESPONSE']._serialized_end=1028
+  _globals['_GETWEBHOOKREQUEST']._serialized_start=1030
+  _globals['_GETWEBHOOKREQUEST']._serialized_end=1063
+  _globals['_REMOVEWEBHOOKREQUEST']._serialized_start=1065
+  _globals['_REMOVEWEBHOOKREQUEST']._serialized_end=1101
+  _globals['_REMOVEWEBHOOKRESPONSE']._serialized_start=1103
+  _globals['_REMOVEWEBHOOKRESPONSE']._serialized_end=1126
+  _globals['_SETWEBHOOKENABLEDREQUEST']._serialized_start=1128
+  _globals['_SETWEBHOOKENABLEDREQUEST']._serialized_end=1223
+  _globals['_TESTWEBHOOKREQUEST']._serialized_start=1225
+  _globals['_TESTWEBHOOKREQUEST']._serialized_end=1259
+  _globals['_TESTWEBHOOKRESPONSE']._serialized_start=1261
+  _globals['_TESTWEBHOOKRESPONSE']._serialized_end=1387
+  _globals['_LISTDELIVERIESREQUEST']._serialized_start=1389
+  _globals['_LISTDELIVERIESREQUEST']._serialized_end=1515
+  _globals['_LISTDELIVERIESRESPONSE']._serialized_start=1517
+  _globals['_LISTDELIVERIESRESPONSE']._serialized_end=1609
+  _globals['_DELIVERY']._serialized_start=1612
+  _globals['_DELIVERY']._serialized_end=1997
+  _globals['_REDELIVERREQUEST']._serialized_start=1999
+  _globals['_REDELIVERREQUEST']._serialized_end=2076
+  _globals['_REDELIVERRESPONSE']._serialized_start=2078
+  _globals['_REDELIVERRESPONSE']._serialized_end=2117
+  _globals['_NOTIFICATIONS']._serialized_start=2120
+  _globals['_NOTIFICATIONS']._serialized_end=2786
 # @@protoc_insertion_point(module_scope)

@@ -14,7 +14,7 @@ from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.job_specs import Defaults, new_job
 from cronring.controller.api.job_writes import AT_NOW
-from cronring.controller.api.judging import Insecure
+from cronring.controller.api.judging import Insecure, Judge
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.errors import StoreError
@@ -122,6 +122,7 @@ class FakeApi(
         self.sessions: list[list[executions_pb2.ExecutionEvent]] = []
         self.requests: list[Any] = []
         self.carried: list[dict[str, Any]] = []  # with each of them
+        self.judge: Judge = Insecure()
         self.address = ""
 
     def exception(self, event: str, error: BaseException) -> None:
@@ -404,7 +405,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
 
     async def serve() -> None:
         server = grpc.aio.server()
-        door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None), Insecure())
+        door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None), api.judge)
         api.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         jobs_pb2_grpc.add_JobsServicer_to_server(api, door)
         executions_pb2_grpc.add_ExecutionsServicer_to_server(api, door)

@@ -125,8 +125,12 @@ class MemoryControl:
             return None
         return self._wait(key, Trigger.BACKFILL, tick, backfill.until_at, "", backfill.beside)
 
-    async def list_activations(self, key: str) -> list[Activation]:
-        return [each for each in self.waiting.values() if each.job.key == self._row(key).key]
+    async def list_activations(
+        self, key: str, *, after: tuple[int, int] | None = None, limit: int | None = None
+    ) -> list[Activation]:
+        found = [each for each in self.waiting.values() if each.job.key == self._row(key).key]
+        found.sort(key=lambda each: (each.run_at, each.activation_id))
+        return [each for each in found if after is None or (each.run_at, each.activation_id) > after][:limit]
 
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         self._asked("cancel_activation", by, note)

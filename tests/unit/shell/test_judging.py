@@ -18,12 +18,14 @@ from cronring.controller.api.door import Door, UnjudgedMethodError
 from cronring.controller.api.judging import KEPT_MAX, Insecure, Judge
 from cronring.controller.api.policy import Access, Audience, Reach
 from cronring.controller.api.requests import ACTOR_LENGTH_MAX, actor
+from cronring.controller.api.throttle import Allowances, Throttle
+from cronring.controller.core.rates import Rate
 from cronring.controller.errors import StoreUnavailable, Unauthenticated
 from cronring.controller.ports.caller import caller, calling
 from cronring.protos.cronring.v1.jobs_pb2 import GetJobRequest, Job
-from cronring.protos.problems import said
+from cronring.protos.problems import Fate, Reason, said
 from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Kind, Permission, Principal, Role, RoleGrant
-from tests.support.callers import NamedCallers, bearer, judge_of, no_certificate
+from tests.support.callers import NamedCallers, bearer, judge_of, no_certificate, unlimited
 from tests.support.waiting import wait_until
 
 SERVICE: Final = "cronring.v1.Kinds"
@@ -320,12 +322,13 @@ def test_what_is_no_kind_of_rpc_is_not_served(monkeypatch: pytest.MonkeyPatch) -
 
 
 def context_of(token: str) -> Any:
-    return SimpleNamespace(invocation_metadata=lambda: (("authorization", f"Bearer {token}"),))
+    metadata = (("authorization", f"Bearer {token}"),)
+    return SimpleNamespace(invocation_metadata=lambda: metadata, peer=lambda: "ipv4:127.0.0.1:7")
 
 
 async def test_a_token_is_asked_for_once_a_second() -> None:
     callers, now = NamedCallers(**GRANTS), [0.0]
-    judge = judging.Known([callers], no_certificate, lambda: now[0])
+    judge = judging.Known([callers], no_certificate, unlimited(), lambda: now[0])
     for now[0] in (0.0, 0.5, 0.99):
         assert (await judge.judged(access(), context_of("test-ann"))).name == "ann"
         with pytest.raises(Unauthenticated, match="revoked"):
@@ -338,12 +341,12 @@ async def test_a_token_is_asked_for_once_a_second() -> None:
 
 async def test_no_more_than_so_many_tokens_are_kept() -> None:
     callers = NamedCallers(**GRANTS)
-    judge = judging.Known([callers], no_certificate, lambda: 0.0)
+    judge = judging.Known([callers], no_certificate, unlimited(), lambda: 0.0)
     for number in range(KEPT_MAX + 10):
         with pytest.raises(Unauthenticated):
             await judge.judged(access(), context_of(f"test-{number}"))
-    assert len(judge._kept) == KEPT_MAX
-    assert all(isinstance(name, bytes) and len(name) == 32 for name in judge._kept), "hashes, and no tokens"
+    assert len(judge._wrong) == KEPT_MAX
+    assert all(isinstance(name, bytes) and len(name) == 32 for name in judge._wrong), "hashes, and no tokens"
     await_again = len(callers.asked)
     with pytest.raises(Unauthenticated):
         await judge.judged(access(), context_of("test-0"))
@@ -366,3 +369,79 @@ def test_who_does_it_is_who_calls(principal: Principal, requested_by: str, by: s
     with calling(principal):
         assert actor(requested_by, context) == by
     assert len(by) <= ACTOR_LENGTH_MAX
+
+
+def throttled(callers: NamedCallers, **allowances: Any) -> Judge:
+    plenty = Rate(1_000_000, 1_000_000)
+    allowed = Allowances(plenty, strangers=plenty, lookups=plenty, members=plenty)._replace(**allowances)
+    return judging.Known([callers], no_certificate, Throttle(allowed, lambda: 0))
+
+
+@each_kind
+async def test_who_calls_too_often_is_told_when_to_come_again(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House()
+    judge = throttled(house.callers, calls=Rate(4, 1))
+    async with opened(house, judge, monkeypatch, access()):
+        assert await house.ask(kind, "ann")
+        house.parsed.clear()
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await house.ask(kind, "ann", LARGE, sends=0)
+        trailing: Any = refused.value.trailing_metadata()
+        word = said(trailing)
+        assert word is not None
+        assert (refused.value.code(), word.reason, word.retry_s) == (
+            grpc.StatusCode.RESOURCE_EXHAUSTED, Reason.RATE_LIMITED, 0.25,
+        )  # fmt: skip
+        assert word.fate is Fate.NOT_DONE
+        assert await house.ask(kind, "bob"), "others go on"
+    assert (house.refused, LARGE in house.parsed) == ({"rate": 1}, False)
+
+
+async def test_so_many_streams_are_open_for_each_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House()
+    stay = GetJobRequest(key="stay").SerializeToString()
+    async with opened(house, throttled(house.callers, streams=2), monkeypatch, access()):
+        stream: Any = house.channel.unary_stream(f"/{SERVICE}/OneMany", None, Job.FromString)
+        open_ones = [stream(stay, metadata=bearer("ann")) for _ in range(2)]
+        for call in open_ones:
+            assert (await call.read()).key == "token:ann"
+        code, text = await house.refuses("OneMany", "ann", LARGE)
+        assert (code, text) == (
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "of streams token:ann has 2 open at this controller, and may have no more; close some",
+        )
+        assert await house.ask("OneOne", "ann"), "what doesn't last is no stream"
+        assert await house.ask("OneMany", "bob")
+        open_ones[0].cancel()
+
+        async def has_room() -> bool:
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                return bool(await house.ask("OneMany", "ann"))
+            return False
+
+        await wait_until(has_room, "a stream that has ended still counts")
+    assert house.refused["streams"] >= 1
+
+
+async def test_a_request_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doors, "_MESSAGE_S", 0.05)
+    house = House()
+    async with opened(house, judge_of(house.callers), monkeypatch, access()):
+        call: Any = house.channel.stream_unary(f"/{SERVICE}/OneOne", None, Job.FromString)(None, metadata=bearer("ann"))
+        assert await call.code() == grpc.StatusCode.INVALID_ARGUMENT
+        assert await call.details() == "the request's message is not here after 50ms"
+
+
+async def test_a_request_without_a_message_is_refused(house: House) -> None:
+    call: Any = house.channel.stream_unary(f"/{SERVICE}/OneOne", None, Job.FromString)(None, metadata=bearer("ann"))
+    await call.done_writing()
+    assert (await call.code(), await call.details()) == (
+        grpc.StatusCode.INVALID_ARGUMENT,
+        "the request has no message",
+    )
+
+
+async def test_who_is_refused_hears_so_before_sending_anything(house: House) -> None:
+    """So strangers have nothing received for them, not even bytes."""
+    call: Any = house.channel.stream_unary(f"/{SERVICE}/OneOne", None, Job.FromString)(None, metadata=bearer("gone"))
+    assert await call.code() == grpc.StatusCode.UNAUTHENTICATED
