@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import grpc
 import pytest
+from google.protobuf import message_factory
 from google.protobuf.descriptor import MethodDescriptor
 
 from cronring.controller.api.paging import PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX
@@ -22,14 +23,14 @@ ROOT: Final = bearer("root")
 
 
 def request_of(method: MethodDescriptor, **fields: Any) -> Any:
-    kind: Any = method.input_type._concrete_class
+    kind: Any = message_factory.GetMessageClass(method.input_type)
     if method.name == "ListActivations":
         fields["key"] = "billing/xm.xb"
     return kind(**fields)
 
 
 async def ask(filled: Filled, method: MethodDescriptor, **fields: Any) -> Any:
-    answer: Any = method.output_type._concrete_class
+    answer: Any = message_factory.GetMessageClass(method.output_type)
     path = f"/{method.containing_service.full_name}/{method.name}"
     call: Any = filled.channel.unary_unary(path, None, answer.FromString)
     return await call(request_of(method, **fields).SerializeToString(), metadata=ROOT, timeout=TIMEOUT_S)
