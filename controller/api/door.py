@@ -17,8 +17,9 @@ from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import POLICY, Access, Audience
 from cronring.controller.api.problems import InvalidRequest, refusal_of, status_of
+from cronring.controller.api.requests import remarks
 from cronring.controller.errors import CronringError, Forbidden, StoreError, StoreUnavailable, Unauthenticated
-from cronring.controller.ports.caller import calling
+from cronring.controller.ports.caller import calling, remarking
 from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
 from cronring.schema.identity import LOCAL, Principal
 
@@ -192,7 +193,8 @@ def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams
             principal = await guard.judged(context)
             with calling(principal, guard.path, context.peer()):
                 request = entry.messages(raw) if streams_in else await entry.message(raw)
-                return await guard.answer(behave(request, context), principal, context)
+                with remarking(*remarks(request)):
+                    return await guard.answer(behave(request, context), principal, context)
         except (RefusedMessage, CronringError) as error:
             refusal = _bare(error)
         except grpc.aio.BaseError as error:

@@ -5,9 +5,11 @@ from typing import NamedTuple
 from cronring.controller.core.model import Activation
 from cronring.controller.core.orders.states import State, remedy_of
 from cronring.controller.errors import NotFound
+from cronring.controller.services.audit_changes import activation_fields, of_execution
 from cronring.controller.services.refusals import not_retried
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.recording import record
 from cronring.controller.store.rows import activation_of
 from cronring.schema.instant import format_instant
 from cronring.sql.parameters import (
@@ -53,7 +55,15 @@ class PostgresExecutionControl:
 
     async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
         """Whether this marked it."""
-        return bool(await self._database.change(MarkCancelled(execution_id=execution_id, actor=by, note=note)))
+        async with self._database.transaction("cancelling an execution") as transaction:
+            marked = await transaction.fetch(MarkCancelled(execution_id=execution_id, actor=by, note=note))
+            if not marked:
+                transaction.unchanged = True
+                return False
+            job_id, job, _ = marked[0]
+            await add_actions(transaction, [Action("cancel_execution", by, note, job_id, None, execution_id)])
+            await record(transaction, of_execution(execution_id, job, {"cancel_requested_by": by}))
+            return True
 
     async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
         """A further attempt at its tick. Raises NotFound, IllegalTransition."""
@@ -71,9 +81,10 @@ class PostgresExecutionControl:
             kept = Action("retry_execution", by, note, retried.job_id, None, execution_id, details)
             await add_actions(transaction, [kept])
             await transaction.fetch(NotifyJobs(payload=retried.key))
-            return activation_of(
-                (await transaction.fetch(ListActivations(job_id=retried.job_id, activation_id=activation_id)))[0]
-            )
+            waiting = ListActivations(job_id=retried.job_id, activation_id=activation_id)
+            activation = activation_of((await transaction.fetch(waiting))[0])
+            await record(transaction, of_execution(execution_id, retried.key, activation_fields(activation)))
+            return activation
 
 
 def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _Attempt:

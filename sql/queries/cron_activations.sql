@@ -175,4 +175,5 @@ WHERE a.job_id = :job_id AND (:activation_id?::bigint IS NULL OR a.id = :activat
 ORDER BY a.run_at, a.id;
 
 -- name: DeleteActivation
-DELETE FROM cron_activations WHERE id = :activation_id AND job_id = :job_id RETURNING id;
+DELETE FROM cron_activations WHERE id = :activation_id AND job_id = :job_id
+RETURNING id, trigger, tick, until_tick, attempt, coalesce(payload, '') AS payload;
