@@ -107,6 +107,19 @@ class BookedAction(NamedTuple):
     details: dict[str, object]
 
 
+class BookedChange(NamedTuple):
+    """A row of the audit log."""
+
+    principal: str
+    method: str
+    origin: str
+    namespace: str
+    subject: str
+    before: dict[str, object] | None
+    after: dict[str, object] | None
+    remark: str
+
+
 class Scene(Protocol):
     """One store, and its world."""
 
@@ -136,6 +149,7 @@ class Scene(Protocol):
     async def spans(self, job_id: int) -> list[Span]: ...
     async def activations(self) -> list[BookedActivation]: ...
     async def actions(self) -> list[BookedAction]: ...
+    async def changes(self) -> list[BookedChange]: ...
     async def state(self, job_id: int) -> str: ...
     async def controllers(self) -> list[str]: ...
     async def runners(self) -> list[str]: ...
@@ -244,6 +258,14 @@ class MemoryScene:
 
     async def actions(self) -> list[BookedAction]:
         return [BookedAction(row.action, row.actor, row.note, row.details) for row in self._store.actions]
+
+    async def changes(self) -> list[BookedChange]:
+        return [
+            changed(
+                row.principal, row.method, row.origin, row.namespace, row.subject, row.before, row.after, row.remark
+            )
+            for row in self._store.audit_log
+        ]
 
     async def controllers(self) -> list[str]:
         return sorted(self._store.controllers)
@@ -360,6 +382,13 @@ class PostgresScene:
         records = await self._fetch("SELECT action, actor, note, details::text FROM cron_actions ORDER BY id")
         return [BookedAction(action, actor, note, json.loads(details)) for action, actor, note, details in records]
 
+    async def changes(self) -> list[BookedChange]:
+        records = await self._fetch(
+            "SELECT principal, method, origin, namespace, subject, before, after, remark FROM cron_audit_log "
+            "ORDER BY id"
+        )
+        return [changed(*record) for record in records]
+
     async def controllers(self) -> list[str]:
         return [record[0] for record in await self._fetch("SELECT id FROM controllers ORDER BY id")]
 
@@ -470,6 +499,14 @@ class World:
         """The job as GetCronJobs has it. KeyError when it has no next tick."""
         _, jobs = await self.store.get_cron_jobs(SLOTS, 10 * 366 * 86_400_000)
         return {job.job_id: job for job in jobs}[job_id]
+
+
+def changed(
+    principal: str, method: str, origin: str, namespace: str, subject: str, before: str | None, after: str | None,
+    remark: str,
+) -> BookedChange:  # fmt: skip
+    was, now = (None if each is None else json.loads(each) for each in (before, after))
+    return BookedChange(principal, method, origin, namespace, subject, was, now, remark)
 
 
 def claim_of(job: Job, runner_id: str = "r1", skipped: tuple[Skipped, ...] = ()) -> ClaimRequest:
