@@ -385,7 +385,7 @@ class PostgresScene:
     async def changes(self) -> list[BookedChange]:
         records = await self._fetch(
             "SELECT principal, method, origin, namespace, subject, before, after, remark FROM cron_audit_log "
-            "ORDER BY id"
+            "WHERE refused IS NULL ORDER BY id"
         )
         return [changed(*record) for record in records]
 
