@@ -38,7 +38,7 @@ class ActiveVersion(NamedTuple):
     min_replicas: int = 0
 
 
-class WaitingRun(NamedTuple):
+class RunBeside(NamedTuple):
     """Of a run beside the schedule, what the audit log tells. `payload` "": its job's own."""
 
     activation_id: int
@@ -133,7 +133,7 @@ def order_fields(row: OrderColumns) -> dict[str, object]:
     return {name: _instant(value) if isinstance(value, int) else value for name, value in row._asdict().items()}
 
 
-def activation_fields(activation: Activation | WaitingRun) -> dict[str, object]:
+def activation_fields(activation: Activation | RunBeside) -> dict[str, object]:
     """A run beside the schedule. Without a payload it has its job's."""
     fields = {
         "activation": activation.activation_id, "trigger": activation.trigger, "attempt": activation.attempt,

@@ -18,7 +18,7 @@ from cronring.controller.core.orders.redeploy import Added, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, Outdated
 from cronring.controller.ports.store import Backfill, JobChange, NewJob, Seen
-from cronring.controller.services.audit_changes import Changes, WaitingRun, activation_fields, of_job, spec_fields
+from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job, spec_fields
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.locked import Locked, find_job, lock_job, no_such_job
@@ -161,7 +161,7 @@ class PostgresControl(Ordering):
             gone = await transaction.fetch(deleting)
             if gone:
                 told = Action("cancel_activation", by, note, details={"activation": activation_id})
-                was = activation_fields(WaitingRun._make(gone[0]))
+                was = activation_fields(RunBeside._make(gone[0]))
                 await _keep(transaction, row, told, of_job(row.job.key, was, None))
             return bool(gone)
 

@@ -43,6 +43,7 @@ RETURNING id;
 WITH gone AS (
     DELETE FROM cron_templates WHERE namespace = :namespace AND name = :name RETURNING *
 )
-SELECT description, schedule, anchor, timeout_ms, on_disconnect, policy, labels, payload, (SELECT count(*) FROM cron_jobs j
+SELECT description, schedule, anchor, timeout_ms, on_disconnect, policy, labels, payload,
+       (SELECT count(*) FROM cron_jobs j
         WHERE j.namespace = g.namespace AND j.template = g.name AND j.template > '' AND j.removed_at IS NULL) AS jobs
 FROM gone g;

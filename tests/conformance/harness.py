@@ -1,7 +1,7 @@
 """What the conformance suite may do beside calling a store: set the scene, and look into the books."""
 
 import json
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import asyncpg
 
@@ -36,6 +36,15 @@ from cronring.controller.store.templates import PostgresTemplates
 from cronring.schema.execution import Outcome, Report, Skipped
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
+from tests.conformance.booked import (
+    BookedAction,
+    BookedActivation,
+    BookedChange,
+    BookedExecution,
+    BookedJob,
+    BookedSkip,
+    changed,
+)
 
 SECOND = 1_000_000
 LEASE_MS = 5_000
@@ -44,80 +53,6 @@ TIMEOUT_MS = 300_000
 GRACE_MS = 30_000
 NO_POLICY = Policy()
 SLOTS = tuple(range(4096))
-
-
-class BookedExecution(NamedTuple):
-    execution_id: int
-    job_id: int
-    tick: int
-    claimed_at: int
-    controller_id: str
-    outcome: str | None
-    attempt: int
-    trigger: str
-    missed: int
-    holds_job: bool
-    retry_at: int | None
-    number: int
-
-
-class BookedJob(NamedTuple):
-    """What a job's row says beside what GetCronJobs returns."""
-
-    executing: bool
-    running: int
-    next_tick: int | None
-    next_run_at: int | None
-    last_tick: int | None
-    last_success: int | None
-    failures: int
-    revision: int
-    anchor: int
-    paused: bool
-    paused_tick: int | None
-    paused_by: str
-    paused_note: str
-
-
-class BookedActivation(NamedTuple):
-    activation_id: int
-    job_id: int
-    trigger: str
-    tick: int
-    until_tick: int | None
-    attempt: int
-    run_at: int
-    payload: str | None
-    beside: bool
-
-
-class BookedSkip(NamedTuple):
-    job_id: int
-    reason: str
-    first_tick: int
-    last_tick: int
-    ticks: int
-    controller_id: str
-
-
-class BookedAction(NamedTuple):
-    action: str
-    actor: str
-    note: str
-    details: dict[str, object]
-
-
-class BookedChange(NamedTuple):
-    """A row of the audit log."""
-
-    principal: str
-    method: str
-    origin: str
-    namespace: str
-    subject: str
-    before: dict[str, object] | None
-    after: dict[str, object] | None
-    remark: str
 
 
 class Scene(Protocol):
@@ -499,14 +434,6 @@ class World:
         """The job as GetCronJobs has it. KeyError when it has no next tick."""
         _, jobs = await self.store.get_cron_jobs(SLOTS, 10 * 366 * 86_400_000)
         return {job.job_id: job for job in jobs}[job_id]
-
-
-def changed(
-    principal: str, method: str, origin: str, namespace: str, subject: str, before: str | None, after: str | None,
-    remark: str,
-) -> BookedChange:  # fmt: skip
-    was, now = (None if each is None else json.loads(each) for each in (before, after))
-    return BookedChange(principal, method, origin, namespace, subject, was, now, remark)
 
 
 def claim_of(job: Job, runner_id: str = "r1", skipped: tuple[Skipped, ...] = ()) -> ClaimRequest:

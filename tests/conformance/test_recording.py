@@ -24,7 +24,8 @@ from cronring.schema.identity import LOCAL, Kind, Principal
 from cronring.schema.instant import format_instant
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
-from tests.conformance.harness import SECOND, TIMEOUT_MS, BookedChange, PostgresScene, World
+from tests.conformance.booked import BookedChange
+from tests.conformance.harness import SECOND, TIMEOUT_MS, PostgresScene, World
 
 ADA = Principal(Kind.TOKEN, "ada")
 HOUR = 3_600 * SECOND

@@ -22,7 +22,8 @@ from cronring.protos.modules import module_message
 from cronring.schema.execution import Outcome
 from cronring.schema.identity import Permission
 from cronring.schema.module import Module, Verb
-from tests.conformance.harness import BookedChange, PostgresScene
+from tests.conformance.booked import BookedChange
+from tests.conformance.harness import PostgresScene
 from tests.integration.api.conftest import Filled
 from tests.integration.api.test_who_may import methods
 from tests.support.callers import bearer
