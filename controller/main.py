@@ -186,7 +186,9 @@ async def _open_database(base: _Base) -> tuple[Database, Seal]:
     application = f"cronring {base.controller_id}"
     while True:
         try:
-            database = await Database.open(base.config.database_url, application, schema=base.config.schema)
+            database = await Database.open(
+                base.config.database_url, application, schema=base.config.schema, controller_id=base.controller_id
+            )
             try:
                 return database, Seal(await seal_key(database))
             except BaseException:  # the next try opens another pool; or there is none

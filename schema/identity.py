@@ -49,6 +49,8 @@ class Kind(StrEnum):
     USER = "user"  # by a JWT of an issuer
     RUNNER = "runner"  # by a certificate
     CONTROLLER = "controller"  # by a certificate
+    JOIN = "join"  # by the join token of a runner grant: who enrolls, and has no certificate yet
+    DATABASE = "database"  # by a role of PostgreSQL: who works on the database itself
     LOCAL = "local"  # by being on this machine, with --insecure: nobody in particular
 
 
@@ -68,7 +70,7 @@ class Principal(NamedTuple):
     expires_us: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind}:{self.name}"
+        return f"{self.kind}:{self.name}" if self.name else self.kind.value
 
     def namespaces(self, permission: Permission) -> frozenset[str] | None:
         """Where it has that permission; None: everywhere."""

@@ -1133,6 +1133,10 @@ class LockPlaces(Statement):
     limit_ids: Sequence[int]
 
 
+class LockWebhook(Statement):
+    name: str
+
+
 class MarkCancelled(Statement):
     actor: str
     note: str
@@ -1201,6 +1205,18 @@ class RecogniseDeployment(Statement):
     module: str
     digest: str
     fingerprint: str
+
+
+class RecordChanges(Statement):
+    principal: str
+    method: str
+    origin: str
+    remark: str
+    controller_id: str
+    namespaces: Sequence[str]
+    subjects: Sequence[str]
+    befores: Sequence[str | None]
+    afters: Sequence[str | None]
 
 
 class RecordMaintenance(Statement): ...

@@ -141,7 +141,7 @@ class Calls:
         return call
 
     async def _abort(
-        self, error: Exception, context: grpc.aio.ServicerContext[Any, Any], changed: fates.Call
+        self, error: Exception, context: grpc.aio.ServicerContext[Any, Any], changed: fates.FatedCall
     ) -> NoReturn:
         since_us = self._away_since()
         if isinstance(error, Overdue) and since_us is not None:

@@ -18,8 +18,9 @@ from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import POLICY, Access, Audience
 from cronring.controller.api.problems import InvalidRequest, counted_as, refusal_of, status_of
+from cronring.controller.api.requests import remarks
 from cronring.controller.errors import CronringError, StoreError, StoreUnavailable
-from cronring.controller.ports.caller import calling
+from cronring.controller.ports.caller import calling, remarking
 from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
 from cronring.schema.duration import measured
 from cronring.schema.identity import LOCAL, Principal
@@ -208,7 +209,8 @@ def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams
             principal = await guard.judged(context)
             with calling(principal, guard.path, context.peer()), guard.counted(principal, context):
                 request = entry.messages(raws) if streams_in else await entry.only(context)
-                return await guard.answer(behave(request, context), principal, context)
+                with remarking(*remarks(request)):
+                    return await guard.answer(behave(request, context), principal, context)
         except (RefusedMessage, CronringError) as error:
             refusal = _bare(error)
         except grpc.aio.BaseError as error:

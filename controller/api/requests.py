@@ -9,10 +9,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.core.orders.states import State
-from cronring.controller.ports.caller import caller
+from cronring.controller.ports.caller import acting
 from cronring.protos.instants import instant_us
 from cronring.schema.execution import Outcome
-from cronring.schema.identity import LOCAL
 from cronring.schema.labels import label_faults
 
 # A handler's context; the messages' types stand in the handler's own signature.
@@ -65,11 +64,13 @@ def actor(requested_by: str, context: Context) -> str:
     """
     if len(requested_by) > ACTOR_LENGTH_MAX or not requested_by.isprintable():
         raise InvalidRequest([("requested_by", f"must have {ACTOR_LENGTH_MAX} printable characters at most")])
-    principal = caller()
-    if principal == LOCAL:
-        return requested_by or context.peer()
-    by = f"{principal} (for {requested_by})" if requested_by else str(principal)
-    return by if len(by) <= ACTOR_LENGTH_MAX else by[: ACTOR_LENGTH_MAX - 1] + "…"
+    return acting(requested_by or context.peer())
+
+
+def remarks(request: object) -> tuple[str, str]:
+    """What a message says of who asked for it, and why; its handler judges that. "": nothing."""
+    asked = getattr(request, "requested_by", "")
+    return asked, getattr(request, "note", "") or getattr(request, "reason", "")
 
 
 def note(field: str, value: str) -> str:

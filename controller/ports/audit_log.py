@@ -15,7 +15,6 @@ class Change(NamedTuple):
     namespace: str = ""  # "": the cluster's
     before: Mapping[str, object] | None = None
     after: Mapping[str, object] | None = None
-    remark: str = ""
 
 
 class AuditRow(NamedTuple):

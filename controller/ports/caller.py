@@ -5,15 +5,34 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
-from cronring.schema.identity import NOBODY, Principal
+from cronring.schema.identity import LOCAL, NOBODY, Principal
+
+NO_METHOD: Final = "none"
 
 
 class Call(NamedTuple):
-    """`method`: of gRPC, "/cronring.v1.Jobs/PauseJob". `origin`: the address it came from, as gRPC writes it."""
+    """`method`: of gRPC, "/cronring.v1.Jobs/PauseJob"; or the command that works on the database itself.
+
+    `origin`: the address it came from, as gRPC writes it. `requested_by` and `note`: what the request says of who asked
+    for it, and why. They prove nothing.
+    """
 
     principal: Principal = NOBODY
-    method: str = ""
+    method: str = NO_METHOD
     origin: str = ""
+    requested_by: str = ""
+    note: str = ""
+
+    @property
+    def remark(self) -> str:
+        """In words: "for ada: wrong month"."""
+        asked = f"for {self.requested_by}" if self.requested_by else ""
+        return ": ".join(filter(None, (asked, self.note)))
+
+    @property
+    def details(self) -> dict[str, object]:
+        """Kept with each action, where the request says more of who asked than the actor does."""
+        return {} if self.principal == LOCAL or not self.requested_by else {"requested_by": self.requested_by}
 
 
 _OUTSIDE: Final = Call()
@@ -30,10 +49,36 @@ def call_in_hand() -> Call:
     return _CALL.get()
 
 
+def acting(words: str) -> str:
+    """Who acts, as it is kept: the caller. Where nobody is known (--insecure), who they say they are."""
+    principal = caller()
+    return words if principal == LOCAL else str(principal)
+
+
 @contextlib.contextmanager
-def calling(principal: Principal, method: str = "", origin: str = "") -> Iterator[None]:
+def calling(principal: Principal, method: str = NO_METHOD, origin: str = "") -> Iterator[None]:
     """What is done inside of it, in this task and those that it makes, is done for that principal."""
-    token = _CALL.set(Call(principal, method, origin))
+    with _in_hand(Call(principal, method, origin)):
+        yield
+
+
+@contextlib.contextmanager
+def remarking(requested_by: str, note: str = "") -> Iterator[None]:
+    """The call in hand says this of itself."""
+    with _in_hand(_CALL.get()._replace(requested_by=requested_by, note=note)):
+        yield
+
+
+@contextlib.contextmanager
+def known_as(principal: Principal) -> Iterator[None]:
+    """Of the call in hand one knows by now who makes it."""
+    with _in_hand(_CALL.get()._replace(principal=principal)):
+        yield
+
+
+@contextlib.contextmanager
+def _in_hand(call: Call) -> Iterator[None]:
+    token = _CALL.set(call)
     try:
         yield
     finally:

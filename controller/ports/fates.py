@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from cronring.protos.problems import Fate
 
 
-class Call:
+class FatedCall:
     """One call of the API. `fate`: of all that it has changed until now."""
 
     def __init__(self) -> None:
@@ -15,10 +15,10 @@ class Call:
 
 
 # docs/decisions/0056: a call that fails must say whether it was done
-class Change:
+class FatedChange:
     """One transaction of a call."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: FatedCall) -> None:
         self._call = call
         self._before: Fate | None = None
 
@@ -36,13 +36,13 @@ class Change:
             self._call.fate, self._before = self._before, None
 
 
-_CALL: ContextVar[Call | None] = ContextVar("call", default=None)
+_CALL: ContextVar[FatedCall | None] = ContextVar("call", default=None)
 
 
 @contextlib.contextmanager
-def call() -> Iterator[Call]:
+def call() -> Iterator[FatedCall]:
     """What is changed inside of it, in this task, is told to the Call."""
-    here = Call()
+    here = FatedCall()
     token = _CALL.set(here)
     try:
         yield here
@@ -51,9 +51,9 @@ def call() -> Iterator[Call]:
 
 
 @contextlib.contextmanager
-def change(is_refusal: Callable[[Exception], bool]) -> Iterator[Change]:
+def change(is_refusal: Callable[[Exception], bool]) -> Iterator[FatedChange]:
     """Around a transaction, or a statement that is one. After an error of `is_refusal` it has changed nothing."""
-    here = Change(_CALL.get() or Call())
+    here = FatedChange(_CALL.get() or FatedCall())
     try:
         yield here
     except Exception as error:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from cronring.controller.errors import Conflict, InvalidModule, StoreUnavailable
-from cronring.controller.ports.caller import caller
+from cronring.controller.ports.caller import acting, caller, remarking
 from cronring.controller.ports.tokens import RunnerGrant, TokenStore
 from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
 from cronring.protos.runner.v1 import runner_pb2 as wire
@@ -41,10 +41,13 @@ class Registering:
         if problem := _outside(grant, hosted):
             self._refused("forbidden", 1)
             return wire.RegisteredModule(problem=problem)
-        by = f"runner {hello.runner_id} on {hello.hostname}"
+        words = f"runner {hello.runner_id} on {hello.hostname}"
         may_activate = grant is None or (grant.may_activate and not _follows_others(grant, hosted))
         try:
-            deployed = await self._deployer.register(hosted.schema, hosted.digest, by, may_activate=may_activate)
+            with remarking(words):
+                deployed = await self._deployer.register(
+                    hosted.schema, hosted.digest, acting(words), may_activate=may_activate
+                )
         except (InvalidModule, Conflict) as error:
             self._refused("module", 1)
             return wire.RegisteredModule(problem=str(error))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from cronring.controller.ports.caller import call_in_hand
 from cronring.controller.store.pool import Transaction
 from cronring.sql.parameters import AddActions
 
@@ -24,7 +25,7 @@ class Action(NamedTuple):
 
 async def add_actions(transaction: Transaction, actions: Iterable[Action], at: int | None = None) -> None:
     """Keep what was done. `at`: PostgreSQL's time past any wait for locks; None: when the transaction began."""
-    found = list(actions)
+    found, asked = list(actions), call_in_hand().details
     if not found:
         return
     await transaction.fetch(
@@ -36,7 +37,7 @@ async def add_actions(transaction: Transaction, actions: Iterable[Action], at: i
             actions=[each.action for each in found],
             actors=[each.actor for each in found],
             notes=[each.note for each in found],
-            details=[json.dumps(dict(each.details)) for each in found],
+            details=[json.dumps({**each.details, **asked}) for each in found],
             templates=[each.template for each in found],
         )
     )

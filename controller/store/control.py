@@ -14,10 +14,11 @@ from cronring.controller.core.orders.control import (
 )
 from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.orders import Pause, Resume, refused
-from cronring.controller.core.orders.redeploy import plan_removal
+from cronring.controller.core.orders.redeploy import Added, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, Outdated
 from cronring.controller.ports.store import Backfill, JobChange, NewJob, Seen
+from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job, spec_fields
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.activations import find_activation
@@ -25,6 +26,7 @@ from cronring.controller.store.locked import Locked, find_job, lock_job, no_such
 from cronring.controller.store.ordering import Ordering, take_back
 from cronring.controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
 from cronring.controller.store.pool import Transaction
+from cronring.controller.store.recording import record
 from cronring.controller.store.rows import activation_of, job_of, spec_columns
 from cronring.schema.execution import SkipReason, Trigger
 from cronring.schema.instant import format_instant
@@ -68,11 +70,13 @@ class PostgresControl(Ordering):
             deployment_id, now = await _active_deployment(transaction, job)
             found = await find_job(transaction, key)
             if found is None:
-                job_id = await _insert(transaction, key, job, deployment_id, now, by)
+                added = plan_creation(key, job.verb, job.spec, now)
+                job_id = await _insert(transaction, added, job, deployment_id, now, by)
                 details = {"schedule": job.spec.schedule} | ({"template": job.template} if job.template else {})
                 await refuse_cycles(transaction, [key] if parse_policy(job.spec.policy).after else [])
                 created = Action("create", by, note, job_id=job_id, details=details)
                 await add_actions(transaction, [created], now)
+                await record(transaction, of_job(key, None, spec_fields(added.spec, job.template)))
                 await transaction.fetch(NotifyJobs(payload=module))
             elif _is_same(found, job):
                 job_id = found.job.job_id
@@ -94,7 +98,10 @@ class PostgresControl(Ordering):
             await refuse_cycles(transaction, list(followed([planned])))
             labels = json.dumps(dict(change.spec.labels)) if "labels" in change.names else None
             await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=labels, actor=by))
-            await _keep(transaction, row, Order.UPDATE, by, note, _shown(change))
+            await _keep(
+                transaction, row, Action(Order.UPDATE, by, note, details=_shown(change)),
+                of_job(row.job.key, spec_fields(row.spec), spec_fields(planned.spec)),
+            )  # fmt: skip
             return await _job(transaction, row.job.job_id)
 
     async def delete_job(self, key: str, by: str, note: str = "") -> None:
@@ -104,7 +111,8 @@ class PostgresControl(Ordering):
             await take_back(transaction, [row.job], row.now)
             await remove_jobs(transaction, plan_removal([row.job], row.now, SkipReason.CANCELLED), row.now)
             await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=None, actor=by))
-            await _keep(transaction, row, Order.DELETE, by, note, {})
+            gone = of_job(row.job.key, spec_fields(row.spec, row.template), None)
+            await _keep(transaction, row, Action(Order.DELETE, by, note), gone)
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         """One that is paused stays so."""
@@ -119,7 +127,8 @@ class PostgresControl(Ordering):
         async with self._changing(key, "triggering a job", Order.TRIGGER) as (transaction, row):
             wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=payload)
             activation = await _activate(transaction, row, wanted, by)
-            await _keep(transaction, row, Order.TRIGGER, by, note, {"activation": activation.activation_id})
+            told = Action(Order.TRIGGER, by, note, details={"activation": activation.activation_id})
+            await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
             return activation
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
@@ -131,7 +140,8 @@ class PostgresControl(Ordering):
             wanted = _Activation(Trigger.BACKFILL, *planned, beside=backfill.beside, again=backfill.again)
             activation = await _activate(transaction, row, wanted, by)
             span: dict[str, object] = {"from": format_instant(planned[0]), "until": format_instant(planned[1])}
-            await _keep(transaction, row, Order.BACKFILL, by, note, span | {"activation": activation.activation_id})
+            told = Action(Order.BACKFILL, by, note, details=span | {"activation": activation.activation_id})
+            await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
             return activation
 
     async def list_activations(
@@ -151,10 +161,13 @@ class PostgresControl(Ordering):
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         """False: it isn't there, or has been claimed."""
         async with self._changing(key, "cancelling an activation") as (transaction, row):
-            gone = bool(await transaction.fetch(DeleteActivation(activation_id=activation_id, job_id=row.job.job_id)))
+            deleting = DeleteActivation(activation_id=activation_id, job_id=row.job.job_id)
+            gone = await transaction.fetch(deleting)
             if gone:
-                await _keep(transaction, row, "cancel_activation", by, note, {"activation": activation_id})
-            return gone
+                told = Action("cancel_activation", by, note, details={"activation": activation_id})
+                was = activation_fields(RunBeside._make(gone[0]))
+                await _keep(transaction, row, told, of_job(row.job.key, was, None))
+            return bool(gone)
 
     @contextlib.asynccontextmanager
     async def _changing(
@@ -170,10 +183,9 @@ class PostgresControl(Ordering):
             await transaction.fetch(NotifyJobs(payload=f"{row.namespace}/{row.module}"))
 
 
-async def _keep(
-    transaction: Transaction, row: Locked, action: str, by: str, note: str, details: dict[str, object]
-) -> None:
-    await add_actions(transaction, [Action(action, by, note, job_id=row.job.job_id, details=details)], row.now)
+async def _keep(transaction: Transaction, row: Locked, action: Action, changes: Changes) -> None:
+    await add_actions(transaction, [action._replace(job_id=row.job.job_id)], row.now)
+    await record(transaction, changes)
 
 
 def _shown(change: JobChange) -> dict[str, object]:
@@ -215,12 +227,11 @@ def _is_same(row: Locked, job: NewJob) -> bool:
     return (there, row.template) == (job.spec, job.template)
 
 
-async def _insert(transaction: Transaction, key: str, job: NewJob, deployment_id: int, now: int, by: str) -> int:
-    added = plan_creation(key, job.verb, job.spec, now)
+async def _insert(transaction: Transaction, added: Added, job: NewJob, deployment_id: int, now: int, by: str) -> int:
     (concurrency,), (pause_after,) = policy_columns([added.spec])
     records = await transaction.fetch(
         CreateApiJob(
-            key=key,
+            key=added.key,
             namespace=job.namespace,
             module=job.module,
             verb=added.verb,

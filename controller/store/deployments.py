@@ -17,6 +17,7 @@ from cronring.controller.core.orders.redeploy import (
 )
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed, SentModule
+from cronring.controller.services.audit_changes import ActiveVersion, Changes, of_module
 from cronring.controller.services.refusals import other_schema
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.ordering import latest_starts, take_back, take_over
@@ -29,6 +30,7 @@ from cronring.controller.store.plans import (
     remove_jobs,
 )
 from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.recording import record
 from cronring.controller.store.rows import job_of, specs_columns
 from cronring.schema.keys import JobKey
 from cronring.schema.module import Module
@@ -61,7 +63,16 @@ class _Row(NamedTuple):
     key: str
     digest: str
     schema_text: str
-    active: bool
+    min_replicas: int
+
+    @property
+    def active(self) -> bool:
+        return self.min_replicas > 0
+
+    @property
+    def version(self) -> ActiveVersion:
+        """While it is active."""
+        return ActiveVersion(self.key, self.digest, self.min_replicas)
 
 
 class _Name(NamedTuple):
@@ -181,6 +192,8 @@ class DeploymentStatements:
             await remove_jobs(transaction, removed, now)
             await orphan_jobs(transaction, orphaned, now)
             await _keep(transaction, ("undeploy", by, note), row, now, None, removed, orphaned, [])
+            gone = {"removed": keys_of(removed), "orphaned": keys_of(orphaned)}
+            await record(transaction, of_module(name[:2], row.version, ActiveVersion(), **gone))
             await transaction.fetch(NotifyJobs(payload=str(name)))
             return Killed(keys_of(removed), keys_of(orphaned))
 
@@ -228,6 +241,12 @@ class _Change(NamedTuple):
         """The key of the active one, if that is another."""
         return next((row.key for row in self.rows if row.active and row.key != self.row.key), None)
 
+    def audited(self, **jobs: tuple[str, ...]) -> Changes:
+        """`jobs`: what it does to them; see of_module."""
+        before = next((row.version for row in self.rows if row.active), ActiveVersion())
+        after = self.row.version._replace(min_replicas=self.min_replicas)
+        return of_module(self.name[:2], before, after, **jobs)
+
     @property
     def due_until(self) -> int | None:
         return None if self.soon_ms is None else self.now + 1_000 * self.soon_ms
@@ -247,6 +266,7 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     name, row, now = change.name, change.row, change.now
     if row.active:
         await transaction.fetch(SetMinReplicas(deployment_id=row.deployment_id, min_replicas=change.min_replicas))
+        await record(transaction, change.audited())
         jobs = await _jobs(transaction, name, None)
         return Deployed(row.key, True, False, (), (), tuple(job.key for job in jobs), jobs)
     for other in change.rows:
@@ -270,6 +290,8 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     await take_over(transaction, [job.key for job in plan.added], by, note, of_job, now)
     await refuse_cycles(transaction, following)
     await _keep(transaction, change.action, row, now, change.previous, plan.removed, orphaned, back)
+    gone = {"removed": keys_of(plan.removed), "orphaned": keys_of(orphaned), "back": keys_of(back)}
+    await record(transaction, change.audited(added=keys_of(plan.added), rescheduled=plan.rescheduled, **gone))
     await transaction.fetch(NotifyJobs(payload=str(name)))
     deployed = _deployed(row.key, plan, await _jobs(transaction, name, change.due_until))
     return deployed._replace(orphaned=keys_of(orphaned), back=keys_of(back))
@@ -360,7 +382,7 @@ async def _create(transaction: Transaction, version: _Version, now: int) -> _Row
             fingerprint=fingerprint,
         )
     )
-    return _Row(deployment_id, key, digest, schema_text, active=False)
+    return _Row(deployment_id, key, digest, schema_text, min_replicas=0)
 
 
 async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan: Redeploy, now: int) -> None:

@@ -5,10 +5,12 @@ from typing import NamedTuple
 from cronring.controller.core.model import Activation
 from cronring.controller.core.orders.states import State, remedy_of
 from cronring.controller.errors import NotFound
+from cronring.controller.services.audit_changes import activation_fields, of_execution
 from cronring.controller.services.refusals import not_retried
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.activations import find_activation
 from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.recording import record
 from cronring.schema.instant import format_instant
 from cronring.sql.parameters import (
     CreateRetry,
@@ -52,7 +54,15 @@ class PostgresExecutionControl:
 
     async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
         """Whether this marked it."""
-        return bool(await self._database.change(MarkCancelled(execution_id=execution_id, actor=by, note=note)))
+        async with self._database.transaction("cancelling an execution") as transaction:
+            marked = await transaction.fetch(MarkCancelled(execution_id=execution_id, actor=by, note=note))
+            if not marked:
+                transaction.unchanged = True
+                return False
+            job_id, job, _ = marked[0]
+            await add_actions(transaction, [Action("cancel_execution", by, note, job_id, None, execution_id)])
+            await record(transaction, of_execution(execution_id, job, {"cancel_requested_by": by}))
+            return True
 
     async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
         """A further attempt at its tick. Raises NotFound, IllegalTransition."""
@@ -70,7 +80,9 @@ class PostgresExecutionControl:
             kept = Action("retry_execution", by, note, retried.job_id, None, execution_id, details)
             await add_actions(transaction, [kept])
             await transaction.fetch(NotifyJobs(payload=retried.key))
-            return await find_activation(transaction, retried.job_id, activation_id)
+            activation = await find_activation(transaction, retried.job_id, activation_id)
+            await record(transaction, of_execution(execution_id, retried.key, activation_fields(activation)))
+            return activation
 
 
 def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _Attempt:

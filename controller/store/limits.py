@@ -3,7 +3,9 @@
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.limits import LimitRow, no_such_limit
 from cronring.controller.ports.reads import Namespaces
+from cronring.controller.services.audit_changes import of_limit
 from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.recording import record
 from cronring.sql.parameters import BindJobs, CountPlaces, ListLimits, LockJobsOfLimit, LockLimits, SetLimit
 
 
@@ -17,8 +19,11 @@ class PostgresLimits:
         """See cronring.controller.ports.limits.Limits."""
         async with self._database.transaction("setting a limit") as transaction:
             await transaction.fetch(LockLimits())
+            before = await _list(transaction, namespace, module)
             await _change(transaction, namespace, module, max_concurrent, (by, note))
-            return (await _list(transaction, namespace, module))[0]
+            (after,) = await _list(transaction, namespace, module)
+            await record(transaction, of_limit(before[0] if before else None, after))
+            return after
 
     async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
         """Raises NotFound; see cronring.controller.ports.limits.Limits."""
@@ -28,6 +33,7 @@ class PostgresLimits:
             if not found:
                 raise NotFound(no_such_limit(namespace, module))
             await _change(transaction, namespace, module, None, (by, note))
+            await record(transaction, of_limit(found[0], None))
             return found[0]
 
     async def list_limits(

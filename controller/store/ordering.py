@@ -26,11 +26,13 @@ from cronring.controller.core.orders.states import Order
 from cronring.controller.core.orders.taking_over import Left, plan_taking_over
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.store import Controlled, RunByHand
+from cronring.controller.services.audit_changes import activation_fields, of_job, order_fields
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.locked import Locked, lock_job, lock_jobs
 from cronring.controller.store.plans import add_skips
 from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.recording import record
 from cronring.controller.store.rows import activation_of, job_of
 from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant
@@ -143,19 +145,33 @@ async def _write(
         # Nothing is claimed from here on, and nothing ends: the jobs' rows are locked.
         cancelled = await _cancel_executions(transaction, ids, by, wish)
         forgotten = Counter(record[0] for record in await transaction.fetch(ForgetActivations(job_ids=ids)))
-    await add_actions(
-        transaction,
-        [
-            Action(
-                order_name(wish), by, wish.note, job_id=row.job.job_id,
-                details=plan.details | _counts(running=cancelled[row.job.job_id], waiting=forgotten[row.job.job_id]),
-            )
-            for row, plan in changes
-        ],
-        now,
-    )  # fmt: skip
+    await _keep(transaction, changes, cancelled, forgotten, order_name(wish), by, wish.note, now)
     await _notify(transaction, [row for row, _ in changes])
     return cancelled
+
+
+async def _keep(
+    transaction: Transaction, changes: list[tuple[Locked, Ordered]], cancelled: "Counter[int]",
+    forgotten: "Counter[int]", order: Order, by: str, note: str, now: int,
+) -> None:  # fmt: skip
+    """Who did it, and what it did to each job: `cancelled` executions, and `forgotten` activations, by job."""
+    details = {
+        row.job.job_id: plan.details | _counts(running=cancelled[row.job.job_id], waiting=forgotten[row.job.job_id])
+        for row, plan in changes
+    }
+    await add_actions(
+        transaction,
+        [Action(order, by, note, job_id=job_id, details=each) for job_id, each in details.items()],
+        now,
+    )
+    await record(
+        transaction,
+        *[
+            of_job(row.job.key, order_fields(row.standing.row), order_fields(plan.row) | details[row.job.job_id])
+            for row, plan in changes
+            if plan.row is not None
+        ],
+    )
 
 
 async def _write_rows(
@@ -257,6 +273,9 @@ async def _make_activations(
             for job_id, each in sorted(made.items())
         ],
         now,
+    )
+    await record(
+        transaction, *[of_job(each.job.key, None, activation_fields(each)) for _, each in sorted(made.items())]
     )
     return made
 

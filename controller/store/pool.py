@@ -58,18 +58,20 @@ def _version(connection: Connection) -> str:
 class Database:
     """Runs statements of `sql/`, which are records. Every method raises StoreUnavailable or StoreError."""
 
-    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", controller_id: str = "") -> None:
         self._pool = pool
+        self._controller_id = controller_id
         self.server_version = ""  # of PostgreSQL when it was opened, like 18.4
         self.skipped: Counter[str] = Counter()  # ticks that were decided not to run through this pool, by reason
 
     @classmethod
     async def open(
-        cls, url: str, application: str, connections: int = 10, *, schema: str = DEFAULT_SCHEMA
+        cls, url: str, application: str, connections: int = 10, *, schema: str = DEFAULT_SCHEMA, controller_id: str = ""
     ) -> "Database":
         """Connect, and check the schema's version. Raises SchemaVersionError, too.
 
         `url`: any libpq URL; of several hosts, the one that takes writes. `application`: its name in pg_stat_activity.
+        `controller_id`: whose it is, for the audit log; "": no controller's.
         """
         with connecting(url):
             arguments = connect_arguments(url, application, dict(SESSION_SETTINGS), schema)
@@ -88,7 +90,7 @@ class Database:
                 init=partial(_prepare, arguments),
                 reset=_keep_session,
             )
-        database = cls(pool)
+        database = cls(pool, controller_id)
         try:
             async with database._connection("reading the schema's version") as connection:
                 await check_version(connection, schema)
@@ -112,16 +114,6 @@ class Database:
             records: list[asyncpg.Record] = await connection.fetch(*statement)
             return records
 
-    async def change(self, statement: Statement) -> list[asyncpg.Record]:
-        """As `fetch`, of a statement that answers with what it has changed: a failure says whether it was done."""
-        async with self._connection(statement.name) as connection:
-            with fates.change(is_refusal) as change:
-                change.committing()
-                records: list[asyncpg.Record] = await connection.fetch(*statement)
-                if not records:
-                    change.refused()
-                return records
-
     @contextlib.asynccontextmanager
     async def transaction(
         self, what: str, *, snapshot: bool = False, rehearsal: bool = False
@@ -132,12 +124,12 @@ class Database:
             async with self._connection(what) as connection:
                 with fates.change(is_refusal) as change:
                     async with connection.transaction(isolation=isolation, readonly=snapshot):
-                        transaction = Transaction(connection)
+                        transaction = Transaction(connection, self._controller_id)
                         yield transaction
                         if rehearsal:
                             raise _Rehearsed
                         # docs/decisions/0056: from here on a failure says nothing of whether it was done.
-                        if not snapshot:
+                        if not (snapshot or transaction.unchanged):
                             change.committing()
             self.skipped.update(transaction.skipped)
 
@@ -174,8 +166,10 @@ class _Rehearsed(Exception):
 class Transaction:
     """Statements on one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, controller_id: str = "") -> None:
         self._connection = connection
+        self.controller_id = controller_id
+        self.unchanged = False  # whoever began it has found that there is nothing to change
         self.skipped: Counter[str] = Counter()  # see Database: once it is committed
 
     async def fetch(self, statement: Statement) -> list[asyncpg.Record]:

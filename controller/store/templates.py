@@ -5,8 +5,10 @@ import asyncpg
 from cronring.controller.errors import NotFound, Outdated
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.templates import TemplateRow, TemplateValues, template_key
+from cronring.controller.services.audit_changes import of_template
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.pool import Database
+from cronring.controller.store.recording import record
 from cronring.controller.store.rows import spec_columns, spec_of
 from cronring.schema.job import JobSpec
 from cronring.sql.parameters import CreateTemplate, DeleteTemplate, GetTemplate, ListTemplates, UpdateTemplate
@@ -61,6 +63,9 @@ class PostgresTemplates:
                 raise Outdated(f"the template {key!r} has been changed meanwhile; try again")
             details = {"revision": 1 if seen is None else seen.revision + 1}
             await add_actions(transaction, [Action("set_template", by, note, template=key, details=details)])
+            # Of that revision, and so what was there until now.
+            before = None if seen is None else seen.values
+            await record(transaction, of_template(namespace, name, before, values))
 
     async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
         """How many jobs came from it. Raises NotFound."""
@@ -68,9 +73,11 @@ class PostgresTemplates:
             records = await transaction.fetch(DeleteTemplate(namespace=namespace, name=name))
             if not records:
                 raise no_such_template(namespace, name)
-            key, jobs = template_key(namespace, name), int(records[0][0])
+            description, *spec, jobs = records[0]
+            key = template_key(namespace, name)
             await add_actions(transaction, [Action("delete_template", by, note, template=key, details={"jobs": jobs})])
-            return jobs
+            await record(transaction, of_template(namespace, name, TemplateValues(description, spec_of(spec)), None))
+            return int(jobs)
 
 
 def no_such_template(namespace: str, name: str) -> NotFound:

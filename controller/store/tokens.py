@@ -7,6 +7,7 @@ from typing import Any, Final
 import asyncpg
 
 from cronring.controller.errors import Conflict, NotFound
+from cronring.controller.ports.caller import known_as
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.ports.tokens import (
     GrantInForce,
@@ -19,8 +20,10 @@ from cronring.controller.ports.tokens import (
     no_such_grant,
     no_such_token,
 )
+from cronring.controller.services.audit_changes import of_enrolling, of_runner_grant, of_token
 from cronring.controller.store.pool import Database
-from cronring.schema.identity import Role, RoleGrant
+from cronring.controller.store.recording import record
+from cronring.schema.identity import Kind, Principal, Role, RoleGrant
 from cronring.sql.parameters import (
     CreateRunnerGrant,
     CreateToken,
@@ -46,21 +49,23 @@ class PostgresTokens:
 
     async def create_token(self, new: NewToken) -> TokenRow:
         """Raises Conflict."""
-        made = await self._database.change(
-            CreateToken(
-                name=new.name,
-                secret_hash=new.secret_hash,
-                grants=json.dumps([grant._asdict() for grant in new.grants]),
-                actor=new.created_by,
-                lasts_ms=new.lasts_ms,
-            )
+        creating = CreateToken(
+            name=new.name,
+            secret_hash=new.secret_hash,
+            grants=json.dumps([grant._asdict() for grant in new.grants]),
+            actor=new.created_by,
+            lasts_ms=new.lasts_ms,
         )
-        if not made:
-            raise Conflict(
-                f"there is a token {new.name!r} already; take another name, or revoke that one: "
-                f"cronring token revoke {new.name}"
-            )
-        return _token(made[0])
+        async with self._database.transaction("creating a token") as transaction:
+            made = await transaction.fetch(creating)
+            if not made:
+                raise Conflict(
+                    f"there is a token {new.name!r} already; take another name, or revoke that one: "
+                    f"cronring token revoke {new.name}"
+                )
+            row = _token(made[0])
+            await record(transaction, of_token(row, revoked=False))
+            return row
 
     async def list_tokens(self, wanted: Listing) -> Sequence[TokenRow]:
         """In the order in which they were made."""
@@ -72,8 +77,11 @@ class PostgresTokens:
 
     async def revoke_token(self, token_id: int, by: str) -> TokenRow:
         """Raises NotFound."""
-        changed = await self._database.change(RevokeToken(token_id=token_id, actor=by))
-        return _token(_one(changed, no_such_token("that you named")))
+        async with self._database.transaction("revoking a token") as transaction:
+            changed = await transaction.fetch(RevokeToken(token_id=token_id, actor=by))
+            row = _token(_one(changed, no_such_token("that you named")))
+            await record(transaction, of_token(row, revoked=True))
+            return row
 
     async def use_token(self, secret_hash: bytes) -> TokenInUse | None:
         """None: nobody's."""
@@ -82,24 +90,26 @@ class PostgresTokens:
 
     async def create_runner_grant(self, new: NewRunnerGrant) -> RunnerGrant:
         """Raises Conflict."""
-        made = await self._database.change(
-            CreateRunnerGrant(
-                name=new.name,
-                namespace=new.namespace,
-                modules=new.modules,
-                may_activate=new.may_activate,
-                secret_hash=new.secret_hash,
-                uses=new.uses,
-                actor=new.created_by,
-                lasts_ms=new.lasts_ms,
-            )
+        creating = CreateRunnerGrant(
+            name=new.name,
+            namespace=new.namespace,
+            modules=new.modules,
+            may_activate=new.may_activate,
+            secret_hash=new.secret_hash,
+            uses=new.uses,
+            actor=new.created_by,
+            lasts_ms=new.lasts_ms,
         )
-        if not made:
-            raise Conflict(
-                f"there is a runner grant {new.name!r} already; take another name, or revoke that one: "
-                f"cronring runner-grant revoke {new.name}"
-            )
-        return _runner_grant(made[0])
+        async with self._database.transaction("creating a runner grant") as transaction:
+            made = await transaction.fetch(creating)
+            if not made:
+                raise Conflict(
+                    f"there is a runner grant {new.name!r} already; take another name, or revoke that one: "
+                    f"cronring runner-grant revoke {new.name}"
+                )
+            row = _runner_grant(made[0])
+            await record(transaction, of_runner_grant(row, revoked=False))
+            return row
 
     async def list_runner_grants(self, wanted: Listing) -> Sequence[RunnerGrant]:
         """In the order in which they were made."""
@@ -114,8 +124,11 @@ class PostgresTokens:
 
     async def revoke_runner_grant(self, grant_id: int, by: str) -> RunnerGrant:
         """Raises NotFound."""
-        changed = await self._database.change(RevokeRunnerGrant(grant_id=grant_id, actor=by))
-        return _runner_grant(_one(changed, no_such_grant("that you named")))
+        async with self._database.transaction("revoking a runner grant") as transaction:
+            changed = await transaction.fetch(RevokeRunnerGrant(grant_id=grant_id, actor=by))
+            row = _runner_grant(_one(changed, no_such_grant("that you named")))
+            await record(transaction, of_runner_grant(row, revoked=True))
+            return row
 
     async def runner_grant(self, name: str) -> GrantInForce | None:
         """None: it was revoked, or never given."""
@@ -127,10 +140,14 @@ class PostgresTokens:
 
     async def take_join(self, secret_hash: bytes) -> RunnerGrant:
         """Raises TokenRefused."""
-        taken = await self._database.change(TakeJoin(secret_hash=secret_hash))
-        if taken:
-            return _runner_grant(taken[0])
-        raise TokenRefused(_why_no_join(await self._database.fetch(GetJoin(secret_hash=secret_hash))))
+        async with self._database.transaction("enrolling a runner") as transaction:
+            taken = await transaction.fetch(TakeJoin(secret_hash=secret_hash))
+            if not taken:
+                raise TokenRefused(_why_no_join(await transaction.fetch(GetJoin(secret_hash=secret_hash))))
+            row = _runner_grant(taken[0])
+            with known_as(Principal(Kind.JOIN, row.name)):
+                await record(transaction, of_enrolling(row))
+            return row
 
 
 def _why_no_join(records: Sequence[asyncpg.Record]) -> str:

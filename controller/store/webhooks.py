@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import asyncpg
 
@@ -17,8 +17,10 @@ from cronring.controller.ports.webhooks import (
     Waiting,
     WebhookRow,
 )
+from cronring.controller.services.audit_changes import of_webhook, webhook_fields
 from cronring.controller.store.notices import begin
-from cronring.controller.store.pool import Database
+from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.recording import record
 from cronring.sql.parameters import (
     AddWebhook,
     ClaimDeliveries,
@@ -31,6 +33,7 @@ from cronring.sql.parameters import (
     GetAddressee,
     ListDeliveries,
     ListWebhooks,
+    LockWebhook,
     Redeliver,
     RemoveWebhook,
 )
@@ -70,6 +73,7 @@ class PostgresWebhooks:
                     f"there is a webhook {webhook.name!r} already; take another name, or remove it: "
                     f"cronring webhook remove {webhook.name}"
                 )
+            await record(transaction, of_webhook(webhook.name, None, webhook_fields(webhook)))
         return await self.get(webhook.name)
 
     async def list(self, name: str = "", *, after: str = "", limit: int | None = None) -> Sequence[WebhookRow]:
@@ -86,18 +90,26 @@ class PostgresWebhooks:
 
     async def remove(self, name: str) -> None:
         """With its log, and what waits for it. Raises NotFound."""
-        if not await self._database.change(RemoveWebhook(name=name)):
-            raise _unknown(name)
+        async with self._database.transaction("removing a webhook") as transaction:
+            locked = await _lock(transaction, name)
+            await transaction.fetch(RemoveWebhook(name=name))
+            await record(transaction, of_webhook(name, webhook_fields(locked.webhook), None))
 
     async def set_enabled(self, name: str, *, enabled: bool, reason: str) -> WebhookRow:
         """Idempotent. Raises NotFound."""
-        row = await self.get(name)
-        if enabled:
-            async with self._database.transaction("enabling a webhook") as transaction:
+        async with self._database.transaction("enabling a webhook" if enabled else "disabling one") as transaction:
+            if enabled:
                 await begin(transaction)
-                await transaction.fetch(EnableWebhook(name=name))
-        else:
-            await self._database.change(DisableWebhook(webhook_id=row.webhook_id, reason=reason))
+            locked = await _lock(transaction, name)
+            if enabled:
+                changed = await transaction.fetch(EnableWebhook(name=name))
+            else:
+                changed = await transaction.fetch(DisableWebhook(webhook_id=locked.webhook_id, reason=reason))
+            transaction.unchanged = not (changed or enabled)
+            if changed:
+                before = {"enabled": locked.enabled, "disabled_reason": locked.disabled_reason}
+                after = {"enabled": enabled, "disabled_reason": "" if enabled else reason}
+                await record(transaction, of_webhook(name, before, after))
         return await self.get(name)
 
     async def addressee(self, name: str) -> Addressee:
@@ -126,10 +138,15 @@ class PostgresWebhooks:
     async def redeliver(self, name: str, delivery_id: int) -> int:
         """How many are tried again. Raises NotFound for a delivery that isn't the webhook's."""
         await self.get(name)
-        found = await self._database.change(Redeliver(name=name, delivery_id=delivery_id))
-        if delivery_id and not found:
-            raise NotFound(f"webhook {name!r} has no delivery {delivery_id}; `cronring webhook deliveries {name}`")
-        return len(found)
+        async with self._database.transaction("delivering again") as transaction:
+            found = await transaction.fetch(Redeliver(name=name, delivery_id=delivery_id))
+            if delivery_id and not found:
+                raise NotFound(f"webhook {name!r} has no delivery {delivery_id}; `cronring webhook deliveries {name}`")
+            transaction.unchanged = not found
+            if found:
+                ids = sorted(each[0] for each in found)
+                await record(transaction, of_webhook(name, None, {"redelivered": ids}))
+            return len(found)
 
 
 class PostgresOutbox:
@@ -179,6 +196,27 @@ class PostgresOutbox:
     async def waiting(self) -> Waiting:
         """Up to 100,000."""
         return Waiting._make((await self._database.fetch(CountWaiting()))[0])
+
+
+class _Locked(NamedTuple):
+    """A webhook whose row is locked while its transaction lasts. `webhook`: without its secret."""
+
+    webhook_id: int
+    enabled: bool
+    disabled_reason: str
+    webhook: NewWebhook
+
+
+async def _lock(transaction: Transaction, name: str) -> _Locked:
+    """Raises NotFound."""
+    records = await transaction.fetch(LockWebhook(name=name))
+    if not records:
+        raise _unknown(name)
+    webhook_id, enabled, disabled_reason, url, events, reasons, namespace, module, job, labels = records[0]
+    webhook = NewWebhook(
+        name, url, "", tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), created_by=""
+    )  # fmt: skip
+    return _Locked(webhook_id, enabled, disabled_reason, webhook)
 
 
 def _webhook(record: asyncpg.Record) -> WebhookRow:

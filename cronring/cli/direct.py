@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cronring.controller.ports.tokens import TokenRow
     from cronring.controller.services.identities import WantedToken
 
-BY: Final = "database"  # who made it: nobody was asked who they are
+METHOD: Final = "cronring token create"  # as the audit log names it
 
 
 def make_in_database(
@@ -23,7 +23,7 @@ def make_in_database(
     from cronring.controller.services.identities import WantedToken, token_faults
 
     lasts_ms = None if lasts_s is None else round(lasts_s * 1_000)
-    wanted = WantedToken(name, tuple((each.role, each.namespace) for each in grants), lasts_ms, BY)
+    wanted = WantedToken(name, tuple((each.role, each.namespace) for each in grants), lasts_ms, by="")
     if faults := token_faults(wanted):
         raise refused(Invalid("it is invalid", faults, len(faults)))
     return run_loop(_make(url, schema, wanted))
@@ -31,13 +31,17 @@ def make_in_database(
 
 async def _make(url: str, schema: str, wanted: "WantedToken") -> "MadeToken":
     from cronring.client.identities import MadeToken, RoleIn, TokenInfo
+    from cronring.controller.ports.caller import calling
     from cronring.controller.services.identities import make_token
     from cronring.controller.store.pool import Database
+    from cronring.controller.store.recording import database_principal
     from cronring.controller.store.tokens import PostgresTokens
 
-    database = await Database.open(url, "cronring token create", 1, schema=schema)
+    database = await Database.open(url, METHOD, 1, schema=schema)
     try:
-        row, secret = await make_token(PostgresTokens(database), wanted)
+        who = await database_principal(database)
+        with calling(who, METHOD):
+            row, secret = await make_token(PostgresTokens(database), wanted._replace(by=str(who)))
     finally:
         await database.close()
     grants = tuple(RoleIn(grant.role.value, grant.namespace) for grant in row.grants)

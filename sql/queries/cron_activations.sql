@@ -174,4 +174,5 @@ ORDER BY a.run_at, a.id
 LIMIT :limit?::bigint;
 
 -- name: DeleteActivation
-DELETE FROM cron_activations WHERE id = :activation_id AND job_id = :job_id RETURNING id;
+DELETE FROM cron_activations WHERE id = :activation_id AND job_id = :job_id
+RETURNING id, trigger, tick, until_tick, attempt, coalesce(payload, '') AS payload;

@@ -6,7 +6,7 @@ SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' module ' || 
 -- name: GetModuleDeployments
 -- Of a module, the active deployment, and the one of a digest; and PostgreSQL's now, past any wait for the lock.
 -- One row of nulls when there is neither.
-SELECT n.now, d.id, d.key, d.digest, d.schema_text, d.min_replicas > 0 AS active
+SELECT n.now, d.id, d.key, d.digest, d.schema_text, d.min_replicas
 FROM (SELECT clock_timestamp() AS now) n
 LEFT JOIN deployments d ON d.namespace = :namespace AND d.module = :module
   AND (d.digest = :digest OR d.min_replicas > 0);

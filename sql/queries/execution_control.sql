@@ -8,11 +8,10 @@ WITH marked AS (
     UPDATE cron_executions SET cancel_requested_at = now(), cancel_requested_by = :actor, cancel_note = :note
     WHERE id = :execution_id AND ended_at IS NULL AND cancel_requested_at IS NULL
     RETURNING id, job_id
-), logged AS (
-    INSERT INTO cron_actions (job_id, execution_id, action, actor, note)
-    SELECT job_id, id, 'cancel_execution', :actor, :note FROM marked
 )
-SELECT id, pg_notify(current_schema() || '.cancels', id::text) FROM marked;
+SELECT m.job_id, (SELECT j.key FROM cron_jobs j WHERE j.id = m.job_id) AS job,
+       pg_notify(current_schema() || '.cancels', m.id::text)
+FROM marked m;
 
 -- name: LockJobOfExecution
 -- The job of an execution, locked until the transaction ends, and what a retry of the execution takes over from it.

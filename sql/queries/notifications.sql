@@ -288,6 +288,12 @@ LIMIT :limit?::bigint;
 SELECT id, url, secret, (date_part('epoch', now()) * 1000)::bigint AS now_ms, (SELECT cluster FROM cron_notifier)
 FROM cron_webhooks WHERE name = :name;
 
+-- name: LockWebhook
+-- Without its secret; locked until the transaction ends.
+SELECT id, disabled_at IS NULL AS enabled, disabled_reason, url, events, reasons, namespace, module, job, labels::text
+FROM cron_webhooks WHERE name = :name
+FOR NO KEY UPDATE;
+
 -- name: RemoveWebhook
 -- With its log.
 DELETE FROM cron_webhooks WHERE name = :name RETURNING id;

@@ -39,10 +39,11 @@ WHERE id = :template_id AND revision = :revision
 RETURNING id;
 
 -- name: DeleteTemplate
--- Answers with how many jobs came from it.
+-- Answers with what it set, and how many jobs came from it.
 WITH gone AS (
-    DELETE FROM cron_templates WHERE namespace = :namespace AND name = :name RETURNING namespace, name
+    DELETE FROM cron_templates WHERE namespace = :namespace AND name = :name RETURNING *
 )
-SELECT (SELECT count(*) FROM cron_jobs j
+SELECT description, schedule, anchor, timeout_ms, on_disconnect, policy, labels, payload,
+       (SELECT count(*) FROM cron_jobs j
         WHERE j.namespace = g.namespace AND j.template = g.name AND j.template > '' AND j.removed_at IS NULL) AS jobs
 FROM gone g;

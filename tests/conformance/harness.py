@@ -1,7 +1,7 @@
 """What the conformance suite may do beside calling a store: set the scene, and look into the books."""
 
 import json
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import asyncpg
 
@@ -36,6 +36,15 @@ from cronring.controller.store.templates import PostgresTemplates
 from cronring.schema.execution import Outcome, Report, Skipped
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
+from tests.conformance.booked import (
+    BookedAction,
+    BookedActivation,
+    BookedChange,
+    BookedExecution,
+    BookedJob,
+    BookedSkip,
+    changed,
+)
 
 SECOND = 1_000_000
 LEASE_MS = 5_000
@@ -44,67 +53,6 @@ TIMEOUT_MS = 300_000
 GRACE_MS = 30_000
 NO_POLICY = Policy()
 SLOTS = tuple(range(4096))
-
-
-class BookedExecution(NamedTuple):
-    execution_id: int
-    job_id: int
-    tick: int
-    claimed_at: int
-    controller_id: str
-    outcome: str | None
-    attempt: int
-    trigger: str
-    missed: int
-    holds_job: bool
-    retry_at: int | None
-    number: int
-
-
-class BookedJob(NamedTuple):
-    """What a job's row says beside what GetCronJobs returns."""
-
-    executing: bool
-    running: int
-    next_tick: int | None
-    next_run_at: int | None
-    last_tick: int | None
-    last_success: int | None
-    failures: int
-    revision: int
-    anchor: int
-    paused: bool
-    paused_tick: int | None
-    paused_by: str
-    paused_note: str
-
-
-class BookedActivation(NamedTuple):
-    activation_id: int
-    job_id: int
-    trigger: str
-    tick: int
-    until_tick: int | None
-    attempt: int
-    run_at: int
-    payload: str | None
-    beside: bool
-
-
-class BookedSkip(NamedTuple):
-    job_id: int
-    reason: str
-    first_tick: int
-    last_tick: int
-    ticks: int
-    controller_id: str
-
-
-class BookedAction(NamedTuple):
-    action: str
-    actor: str
-    note: str
-    details: dict[str, object]
 
 
 class Scene(Protocol):
@@ -136,6 +84,7 @@ class Scene(Protocol):
     async def spans(self, job_id: int) -> list[Span]: ...
     async def activations(self) -> list[BookedActivation]: ...
     async def actions(self) -> list[BookedAction]: ...
+    async def changes(self) -> list[BookedChange]: ...
     async def state(self, job_id: int) -> str: ...
     async def controllers(self) -> list[str]: ...
     async def runners(self) -> list[str]: ...
@@ -244,6 +193,14 @@ class MemoryScene:
 
     async def actions(self) -> list[BookedAction]:
         return [BookedAction(row.action, row.actor, row.note, row.details) for row in self._store.actions]
+
+    async def changes(self) -> list[BookedChange]:
+        return [
+            changed(
+                row.principal, row.method, row.origin, row.namespace, row.subject, row.before, row.after, row.remark
+            )
+            for row in self._store.audit_log
+        ]
 
     async def controllers(self) -> list[str]:
         return sorted(self._store.controllers)
@@ -359,6 +316,13 @@ class PostgresScene:
     async def actions(self) -> list[BookedAction]:
         records = await self._fetch("SELECT action, actor, note, details::text FROM cron_actions ORDER BY id")
         return [BookedAction(action, actor, note, json.loads(details)) for action, actor, note, details in records]
+
+    async def changes(self) -> list[BookedChange]:
+        records = await self._fetch(
+            "SELECT principal, method, origin, namespace, subject, before, after, remark FROM cron_audit_log "
+            "WHERE refused IS NULL ORDER BY id"
+        )
+        return [changed(*record) for record in records]
 
     async def controllers(self) -> list[str]:
         return [record[0] for record in await self._fetch("SELECT id FROM controllers ORDER BY id")]

@@ -10,7 +10,8 @@ from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
-from tests.conformance.harness import SECOND, TIMEOUT_MS, BookedSkip, World
+from tests.conformance.booked import BookedSkip
+from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE

@@ -7,7 +7,8 @@ from cronring.controller.ports.store import NewJob
 from cronring.controller.ports.templates import TemplateRow, TemplateValues
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
-from tests.conformance.harness import TIMEOUT_MS, BookedAction, World
+from tests.conformance.booked import BookedAction
+from tests.conformance.harness import TIMEOUT_MS, World
 
 NIGHTLY = TemplateValues(
     "what runs at night",

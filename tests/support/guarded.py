@@ -12,8 +12,10 @@ from cronring.controller.api.judging import Judge
 from cronring.controller.api.server import GrpcServer
 from cronring.controller.api.services import Api, ApiParts, Registration
 from cronring.controller.core.node.node import Node
+from cronring.controller.core.notify.delivering import Answer
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.ports.store import ControllerInfo
+from cronring.controller.ports.webhooks import Sent
 from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runtime.chance import seeded_chance
 from cronring.controller.runtime.clock import SystemClock
@@ -70,6 +72,13 @@ class _Around:
         raise AssertionError(event) from error
 
 
+class _Posting:
+    """Whoever is posted to takes it. Nothing leaves this process."""
+
+    async def post(self, *_: object) -> Sent:
+        return Sent(Answer(204, ""), 1)
+
+
 async def _nothing() -> tuple[()]:
     return ()
 
@@ -78,7 +87,6 @@ def _api(database: Database) -> Api:
     settings, clock, around = ClusterSettings(), SystemClock(), _Around()
     node = Node(INFO.controller_id, INFO.grpc_address, settings, seeded_chance(), clock.now_ns())
     examine: Callable[[], Awaitable[Any]] = _nothing
-    posting: Any = None  # nothing is posted
 
     def put(_: object) -> None:
         """There is nobody to tell."""
@@ -95,7 +103,7 @@ def _api(database: Database) -> Api:
             stores=postgres_stores(database, settings),
             deployer=Deployer(PostgresStore(database), settings, put, put),
             outputs=RunnerStreams(),
-            posting=posting,
+            posting=_Posting(),
             around=around,
             examine=examine,
         )

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.model import Job
 from cronring.controller.core.orders.control import Start, distant, plan_pause
-from cronring.controller.core.orders.redeploy import Existing, Removed, not_before, owed
+from cronring.controller.core.orders.redeploy import Added, Existing, Removed, not_before, owed
 from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
@@ -91,7 +91,7 @@ def misfits(module: Module, jobs: Iterable[Job]) -> list[Misfit]:
     return [each for each in found if each.faults]
 
 
-def keys_of(planned: Iterable[Removed | Orphan | Return]) -> tuple[str, ...]:
+def keys_of(planned: Iterable[Added | Removed | Orphan | Return]) -> tuple[str, ...]:
     """Sorted."""
     return tuple(sorted(each.key for each in planned))
 

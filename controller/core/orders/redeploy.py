@@ -112,6 +112,11 @@ class Redeploy(NamedTuple):
     orphaned: list[Existing]
     back: list[Existing]
 
+    @property
+    def rescheduled(self) -> tuple[str, ...]:
+        """Keys, sorted, of jobs that go on by another schedule or policy."""
+        return tuple(sorted(job.key for job in self.carried if job.rescheduled))
+
 
 def deployment_key(module: Module, digest: str) -> str:
     """A deployment's name, e.g. `billing@3fa9c1d2e4b5`, or `namespace/billing@...` outside the default namespace."""

@@ -8,6 +8,7 @@ from cronring.controller.core.orders.redeploy import Added, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, Outdated
 from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand, Seen
+from cronring.controller.services.audit_changes import activation_fields, of_job, spec_fields
 from cronring.controller.store.memory.orders import MemoryOrders
 from cronring.controller.store.memory.rows import DeploymentRow, JobRow
 from cronring.schema.execution import SkipReason, Trigger
@@ -42,7 +43,8 @@ class MemoryControl(MemoryOrders):
         row.source, row.changed_by, row.template = "api", by, job.template
         self._add_job(row)
         template = {"template": job.template} if job.template else {}
-        self._act("create", by, note, row, schedule=row.spec.schedule, **template)
+        changes = of_job(key, None, spec_fields(added.spec, job.template))
+        self._act("create", by, note, row, changes, schedule=row.spec.schedule, **template)
         self.on_notify()
         return row.job()
 
@@ -59,8 +61,9 @@ class MemoryControl(MemoryOrders):
         self.followers.refuse_cycles(others, followed([planned]))
         if planned.takes_back:
             self._take_back_all([row])
+        changes = of_job(row.key, spec_fields(row.spec), spec_fields(planned.spec))
         self._carry(planned, row.deployment)
-        self._act(Order.UPDATE, by, note, row)
+        self._act(Order.UPDATE, by, note, row, changes)
         row.spec = row.spec._replace(labels=planned.spec.labels)
         row.changed_by = by
         self.on_notify()
@@ -72,7 +75,7 @@ class MemoryControl(MemoryOrders):
         self._take_back_all([row])
         self._remove(removed)
         row.changed_by = by
-        self._act(Order.DELETE, by, note, row)
+        self._act(Order.DELETE, by, note, row, of_job(row.key, spec_fields(row.spec, row.template), None))
         self.on_notify()
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
@@ -96,9 +99,11 @@ class MemoryControl(MemoryOrders):
             row, Trigger.BACKFILL, *planned, run_at=now, beside=backfill.beside, again=backfill.again, by=by
         )  # fmt: skip
         span = {"from": format_instant(planned[0]), "until": format_instant(planned[1])}
-        self._act(Order.BACKFILL, by, note, row, activation=added.activation_id, **span)
+        activation = added.activation()
+        changes = of_job(row.key, None, activation_fields(activation))
+        self._act(Order.BACKFILL, by, note, row, changes, activation=added.activation_id, **span)
         self.on_notify()
-        return added.activation()
+        return activation
 
     async def list_activations(
         self, key: str, *, after: tuple[int, int] | None = None, limit: int | None = None
@@ -115,7 +120,8 @@ class MemoryControl(MemoryOrders):
         if found is None or found.job is not row:
             return False
         del self.activations[activation_id]
-        self._act("cancel_activation", by, note, row, activation=activation_id)
+        changes = of_job(row.key, activation_fields(found.activation()), None)
+        self._act("cancel_activation", by, note, row, changes, activation=activation_id)
         self.on_notify()
         return True
 

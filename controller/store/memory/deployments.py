@@ -7,6 +7,7 @@ from cronring.controller.core.orders.orphaning import Orphan, Return, keys_of, p
 from cronring.controller.core.orders.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed
+from cronring.controller.services.audit_changes import ActiveVersion, of_module
 from cronring.controller.services.refusals import other_schema
 from cronring.controller.store.memory.control import MemoryControl, job_row
 from cronring.controller.store.memory.rows import (
@@ -62,16 +63,18 @@ class MemoryDeployments(MemoryControl):
     ) -> Deployed:  # fmt: skip
         jobs = self._jobs_of(row.module)
         if row.min_replicas:
-            row.min_replicas = row.min_replicas if dry_run else min_replicas
+            before, row.min_replicas = row.version, row.min_replicas if dry_run else min_replicas
+            self._record(of_module(row.module, before, row.version))
             keys = tuple(job.key for job in jobs)
             return Deployed(row.key, True, False, (), (), keys, [job.job() for job in jobs])
+        active = [other for other in self.deployments if other.module == row.module and other.min_replicas]
+        before = active[0].version if active else ActiveVersion()
         if dry_run:
-            return self._apply(row, jobs, defaults, action, dry_run=True)
-        for other in self.deployments:
-            if other.module == row.module:
-                other.min_replicas = 0
+            return self._apply(row, jobs, defaults, action, before, dry_run=True)
+        for other in active:
+            other.min_replicas = 0
         row.min_replicas = min_replicas
-        return self._apply(row, jobs, defaults, action)
+        return self._apply(row, jobs, defaults, action, before)
 
     def _refuse_cycles(self, module: Module) -> None:
         """Raises Conflict, before anything is changed."""
@@ -87,7 +90,7 @@ class MemoryDeployments(MemoryControl):
 
     def _apply(
         self, deployment: DeploymentRow, jobs: list[JobRow], defaults: tuple[int, str], action: tuple[str, str, str],
-        *, dry_run: bool = False,
+        before: ActiveVersion, *, dry_run: bool = False,
     ) -> Deployed:  # fmt: skip
         now = self.now_us()
         plan = plan_redeploy(deployment.schema, [job.existing() for job in jobs], now, *defaults)
@@ -112,6 +115,9 @@ class MemoryDeployments(MemoryControl):
         self._orphan(orphaned)
         self._bring_back(back, deployment)
         self._keep(action, deployment, plan.removed, orphaned, back)
+        gone = {"removed": deployed.removed, "orphaned": deployed.orphaned, "back": deployed.back}
+        changes = {"added": deployed.added, "rescheduled": plan.rescheduled, **gone}
+        self._record(of_module(deployment.module, before, deployment.version, **changes))
         self.on_notify()
         return deployed._replace(jobs=[job.job() for job in self._jobs_of(deployment.module)])
 
@@ -124,11 +130,13 @@ class MemoryDeployments(MemoryControl):
         removed = plan_removal([job.existing() for job in declared_jobs], self.now_us())
         orphaned = plan_orphans(job.existing() for job in jobs if job.source == "api" and not job.orphaned)
         if not dry_run:
-            row.min_replicas = 0
+            before, row.min_replicas = row.version, 0
             self._take_back_all(declared_jobs)
             self._remove(removed)
             self._orphan(orphaned)
             self._keep(("undeploy", by, note), row, removed, orphaned, [])
+            gone = {"removed": keys_of(removed), "orphaned": keys_of(orphaned)}
+            self._record(of_module(row.module, before, ActiveVersion(), **gone))
             self.on_notify()
         return Killed(keys_of(removed), keys_of(orphaned))
 
@@ -141,7 +149,7 @@ class MemoryDeployments(MemoryControl):
     ) -> None:  # fmt: skip
         action, by, note = what
         details = told(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
-        self.actions.append(ActionRow(action, by, note, None, details, row.key, self.now_us()))
+        self._log(ActionRow(action, by, note, None, details, row.key, self.now_us()))
         for name, planned in (("orphan", orphaned), ("bring_back", back)):
             for each in planned:
-                self._act(name, by, note, self.jobs[each.job_id], deployment=row.key, order=action)
+                self._act(name, by, note, self.jobs[each.job_id], (), deployment=row.key, order=action)

@@ -3,6 +3,7 @@
 from cronring.controller.core.model import Activation, CancelRequest
 from cronring.controller.core.orders.states import State
 from cronring.controller.errors import NotFound
+from cronring.controller.services.audit_changes import activation_fields, of_execution
 from cronring.controller.services.refusals import not_retried
 from cronring.controller.store.memory.activations import MemoryActivations
 from cronring.controller.store.memory.rows import ActionRow, ExecutionRow
@@ -20,7 +21,10 @@ class MemoryExecutionControl(MemoryActivations):
         if row is None or row.cancel is not None:
             return False
         row.cancel = CancelRequest(execution_id, row.runner_id, by, note)
-        self.actions.append(ActionRow("cancel_execution", by, note, row.job.job_id, {}, at=self.now_us()))
+        self._log(
+            ActionRow("cancel_execution", by, note, row.job.job_id, {}, at=self.now_us()),
+            of_execution(execution_id, row.job.key, {"cancel_requested_by": by}),
+        )
         self.on_cancels()
         return True
 
@@ -41,9 +45,13 @@ class MemoryExecutionControl(MemoryActivations):
         else:
             waiting.requested_by, waiting.run_at = by, min(waiting.run_at, now)
         details = {"activation": waiting.activation_id, "tick": format_instant(row.tick)}
-        self.actions.append(ActionRow("retry_execution", by, note, job.job_id, details, at=now))
+        activation = waiting.activation()
+        self._log(
+            ActionRow("retry_execution", by, note, job.job_id, details, at=now),
+            of_execution(execution_id, job.key, activation_fields(activation)),
+        )
         self.on_notify()
-        return waiting.activation()
+        return activation
 
     def _check_retryable(self, row: ExecutionRow) -> None:
         job = row.job

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.limits import LimitRow, limit_name, no_such_limit
 from cronring.controller.ports.reads import Namespaces
+from cronring.controller.services.audit_changes import of_limit
 from cronring.controller.store.memory.rows import JobRow
 from cronring.controller.store.memory.tables import MemoryTables
 
@@ -15,7 +16,9 @@ class MemoryLimits(MemoryTables):
     async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
         key = namespace, module
         self.limit_ids.setdefault(key, len(self.limit_ids) + 1)
+        before = self.limits.get(key)
         self.limits[key] = LimitRow(namespace, module, max_concurrent, 0, self.now_us(), by, note)
+        self._record(of_limit(before, self.limits[key]))
         self.on_places()
         return self._limit(key)
 
@@ -25,6 +28,7 @@ class MemoryLimits(MemoryTables):
         row = self._limit((namespace, module))
         del self.limits[namespace, module]
         self.limits_removed.append((row, by, note))
+        self._record(of_limit(row, None))
         self.on_places()
         return row
 

@@ -23,6 +23,7 @@ from cronring.controller.core.orders.states import Order
 from cronring.controller.core.orders.taking_over import Left, plan_taking_over
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.store import Controlled, RunByHand
+from cronring.controller.services.audit_changes import Changes, activation_fields, of_job, order_fields
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.memory.activations import MemoryActivations
 from cronring.controller.store.memory.rows import ActionRow, JobRow
@@ -71,6 +72,7 @@ class MemoryOrders(MemoryActivations):
         return Controlled(row.job(), plan.row is not None, plan.details, held, cancelling)
 
     def _write(self, row: JobRow, plan: Ordered, after: OrderColumns, wish: Wish, by: str, now: int) -> int:
+        before = standing(row).row
         self._write_row(row, plan, after, by, now)
         if isinstance(wish, Resume | Restore):
             row.failures = 0
@@ -82,7 +84,9 @@ class MemoryOrders(MemoryActivations):
             for each in gone:
                 del self.activations[each.activation_id]
         counts = {name: count for name, count in (("running", cancelling), ("waiting", waiting)) if count}
-        self._act(order_of(wish), by, wish.note, row, **plan.details, **counts)
+        told = {**plan.details, **counts}
+        changes = of_job(row.key, order_fields(before), order_fields(after) | told)
+        self._act(order_of(wish), by, wish.note, row, changes, **told)
         self.on_notify()
         return cancelling
 
@@ -108,7 +112,7 @@ class MemoryOrders(MemoryActivations):
         action, plan = plan_taking_over(standing(row), left, now)
         assert plan.row is not None, "it is planned"
         self._write_row(row, plan, plan.row, by, now)
-        self._act(action, by, note, row, **plan.details, **details)
+        self._act(action, by, note, row, (), **plan.details, **details)
 
     def _latest_start(self, row: JobRow) -> Start | None:
         """By its schedule."""
@@ -125,7 +129,8 @@ class MemoryOrders(MemoryActivations):
                 row, Trigger.MANUAL, manual_tick(now), run_at=now, payload=wish.payload, by=by
             )  # fmt: skip
             activation = added.activation()
-            self._act(Order.TRIGGER, by, wish.note, row, activation=activation.activation_id)
+            changes = of_job(row.key, None, activation_fields(activation))
+            self._act(Order.TRIGGER, by, wish.note, row, changes, activation=activation.activation_id)
             self.on_notify()
         return Controlled(row.job(), True, {}, row.execution_id, activation=activation)
 
@@ -134,8 +139,8 @@ class MemoryOrders(MemoryActivations):
         if refusing is not None:
             raise error_of(refusing)
 
-    def _act(self, action: str, by: str, note: str, row: JobRow, /, **details: object) -> None:
-        self.actions.append(ActionRow(str(action), by, note, row.job_id, details, at=self.now_us()))
+    def _act(self, action: str, by: str, note: str, row: JobRow, changes: Changes, /, **details: object) -> None:
+        self._log(ActionRow(str(action), by, note, row.job_id, details, at=self.now_us()), changes)
 
     def _fate(self, row: JobRow, other: NotNext) -> Ordered:
         """Raises Conflict, unless the tick was skipped before."""

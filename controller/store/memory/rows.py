@@ -7,6 +7,7 @@ from cronring.controller.core.model import Activation, CancelRequest, Execution,
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.core.ticks import PlannedTick, upcoming
 from cronring.controller.ports.store import ControllerInfo
+from cronring.controller.services.audit_changes import ActiveVersion
 from cronring.schema.execution import Outcome, Report, Skipped, Trigger
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module
@@ -21,6 +22,11 @@ class DeploymentRow:
     min_replicas: int
     schema: Module
     fingerprint: str = ""
+
+    @property
+    def version(self) -> ActiveVersion:
+        """While it is active."""
+        return ActiveVersion(self.key, self.digest, self.min_replicas)
 
 
 @dataclass

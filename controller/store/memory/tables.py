@@ -6,8 +6,11 @@ from typing import Final
 from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
+from cronring.controller.ports.audit_log import AuditRow
+from cronring.controller.ports.caller import call_in_hand
 from cronring.controller.ports.limits import LimitRow
 from cronring.controller.ports.templates import TemplateRow
+from cronring.controller.services.audit_changes import Changes, canonical
 from cronring.controller.store.memory.followers import Followers
 from cronring.controller.store.memory.rows import (
     ActionRow,
@@ -47,6 +50,7 @@ class MemoryTables:
         self.followers = Followers()
         self.skips: list[SkipRow] = []
         self.actions: list[ActionRow] = []
+        self.audit_log: list[AuditRow] = []
         self.templates: dict[tuple[str, str], TemplateRow] = {}  # by namespace and name
         self.templates_made = 0
         self.latest_skip: dict[int, SkipRow] = {}  # by job
@@ -58,6 +62,24 @@ class MemoryTables:
     def _lease_is_valid(self, controller_id: str) -> bool:
         row = self.controllers.get(controller_id)
         return row is not None and row.lease_expires_at > self.now_us()
+
+    def _log(self, action: ActionRow, *changes: Changes) -> None:
+        """What was done, and what that changed."""
+        action.details = {**action.details, **call_in_hand().details}
+        self.actions.append(action)
+        self._record(*changes)
+
+    def _record(self, *changes: Changes) -> None:
+        """See controller/store/recording.py."""
+        call, at = call_in_hand(), self.now_us()
+        for each in [change for some in changes for change in some]:
+            row_id, before, after = len(self.audit_log) + 1, canonical(each.before), canonical(each.after)
+            self.audit_log.append(
+                AuditRow(
+                    row_id, at, "", 1, str(call.principal), call.method, call.origin, each.namespace, each.subject,
+                    before, after, call.remark, controller_id="", seq=0, hash=b"",
+                )
+            )  # fmt: skip
 
     def _jobs_of(self, name: tuple[str, str]) -> list[JobRow]:
         rows = [row for row in self.jobs.values() if row.deployment.module == name and not row.removed]

@@ -3,6 +3,7 @@
 from cronring.controller.errors import NotFound, Outdated
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.templates import TemplateRow, TemplateValues, template_key
+from cronring.controller.services.audit_changes import of_template
 from cronring.controller.store.memory.rows import ActionRow
 from cronring.controller.store.memory.tables import MemoryTables
 
@@ -37,19 +38,21 @@ class MemoryTemplates(MemoryTables):
             row = there._replace(values=values, revision=there.revision + 1, changed_at=now, changed_by=by)
         self.templates[namespace, name] = row
         details: dict[str, object] = {"revision": row.revision}
-        self.actions.append(
-            ActionRow("set_template", by, note, None, details, at=now, template=template_key(namespace, name))
+        self._log(
+            ActionRow("set_template", by, note, None, details, at=now, template=template_key(namespace, name)),
+            of_template(namespace, name, None if there is None else there.values, values),
         )
 
     async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
-        jobs = self._template(namespace, name).jobs
+        row = self._template(namespace, name)
         del self.templates[namespace, name]
-        details: dict[str, object] = {"jobs": jobs}
+        details: dict[str, object] = {"jobs": row.jobs}
         key = template_key(namespace, name)
-        self.actions.append(
-            ActionRow("delete_template", by, note, None, details, at=self.now_us(), template=key)
-        )  # fmt: skip
-        return jobs
+        self._log(
+            ActionRow("delete_template", by, note, None, details, at=self.now_us(), template=key),
+            of_template(namespace, name, row.values, None),
+        )
+        return row.jobs
 
     def _template(self, namespace: str, name: str) -> TemplateRow:
         row = self.templates.get((namespace, name))

@@ -10,9 +10,11 @@ from typing import Final, NamedTuple
 
 from cronring.cli.dev.private import make_private
 from cronring.controller.errors import Conflict, NotFound
+from cronring.controller.ports.caller import calling
 from cronring.controller.ports.tokens import NewRunnerGrant, TokenStore
 from cronring.controller.services.identities import WantedToken, make_token
 from cronring.controller.store.pool import Database
+from cronring.controller.store.recording import database_principal
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.schema.identity import Role
 from cronring.schema.spiffe import DEFAULT_CLUSTER, controller_name, runner_name
@@ -20,6 +22,7 @@ from cronring.trust.certificates import Authority, Pair, issue, new_authority
 from cronring.trust.files import write_file
 from cronring.trust.holding import CA_FILE, CA_KEY_FILE, CERTIFICATE_FILE, KEY_FILE
 
+METHOD: Final = "cronring dev"  # as the audit log names it
 NAME: Final = "dev"  # of the token, and of the runner's grant
 # Longer than anybody leaves a dev alone. What is in the folder ends with it, as a rule.
 LIFETIME: Final = dt.timedelta(days=30)
@@ -50,13 +53,14 @@ async def make_identities(url: str, schema: str, trust: DevTrust, namespace: str
 
     Raises StoreUnavailable, StoreError.
     """
-    database = await Database.open(url, "cronring dev", 1, schema=schema)
+    database = await Database.open(url, METHOD, 1, schema=schema)
     try:
         tokens = PostgresTokens(database)
-        await _drop(tokens)
-        _, secret = await make_token(tokens, WantedToken(NAME, ((Role.ADMIN, "*"),), LIFETIME_MS, "dev"))
-        write_file(trust.token_file, f"{secret}\n".encode(), 0o600)
-        await tokens.create_runner_grant(NewRunnerGrant(NAME, namespace, (), True, None, None, "dev", None))
+        with calling(await database_principal(database), METHOD):
+            await _drop(tokens)
+            _, secret = await make_token(tokens, WantedToken(NAME, ((Role.ADMIN, "*"),), LIFETIME_MS, "dev"))
+            write_file(trust.token_file, f"{secret}\n".encode(), 0o600)
+            await tokens.create_runner_grant(NewRunnerGrant(NAME, namespace, (), True, None, None, "dev", None))
         made = await tokens.runner_grant(NAME)
     finally:
         await database.close()

@@ -99,7 +99,7 @@ class CreateDeploymentRequest(_message.Message):
     min_replicas: _builtins.int
     """at least 1; absent: 1"""
     requested_by: _builtins.str
-    """who asks; empty: the caller's address"""
+    """who asks: a remark; with --insecure, who did it"""
     note: _builtins.str
     dry_run: _builtins.bool
     """nothing is changed; the answer says what would be"""

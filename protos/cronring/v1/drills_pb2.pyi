@@ -33,7 +33,7 @@ class HoldDrillRequest(_message.Message):
     forced: _builtins.bool
     """even if nobody can take over: then its ticks wait until it is over"""
     requested_by: _builtins.str
-    """for the log; empty: the caller's address"""
+    """who asks: a remark; with --insecure, who did it"""
     def __init__(
         self,
         *,

@@ -277,7 +277,7 @@ class CancelExecutionRequest(_message.Message):
     note: _builtins.str
     """why"""
     requested_by: _builtins.str
-    """who; empty: the caller's address"""
+    """who asks: a remark; with --insecure, who did it"""
     def __init__(
         self,
         *,

@@ -106,7 +106,7 @@ class CreateTokenRequest(_message.Message):
     lasts_ms: _builtins.int
     """from now on; absent: for ever"""
     requested_by: _builtins.str
-    """who asks; empty: the caller's address"""
+    """who asks: a remark; with --insecure, who did it"""
     @_builtins.property
     def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___RoleGrant]:
         """at least one"""

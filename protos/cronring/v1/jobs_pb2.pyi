@@ -609,7 +609,7 @@ class CreateJobRequest(_message.Message):
     name: _builtins.str
     """tells it from the verb's other jobs"""
     requested_by: _builtins.str
-    """who asks; empty: the caller's address"""
+    """who asks: a remark; with --insecure, who did it"""
     template: _builtins.str
     """Of the same namespace: its values are the job's where the spec has none. They are copied; see Templates."""
     note: _builtins.str

@@ -75,7 +75,7 @@ class SetLimitRequest(_message.Message):
     max_concurrent: _builtins.int
     """at least 1"""
     requested_by: _builtins.str
-    """who asks; empty: the caller's address"""
+    """who asks: a remark; with --insecure, who did it"""
     note: _builtins.str
     def __init__(
         self,

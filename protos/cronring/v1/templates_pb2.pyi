@@ -102,7 +102,7 @@ class SetTemplateRequest(_message.Message):
     name: _builtins.str
     description: _builtins.str
     requested_by: _builtins.str
-    """who asks; empty: the caller's address"""
+    """who asks: a remark; with --insecure, who did it"""
     note: _builtins.str
     @_builtins.property
     def spec(self) -> _jobs_pb2.JobSpec: ...

@@ -82,7 +82,7 @@ async def _fill(world: World, connection: Any, namespace: str, word: str) -> tup
 
 @pytest.fixture
 async def filled(database_url: str) -> AsyncIterator[Filled]:
-    database = await Database.open(database_url, "cronring test")
+    database = await Database.open(database_url, "cronring test", controller_id="c1")
     connection = await connect(database_url, "cronring test scene")
     world = World(PostgresScene(database, connection))
     await world.controller("c1")

@@ -109,6 +109,24 @@ def claims(database_url: str, begun: str, ended: str) -> list[tuple[str, str, fl
     return asyncio.run(ask())
 
 
+def on_record(database_url: str, remark: str) -> list[tuple[str, ...]]:
+    """What the audit log has of drills that somebody asked for."""
+
+    async def ask() -> list[tuple[str, ...]]:
+        connection = await look(database_url)
+        try:
+            rows = await connection.fetch(
+                "SELECT principal, subject, after FROM cron_audit_log WHERE remark = $1"
+                " AND method = '/cronring.v1.Drills/HoldDrill' AND refused IS NULL AND before IS NULL",
+                remark,
+            )
+            return list(map(tuple, rows))
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
+
+
 @pytest.fixture(scope="module")
 def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("drill") / "journal"
@@ -166,6 +184,8 @@ def test_it_is_logged_and_counted_by_the_controller(cluster: Cluster) -> None:
     begun = next(note for note in reversed(notes) if note["event"] == "in_drill")
     ended = next(note for note in reversed(notes) if note["event"] == "claiming_again")
     assert (begun["by"], begun["for_ms"], begun["level"]) == ("ann", 5_000, "warning")
+    kept = on_record(cluster.database_url, "for ann")
+    assert kept == [("local", f"controller {begun['controller']}", '{"drill_for_ms":5000,"forced":false}')]
     assert ended["why"] == "its time is over"
     assert gauge(primary, "node_drills_total") >= 1
     assert "LATENESS OF TICKS" in output

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import time
 from typing import Final
 
@@ -11,6 +12,7 @@ from cronring.client import PermissionDenied, Unauthenticated
 from cronring.client.model import Execution
 from cronring.trust.certificates import new_authority
 from tests.integration.trust.conftest import MODULES, House, ended, said
+from tests.support.looking import look
 from tests.support.waiting import wait_until
 
 LOST_S: Final = 15.0  # after so long nobody uses a right any more that was taken from them
@@ -36,9 +38,38 @@ async def test_a_runner_joins_by_a_token_and_runs(house: House) -> None:
         return bool(await runs(house, "invoices", "joined"))
 
     await wait_until(has_run, house.cluster.runners[-1].tail)
+    await let_in_on_record(house)
     late = house.joins(token, "invoices")
     assert await ended(late) == 1
     await said(late, "runner_not_let_in", "was used as often as it may be; make a new one", "runner-grant create")
+
+
+async def let_in_on_record(house: House) -> None:
+    """Who enrolled is known by the join token, and who brought a version by its certificate."""
+    connection = await look(house.cluster.database_url)
+    try:
+        enrolled, deployed, first = await connection.fetch(
+            "SELECT principal, method, namespace, subject, before, after, remark, origin, controller_id"
+            " FROM cron_audit_log WHERE refused IS NULL AND (subject, principal) IN (('runner-grant joined',"
+            " 'join:joined'), ('module invoices', 'runner:spiffe://cronring/runner/default/joined'))"
+            " OR method = 'cronring token create' ORDER BY array_position(ARRAY['join', 'runner'],"
+            " split_part(principal, ':', 1))"
+        )
+        role = await connection.fetchval("SELECT current_user")
+    finally:
+        await connection.close()
+    assert tuple(enrolled)[1:7] == (
+        "/cronring.runner.v1.Enrollment/Enroll", "default", "runner-grant joined", '{"uses_left":1}',
+        '{"enrolled":true,"uses_left":0}', "",
+    )  # fmt: skip
+    assert (deployed["method"], deployed["namespace"]) == ("/cronring.runner.v1.RunnerGateway/Connect", "default")
+    assert json.loads(deployed["after"])["added_keys"] == ["invoices.each_second"]
+    assert deployed["remark"].startswith("for runner joined.")
+    for each in (enrolled, deployed):
+        assert each["origin"].startswith("ipv4:127.0.0.1:")
+        assert each["controller_id"].startswith("c1")
+    assert (first["principal"], first["subject"], first["before"]) == (f"database:{role}", "token admin", None)
+    assert (first["origin"], first["controller_id"], first["remark"]) == ("", "", "")
 
 
 LASTS_S = 1

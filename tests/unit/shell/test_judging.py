@@ -359,9 +359,9 @@ async def test_no_more_than_so_many_tokens_are_kept() -> None:
         (LOCAL, "ada", "ada"),
         (LOCAL, "", "ipv4:127.0.0.1:7"),
         (Principal(Kind.TOKEN, "ci", (RoleGrant(Role.ADMIN, EVERYWHERE),)), "", "token:ci"),
-        (Principal(Kind.TOKEN, "ci"), "ada", "token:ci (for ada)"),
-        (Principal(Kind.USER, "u" * 190), "a" * 200, f"user:{'u' * 190} (fo…"),
-        (NOBODY, "ada", "local:nobody (for ada)"),
+        (Principal(Kind.TOKEN, "ci"), "ada", "token:ci"),
+        (Principal(Kind.USER, "u" * 190), "a" * 200, f"user:{'u' * 190}"),
+        (NOBODY, "ada", "local:nobody"),
     ],
 )
 def test_who_does_it_is_who_calls(principal: Principal, requested_by: str, by: str) -> None:

@@ -1,0 +1,202 @@
+"""What a change says of itself in the audit log: the fields that differ, bounded, and nothing that is secret.
+
+Who reads the audit log need not be who may read payloads. So payloads stand in it by digest and size. So do the URLs of
+webhooks, which may hold a secret.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from cronring.controller.core.model import Activation
+from cronring.controller.core.orders.orders import OrderColumns
+from cronring.controller.core.orders.orphaning import told
+from cronring.controller.ports.audit_log import Change
+from cronring.controller.ports.limits import LimitRow
+from cronring.controller.ports.templates import TemplateValues, template_key
+from cronring.controller.ports.tokens import RunnerGrant, TokenRow
+from cronring.controller.ports.webhooks import NewWebhook
+from cronring.schema.identity import EVERYWHERE
+from cronring.schema.instant import format_instant
+from cronring.schema.job import JobSpec
+from cronring.schema.keys import JobKey, namespace_of
+
+FIELD_MAX: Final = 4_096  # characters of the JSON of one field
+
+Fields = Mapping[str, object]
+Changes = Iterable[Change]
+"""None, where nothing differs."""
+
+
+class ActiveVersion(NamedTuple):
+    """Of a module, as the audit log tells it. None: none is active."""
+
+    deployment: str | None = None
+    digest: str | None = None
+    min_replicas: int = 0
+
+
+class RunBeside(NamedTuple):
+    """Of a run beside the schedule, what the audit log tells. `payload` "": its job's own."""
+
+    activation_id: int
+    trigger: str
+    tick: int
+    until_tick: int | None
+    attempt: int
+    payload: str
+
+
+def of_job(key: str, before: Fields | None, after: Fields | None) -> Changes:
+    return _changed(f"job {key}", namespace_of(key), before, after)
+
+
+def of_execution(execution_id: int, job: str, after: Fields) -> Changes:
+    """`job`: its key, which is told with it."""
+    return _changed(f"execution {execution_id}", namespace_of(job), None, {"job": job, **after})
+
+
+def of_module(name: tuple[str, str], before: ActiveVersion, after: ActiveVersion, **jobs: tuple[str, ...]) -> Changes:
+    """`name`: its namespace, and its own. `jobs`: the keys, sorted, of those that this has added, removed, ..."""
+    key = str(JobKey(*name, "")).removesuffix(".")
+    return _changed(f"module {key}", name[0], before._asdict(), after._asdict() | told(**jobs))
+
+
+def of_template(namespace: str, name: str, before: TemplateValues | None, after: TemplateValues | None) -> Changes:
+    return _changed(
+        f"template {template_key(namespace, name)}", namespace,
+        None if before is None else _template_fields(before), None if after is None else _template_fields(after),
+    )  # fmt: skip
+
+
+def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
+    row = after or before
+    assert row is not None, "there is one before, or there is one now"
+    fields = [each and {"max_concurrent": each.max_concurrent, "note": each.note} for each in (before, after)]
+    return _changed(f"limit {row.namespace}/{row.module}", row.namespace, *fields)
+
+
+def of_token(row: TokenRow, *, revoked: bool) -> Changes:
+    """A new one, or one that is worth nothing from now on."""
+    fields = {
+        "grants": [f"{grant.role}@{grant.namespace}" for grant in row.grants], "expires_at": _instant(row.expires_at)
+    }  # fmt: skip
+    where = {grant.namespace for grant in row.grants}
+    namespace = where.pop() if len(where) == 1 and EVERYWHERE not in where else ""
+    return _changed(f"token {row.name}", namespace, fields if revoked else None, None if revoked else fields)
+
+
+def of_runner_grant(row: RunnerGrant, *, revoked: bool) -> Changes:
+    """As `of_token`."""
+    fields = {
+        "modules": row.modules, "may_activate": row.may_activate, "may_enroll": row.may_enroll,
+        "uses_left": row.uses_left, "expires_at": _instant(row.expires_at),
+    }  # fmt: skip
+    return _changed(_grant(row), row.namespace, fields if revoked else None, None if revoked else fields)
+
+
+def of_enrolling(row: RunnerGrant) -> Changes:
+    """A runner has enrolled by it. `row`: as that has left it."""
+    before = None if row.uses_left is None else {"uses_left": row.uses_left + 1}
+    return _changed(_grant(row), row.namespace, before, {"enrolled": True, "uses_left": row.uses_left})
+
+
+def of_webhook(name: str, before: Fields | None, after: Fields | None) -> Changes:
+    return _changed(f"webhook {name}", "", before, after)
+
+
+def webhook_fields(webhook: NewWebhook) -> dict[str, object]:
+    return {
+        "host": urlsplit(webhook.url).netloc, "url": digest(webhook.url), "events": webhook.events,
+        "reasons": webhook.reasons, "namespace": webhook.namespace, "module": webhook.module, "job": webhook.job,
+        "labels": dict(webhook.labels),
+    }  # fmt: skip
+
+
+def of_controller(controller_id: str, after: Fields) -> Changes:
+    return _changed(f"controller {controller_id}", "", None, after)
+
+
+def spec_fields(spec: JobSpec, template: str = "") -> dict[str, object]:
+    """Of a job, or of a template. `template`: that the job was made from."""
+    fields = spec._asdict() | {
+        "anchor": _instant(spec.anchor), "policy": json.loads(spec.policy or "{}"), "labels": dict(spec.labels),
+        "payload": digest(spec.payload),
+    }  # fmt: skip
+    return fields | ({"template": template} if template else {})
+
+
+def order_fields(row: OrderColumns) -> dict[str, object]:
+    """What orders set of a job: texts, and instants."""
+    return {name: _instant(value) if isinstance(value, int) else value for name, value in row._asdict().items()}
+
+
+def activation_fields(activation: Activation | RunBeside) -> dict[str, object]:
+    """A run beside the schedule. Without a payload it has its job's."""
+    fields = {
+        "activation": activation.activation_id, "trigger": activation.trigger, "attempt": activation.attempt,
+        "tick": _instant(activation.tick), "until_tick": _instant(activation.until_tick),
+        "payload": digest(activation.payload),
+    }  # fmt: skip
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def digest(text: str) -> dict[str, object] | None:
+    """What stands for a text that is secret, or too long. None: for no text."""
+    raw = text.encode()
+    return {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)} if raw else None
+
+
+def canonical(fields: Fields | None) -> str | None:
+    """As it is kept: JSON in ASCII, names sorted, no spaces, each field bounded."""
+    return None if fields is None else _json({name: _bounded(value) for name, value in fields.items()})
+
+
+def _changed(subject: str, namespace: str, before: Fields | None, after: Fields | None) -> list[Change]:
+    if before is not None and after is not None:
+        before, after = _without(before, after), _without(after, before)
+    return [Change(subject, namespace, before, after)] if before or after else []
+
+
+def _without(fields: Fields, other: Fields) -> Fields:
+    """But for what is the same in the other."""
+    return {name: value for name, value in fields.items() if name not in other or other[name] != value}
+
+
+def _template_fields(values: TemplateValues) -> dict[str, object]:
+    return {"description": values.description, **spec_fields(values.spec)}
+
+
+def _grant(row: RunnerGrant) -> str:
+    return f"runner-grant {row.name}"
+
+
+def _instant(at: int | None) -> str | None:
+    return None if at is None else format_instant(at)
+
+
+def _bounded(value: object) -> object:
+    text = _json(value)
+    if len(text) <= FIELD_MAX:
+        return value
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return _first(value)
+    return digest(value if isinstance(value, str) else text)
+
+
+def _first(values: Sequence[object]) -> list[object]:
+    """As many as fit, and how many don't."""
+    kept: list[object] = []
+    room = FIELD_MAX
+    for value in values:
+        room -= len(_json(value)) + 1
+        if room < 0:
+            break
+        kept.append(value)
+    return [*kept, f"... and {len(values) - len(kept)} more"]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,35 @@
+"""Who changed what: rows of cron_audit_log, in the transaction of the change."""
+
+from cronring.controller.ports.caller import call_in_hand
+from cronring.controller.services.audit_changes import Changes, canonical
+from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.rows import storable
+from cronring.schema.identity import Kind, Principal
+from cronring.sql.parameters import GetRole, RecordChanges
+
+
+async def record(transaction: Transaction, *changes: Changes) -> None:
+    """Keep what the call in hand has changed: one statement, whatever the number; none for no change."""
+    found = [change for some in changes for change in some]
+    if not found:
+        return
+    call = call_in_hand()
+    await transaction.fetch(
+        RecordChanges(
+            principal=str(call.principal),
+            method=call.method,
+            origin=storable(call.origin),
+            remark=storable(call.remark),
+            controller_id=transaction.controller_id,
+            namespaces=[each.namespace for each in found],
+            subjects=[each.subject for each in found],
+            befores=[canonical(each.before) for each in found],
+            afters=[canonical(each.after) for each in found],
+        )
+    )
+
+
+async def database_principal(database: Database) -> Principal:
+    """Who works on the database itself: the role of PostgreSQL by which it was opened."""
+    role, *_ = (await database.fetch(GetRole()))[0]
+    return Principal(Kind.DATABASE, role)
