@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.api.policy import Access, Audience, Reach
@@ -31,15 +31,56 @@ class Judge(Protocol):
         """Who calls. Raises Unauthenticated, Forbidden; StoreUnavailable, StoreError where that can't be told now."""
         ...
 
+    async def holder(self, authorizations: Sequence[str]) -> Principal:
+        """Whose bearer token stands in these headers `authorization`, of gRPC or HTTP. Raises as `judged`."""
+        ...
+
     async def still(self, principal: Principal, access: Access, context: Context) -> None:
         """Whether what was judged of a call that goes on is true yet. Raises as `judged`."""
         ...
+
+
+class Verdicts:
+    """What the first verifier that knows a secret's kind says of it, kept for a second."""
+
+    def __init__(self, verifiers: Sequence[Verifier], now_s: Callable[[], float] = time.monotonic) -> None:
+        self._verifiers = verifiers
+        self._now_s = now_s
+        self._kept: OrderedDict[bytes, _Verdict] = OrderedDict()
+
+    async def holder(self, secret: str) -> Principal:
+        """Raises Unauthenticated; StoreUnavailable, StoreError, IssuerAway where that can't be told now."""
+        # By its hash, so that no secret lies about in this process.
+        name, now_s = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest(), self._now_s()
+        kept = self._kept.get(name)
+        if kept is None or now_s >= kept.until_s:
+            kept = await self._asked(secret, now_s + KEPT_S)
+            self._kept[name] = kept
+            self._kept.move_to_end(name)
+            if len(self._kept) > KEPT_MAX:
+                self._kept.popitem(last=False)
+        if kept.principal is None:
+            raise Unauthenticated(f"{kept.why}; {TO_DO}")
+        return kept.principal
+
+    async def _asked(self, secret: str, until_s: float) -> "_Verdict":
+        """Raises StoreUnavailable, StoreError, IssuerAway."""
+        for verifier in self._verifiers:
+            if verifier.knows(secret):
+                try:
+                    return _Verdict(until_s, await verifier.principal(secret))
+                except TokenRefused as error:
+                    return _Verdict(until_s, why=str(error))
+        return _Verdict(until_s, why="this token is of no kind that this controller knows")
 
 
 class Insecure:
     """A Judge for --insecure: whoever reaches this controller may do everything."""
 
     async def judged(self, access: Access, context: Context) -> Principal:
+        return LOCAL
+
+    async def holder(self, authorizations: Sequence[str]) -> Principal:
         return LOCAL
 
     async def still(self, principal: Principal, access: Access, context: Context) -> None:
@@ -52,10 +93,8 @@ class Known:
     def __init__(
         self, verifiers: Sequence[Verifier], by_certificate: ByCertificate, now_s: Callable[[], float] = time.monotonic
     ) -> None:
-        self._verifiers = verifiers
+        self._verdicts = Verdicts(verifiers, now_s)
         self._by_certificate = by_certificate
-        self._now_s = now_s
-        self._kept: OrderedDict[bytes, _Verdict] = OrderedDict()
 
     async def judged(self, access: Access, context: Context) -> Principal:
         match access.audience:
@@ -64,9 +103,13 @@ class Known:
             case Audience.RUNNERS | Audience.GRANTED | Audience.CONTROLLERS:
                 return await self._by_certificate(access.audience, context)
             case Audience.PEOPLE | Audience.METADATA:
-                principal = await self._holder(_bearer(context.invocation_metadata() or ()))
+                metadata = context.invocation_metadata() or ()
+                principal = await self.holder([str(value) for key, value in metadata if key == "authorization"])
                 _check(principal, access)
                 return principal
+
+    async def holder(self, authorizations: Sequence[str]) -> Principal:
+        return await self._verdicts.holder(_bearer(authorizations))
 
     async def still(self, principal: Principal, access: Access, context: Context) -> None:
         try:
@@ -75,30 +118,6 @@ class Known:
             raise Unauthenticated(f"what was shown when this call began is no longer good: {error}") from None
         if (now.kind, now.name, now.grants) != (principal.kind, principal.name, principal.grants):
             raise Unauthenticated("what the caller may do has changed; call again")
-
-    async def _holder(self, token: str) -> Principal:
-        # By its hash, so that no token lies about in this process.
-        name, now_s = hashlib.sha256(token.encode()).digest(), self._now_s()
-        kept = self._kept.get(name)
-        if kept is None or now_s >= kept.until_s:
-            kept = await self._asked(token, now_s + KEPT_S)
-            self._kept[name] = kept
-            self._kept.move_to_end(name)
-            if len(self._kept) > KEPT_MAX:
-                self._kept.popitem(last=False)
-        if kept.principal is None:
-            raise Unauthenticated(f"{kept.why}; {TO_DO}")
-        return kept.principal
-
-    async def _asked(self, token: str, until_s: float) -> "_Verdict":
-        """Raises StoreUnavailable, StoreError."""
-        for verifier in self._verifiers:
-            if verifier.knows(token):
-                try:
-                    return _Verdict(until_s, await verifier.principal(token))
-                except TokenRefused as error:
-                    return _Verdict(until_s, why=str(error))
-        return _Verdict(until_s, why="this token is of no kind that this controller knows")
 
 
 class _Verdict(NamedTuple):
@@ -119,12 +138,11 @@ def _check(principal: Principal, access: Access) -> None:
         raise forbidden(principal, access.permission, "")
 
 
-def _bearer(metadata: Iterable[tuple[str, str | bytes]]) -> str:
+def _bearer(authorizations: Sequence[str]) -> str:
     """Raises Unauthenticated."""
-    given = [value for key, value in metadata if key == "authorization"]
-    if not given:
+    if not authorizations:
         raise Unauthenticated(f"this call has no token; {TO_DO}")
-    scheme, _, token = str(given[0]).partition(" ")
-    if len(given) > 1 or scheme.lower() != _BEARER or not token.strip():
+    scheme, _, token = authorizations[0].partition(" ")
+    if len(authorizations) > 1 or scheme.lower() != _BEARER or not token.strip():
         raise Unauthenticated(f"the authorization of this call is no bearer token; {TO_DO}")
     return token.strip()
