@@ -1,4 +1,4 @@
-"""A little HTTP for orchestrators and Prometheus. Everything else is gRPC's."""
+"""A little HTTP for orchestrators and Prometheus, and for browsers that log in. Everything else is gRPC's."""
 
 import asyncio
 import logging
@@ -10,35 +10,50 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from cronring.controller.api.connections import Connections, telling
+from cronring.controller.api.login import Login
+from cronring.controller.api.web_identity import DOOR, WebDoor
+from cronring.controller.api.web_problems import problem
+from cronring.controller.errors import CronringError
 
 HANDSHAKE_S: Final = 10.0
+BODY_BYTES_MAX: Final = 16 * 1024  # the form of a login
 INDEX: Final = {
     "/": "this index",
     "/healthz": "200 while the process is alive",
     "/readyz": "200 while the lease is valid and PostgreSQL answers, else 503 with the reason",
     "/metrics": "Prometheus metrics",
+    "/login": "logs a browser in",
+    "/session": "who asks, and what they may do",
 }
 
 
 class HttpServer:
     """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
-    `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log.
+    `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log. `door`
+    says who asks.
     """
 
     def __init__(
-        self, not_ready: Callable[[], str | None], metrics: Callable[[], bytes], refused: Callable[[str], None]
+        self,
+        not_ready: Callable[[], str | None],
+        metrics: Callable[[], bytes],
+        refused: Callable[[str], None],
+        door: WebDoor,
+        login: Login,
     ) -> None:
         self._not_ready = not_ready
         self._metrics = metrics
         self._connections = Connections(self._protocol)
         self._server: asyncio.Server | None = None
-        middlewares: Any = [telling(lambda: self._connections), _unknown_paths]
-        application = web.Application(middlewares=middlewares)
+        middlewares: Any = [telling(lambda: self._connections), _problems_as_json]
+        application = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES_MAX)
+        application[DOOR] = door
         application.router.add_get("/", self._index)
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
+        login.add_to(application.router)
         log = logging.getLogger("aiohttp.server").getChild(str(id(self)))
         log.addFilter(lambda record: not _is_garbage(record, refused))
         self._runner = web.AppRunner(
@@ -47,7 +62,7 @@ class HttpServer:
             logger=log,
             handle_signals=False,
             shutdown_timeout=0.5,
-            auto_decompress=False,  # nobody reads a body
+            auto_decompress=False,  # the bodies that are read are small
             lingering_time=1.0,
         )
 
@@ -89,9 +104,11 @@ class HttpServer:
 
 
 @web.middleware
-async def _unknown_paths(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
+async def _problems_as_json(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
     try:
         response = await handler(request)  # type: ignore[misc]  # aiohttp's own Handler type is not exported whole
+    except CronringError as error:
+        return problem(error)
     except web.HTTPException as error:
         if error.status < 400:
             raise

@@ -41,11 +41,14 @@ class Judge(Protocol):
 
 
 class Verdicts:
-    """What the first verifier that knows a secret's kind says of it, kept for a second."""
+    """What the first verifier that knows a secret's kind says of it, kept for a second. `to_do`: for who is refused."""
 
-    def __init__(self, verifiers: Sequence[Verifier], now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, verifiers: Sequence[Verifier], now_s: Callable[[], float] = time.monotonic, to_do: str = TO_DO
+    ) -> None:
         self._verifiers = verifiers
         self._now_s = now_s
+        self._to_do = to_do
         self._kept: OrderedDict[bytes, _Verdict] = OrderedDict()
 
     async def holder(self, secret: str) -> Principal:
@@ -60,7 +63,7 @@ class Verdicts:
             if len(self._kept) > KEPT_MAX:
                 self._kept.popitem(last=False)
         if kept.principal is None:
-            raise Unauthenticated(f"{kept.why}; {TO_DO}")
+            raise Unauthenticated(f"{kept.why}; {self._to_do}")
         return kept.principal
 
     async def _asked(self, secret: str, until_s: float) -> "_Verdict":

@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -60,6 +60,9 @@ class _Judge:
     async def judged(self, access: Access, context: Any) -> Principal:
         carried = dict(context.invocation_metadata() or ())
         return await self._known.judged(access, context) if "authorization" in carried else self._api.anybody
+
+    async def holder(self, authorizations: Sequence[str]) -> Principal:
+        return await self._known.holder(authorizations)
 
     async def still(self, principal: Principal, access: Access, context: Any) -> None:
         """No method of Identities goes on."""
