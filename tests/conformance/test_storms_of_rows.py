@@ -88,6 +88,13 @@ ARGUMENTS = {
     "RevokeToken": "SELECT id AS token_id, 'somebody' AS actor FROM cron_tokens WHERE name = 't1'",
     "TakeJoin": "SELECT secret_hash FROM cron_runner_grants WHERE name = 'g1'",
     "RevokeRunnerGrant": "SELECT id AS grant_id, 'somebody' AS actor FROM cron_runner_grants WHERE name = 'g1'",
+    "UseSession": "SELECT secret_hash, 1000 AS idle_ms FROM cron_sessions ORDER BY id LIMIT 1",
+    "CreateSession": """
+        SELECT secret_hash AS former_hash, principal, 1 AS others, sha256('new') AS secret_hash,
+               NULL::bytea AS token_hash, '[]' AS grants, 'corp' AS issuer, '::1' AS origin, 1000 AS idle_ms,
+               1000 AS lasts_ms FROM cron_sessions ORDER BY id LIMIT 1""",
+    "RevokeSession": "SELECT id AS session_id, 'somebody' AS actor FROM cron_sessions ORDER BY id LIMIT 1",
+    "RevokeSessionOf": "SELECT secret_hash FROM cron_sessions ORDER BY id LIMIT 1",
     "RecordMaintenance": "",
     "SaveNotifier": "SELECT 'c1' AS controller_id, 1000 AS lease_ms, 'y' AS position",
     "LeaveNotifier": "SELECT 'c1' AS controller_id",

@@ -18,6 +18,7 @@ from cronring.controller.api.policy import Access
 from cronring.controller.services.tokens import TokenVerifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.tokens import PostgresTokens
+from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.protos.cronring.v1 import identities_pb2_grpc
 from cronring.schema.identity import LOCAL, Principal
 from tests.support.callers import no_certificate
@@ -43,7 +44,9 @@ class Identified:
         known = Known([TokenVerifier(store, time.monotonic_ns)], no_certificate, now_s=lambda: next(later))
         server = grpc.aio.server()
         door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None), _Judge(self, known))
-        identities_pb2_grpc.add_IdentitiesServicer_to_server(IdentitiesService(store, SEAL), door)
+        identities_pb2_grpc.add_IdentitiesServicer_to_server(
+            IdentitiesService(store, PostgresWebSessions(database), SEAL), door
+        )
         self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()
         started.set()

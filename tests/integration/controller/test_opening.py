@@ -51,7 +51,9 @@ def _base(url: str) -> main._Base:
     notes = Notes(clock, metrics)
     config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, notes)
     trust = Trust(config)
-    return main._Base(config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None, None)
+    return main._Base(
+        config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None, None
+    )
 
 
 async def _sessions(url: str, wanted: int) -> None:
