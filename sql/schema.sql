@@ -765,7 +765,12 @@ CREATE VIEW cronring.cron_known_sessions AS
             ELSE ''::text
         END AS ended
    FROM (cronring.cron_sessions s
-     LEFT JOIN cronring.cron_tokens t ON ((t.id = s.token_id)));
+     LEFT JOIN LATERAL ( SELECT cron_tokens.grants,
+            cron_tokens.expires_at,
+            cron_tokens.revoked_at
+           FROM cronring.cron_tokens
+          WHERE (cron_tokens.id = s.token_id)
+         OFFSET 0) t ON (true));
 
 CREATE TABLE cronring.cron_late (
     job_id bigint NOT NULL,

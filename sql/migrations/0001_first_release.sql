@@ -949,7 +949,11 @@ SELECT s.id, s.principal, coalesce(t.grants, s.grants) AS grants, s.issuer, s.or
             WHEN t.revoked_at IS NOT NULL THEN 'token_revoked'
             WHEN least(s.idle_at, s.expires_at, t.expires_at) <= now() THEN 'expired'
             ELSE '' END AS ended
-FROM cron_sessions s LEFT JOIN cron_tokens t ON t.id = s.token_id;
+FROM cron_sessions s
+LEFT JOIN LATERAL (
+    SELECT grants, expires_at, revoked_at FROM cron_tokens WHERE id = s.token_id
+    OFFSET 0  -- so that the token is looked up by its id, however few there were when the plan was made
+) t ON true;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Webhooks: who is told of what, and how far the books have been read for it

@@ -93,10 +93,11 @@ FROM cron_runner_grants WHERE secret_hash = :secret_hash;
 -- It takes the place of the session `:former_hash`. Of this principal's others the latest `:others` stay, the living
 -- ones first: so rows are bounded, however often somebody logs in.
 WITH gone AS (
-    DELETE FROM cron_sessions
-    WHERE secret_hash = :former_hash? OR id IN (
-        SELECT id FROM cron_sessions WHERE principal = :principal
-        ORDER BY revoked_at IS NULL AND least(idle_at, expires_at) > now() DESC, id DESC OFFSET :others)
+    DELETE FROM cron_sessions WHERE id = ANY (ARRAY(
+        SELECT id FROM cron_sessions WHERE secret_hash = :former_hash?
+        UNION ALL
+        (SELECT id FROM cron_sessions WHERE principal = :principal
+         ORDER BY revoked_at IS NULL AND least(idle_at, expires_at) > now() DESC, id DESC OFFSET :others)))
 )
 INSERT INTO cron_sessions (secret_hash, token_id, principal, grants, issuer, origin, idle_at, expires_at)
 SELECT :secret_hash, (SELECT id FROM cron_tokens WHERE secret_hash = :token_hash?), :principal, :grants?::text::jsonb,

@@ -89,10 +89,6 @@ ARGUMENTS = {
     "TakeJoin": "SELECT secret_hash FROM cron_runner_grants WHERE name = 'g1'",
     "RevokeRunnerGrant": "SELECT id AS grant_id, 'somebody' AS actor FROM cron_runner_grants WHERE name = 'g1'",
     "UseSession": "SELECT secret_hash, 1000 AS idle_ms FROM cron_sessions ORDER BY id LIMIT 1",
-    "CreateSession": """
-        SELECT secret_hash AS former_hash, principal, 1 AS others, sha256('new') AS secret_hash,
-               NULL::bytea AS token_hash, '[]' AS grants, 'corp' AS issuer, '::1' AS origin, 1000 AS idle_ms,
-               1000 AS lasts_ms FROM cron_sessions ORDER BY id LIMIT 1""",
     "RevokeSession": "SELECT id AS session_id, 'somebody' AS actor FROM cron_sessions ORDER BY id LIMIT 1",
     "RevokeSessionOf": "SELECT secret_hash FROM cron_sessions ORDER BY id LIMIT 1",
     "RecordMaintenance": "",
@@ -176,4 +172,5 @@ async def test_each_comes_to_the_same_if_all_rows_change_under_it(sessions: Sess
 def test_every_statement_that_locks_rows_is_stormed() -> None:
     locks = re.compile(r"\bUPDATE\b|\bDELETE\b|\bFOR (KEY )?SHARE\b")
     found = {name for name, text in sql.statements().items() if locks.search(re.sub(r"--.*", "", text))}
-    assert found - set(STORMED) - ALONE - {"FormatGrants", "GetPartition"} == set(ARGUMENTS)
+    # CreateSession's row has a new id each time, so no two of its answers are the same (test_web_sessions.py).
+    assert found - set(STORMED) - ALONE - {"FormatGrants", "GetPartition", "CreateSession"} == set(ARGUMENTS)

@@ -69,7 +69,7 @@ FROM generate_series(1, 9) i;
 INSERT INTO cron_sessions (secret_hash, token_id, principal, origin, last_used_at, idle_at, expires_at, revoked_at)
 SELECT secret_hash, id, 'token:t' || i % 3, '', now() - interval '9 days', now() + interval '1 hour', 'infinity',
        CASE WHEN i > 4 THEN now() - interval '9 days' END
-FROM cron_tokens, substr(name, 2)::int i;
+FROM cron_tokens, LATERAL (SELECT substr(name, 2)::integer AS i) numbered;
 INSERT INTO cron_actions (at, job_id, action, actor, untold)
 SELECT now() - interval '9 days', id, 'orphan', '', id < 10 FROM cron_jobs;
 INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
