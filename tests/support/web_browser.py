@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 import aiohttp
-from multidict import CIMultiDictProxy
+from multidict import CIMultiDict
 
 from cronring.controller.api.cookies import SESSION
 from tests.support.waiting import TIMEOUT_S
@@ -21,7 +21,7 @@ class Shown(NamedTuple):
     status: int
     to: str
     text: str
-    headers: "CIMultiDictProxy[str]"
+    headers: "CIMultiDict[str]"
 
     def fields(self) -> dict[str, str]:
         """Of the form in it."""
