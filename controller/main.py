@@ -112,7 +112,7 @@ def run(config: ProcessConfig, settings: ClusterSettings) -> int:
     Raises ConfigError for certificates, or an identity file, that can't be used.
     """
     trust = Trust(config)
-    jwts, logins = _issuers(config)
+    jwts, logins = issuers_of(config)
     set_up_logging(config.log_level, config.log_format)
     spare_the_collector()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -120,8 +120,8 @@ def run(config: ProcessConfig, settings: ClusterSettings) -> int:
         return runner.run(_main(config, settings, trust, jwts, logins))
 
 
-def _issuers(config: ProcessConfig) -> tuple[JwtVerifier | None, Logins | None]:
-    """Raises ConfigError."""
+def issuers_of(config: ProcessConfig) -> tuple[JwtVerifier | None, Logins | None]:
+    """Those whose tokens are known, and by whose pages people log in. Raises ConfigError."""
     if config.identity_file is None:
         return None, None
     settings, clock = read_identity(config.identity_file), SystemClock()

@@ -1,5 +1,7 @@
 """People log in by a browser, at an issuer or by a token: the whole way, and each way in which it must not work."""
 
+import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator
 from html import unescape
@@ -9,11 +11,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from cronring.controller.api import login
 from cronring.controller.api.cookies import LOGIN, SESSION
 from cronring.controller.api.login_attempts import ATTEMPTS
 from cronring.schema.identity import Role
 from tests.integration.identity.web import Offices, open_offices
 from tests.support.issuer import CLIENT_ID
+from tests.support.waiting import TIMEOUT_S
 
 OPERATOR = [{"role": "operator", "namespace": "*"}]
 
@@ -356,6 +360,18 @@ async def test_what_is_no_form_is_refused(offices: Offices) -> None:
         assert (await browser.post(f"{offices.base}/login", {"x": "y" * 20_000})).status == 413
         assert (await browser.post(f"{offices.base}/login", {str(n): "" for n in range(99)})).status == 400
         assert (await browser.post(f"{offices.base}/login", page.fields(), Content_Type="text/plain")).status == 403
+
+
+async def test_a_form_that_dribbles_is_given_up(offices: Offices, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login, "FORM_S", 0.05)
+    address = urlsplit(offices.base)
+    tls = ssl.create_default_context(cafile=offices.pki.ca)
+    reader, writer = await asyncio.open_connection("127.0.0.1", address.port, ssl=tls)
+    head = "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+    writer.write(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\ntoken=".encode())
+    async with asyncio.timeout(TIMEOUT_S):
+        assert b" 408 " in await reader.readline()
+    writer.close()
 
 
 def back_state(url: str) -> str:

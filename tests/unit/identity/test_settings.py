@@ -1,17 +1,19 @@
 """The identity file: what it says, what is refused in which words, and who is given what by it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cronring.controller.config import ConfigError
+from cronring.controller.config import ConfigError, ProcessConfig
 from cronring.controller.identity.claims import principal_of
 from cronring.controller.identity.login import Logins
 from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.settings import ANYBODY, GrantRule, IssuerSettings, LoginSettings
 from cronring.controller.identity.verifier import JwtVerifier
+from cronring.controller.main import issuers_of
 from cronring.schema.identity import Role, RoleGrant
 from tests.unit.identity.parts import ISSUER, NOW_S, SetClock, claims, settings
 
@@ -168,6 +170,20 @@ def test_a_secret_of_a_client_that_is_none_stops_a_controller(secret: bytes | No
     issuer, clock = settings(login=LoginSettings("cli", secret_file=file)), SetClock()
     with pytest.raises(ConfigError, match=f"client, of issuer 'corp', .*{says}"):
         Logins((issuer,), JwtVerifier([issuer], clock), clock)
+
+
+def test_who_logs_in_at_an_issuer_must_be_sent_back_to_somewhere(tmp_path: Path) -> None:
+    file = tmp_path / "identity.toml"
+    file.write_text(f'{GOOD}[issuer.login]\nclient_id = "a"')
+    config = ProcessConfig("postgresql://x", certs=tmp_path, identity_file=file)
+    with pytest.raises(
+        ConfigError, match=r"^public_url is not set, and .*identity\.toml lets people log in by issuer 'corp'"
+    ):
+        issuers_of(config)
+    for fine in (replace(config, public_url="https://c1"), replace(config, certs=None, insecure=True)):
+        logins = issuers_of(fine)[1]
+        assert logins is not None
+        assert [each.name for each in logins.issuers] == ["corp"]
 
 
 def test_the_examples_of_the_docs_are_right(tmp_path: Path) -> None:
