@@ -1,10 +1,8 @@
 """Who is let in by HTTP, and how browsers log in: composed here for `main`."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
-
 from cronring.controller.api.judging import Judge, Verdicts
-from cronring.controller.api.login import Login, LoginParts
+from cronring.controller.api.login import Login, LoginParts, Telling
 from cronring.controller.api.login_attempts import Attempts
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.web_identity import TO_DO, KnownWeb, LocalWeb, NobodyYet, WebDoor
@@ -12,13 +10,6 @@ from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.login import LoginIssuer
 from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.services.web_sessions import WebSessionVerifier
-
-
-class Telling(Protocol):
-    """Takes what the log is told."""
-
-    def info(self, event: str, **values: str) -> None: ...
-    def warning(self, event: str, **values: str) -> None: ...
 
 
 class Web:
@@ -53,8 +44,7 @@ class Web:
             public_url=public_url,
             attempts=Attempts(clock.now_ns),
             now_us=clock.wall_us,
-            note=notes.info,
-            warn=notes.warning,
+            notes=notes,
             refused=refused,
         )
 

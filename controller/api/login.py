@@ -6,7 +6,7 @@ docs/identity.md tells people of it; docs/decisions/0076 says why it is so.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
 from aiohttp import web
@@ -47,10 +47,17 @@ _TITLES: Final = {401: "Not logged in", 403: "Refused", 404: "Not there", 429: "
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+class Telling(Protocol):
+    """Takes what the log is told."""
+
+    def info(self, event: str, **values: str) -> None: ...
+    def warning(self, event: str, **values: str) -> None: ...
+
+
 class LoginParts(NamedTuple):
     """What logging in stands on. `public_url`: where browsers find the controllers. `now_us`: a wall clock.
 
-    `note` and `warn` tell the log; `refused` counts those who were not let in.
+    `refused` counts those who were not let in.
     """
 
     tokens: Judge
@@ -60,8 +67,7 @@ class LoginParts(NamedTuple):
     public_url: str
     attempts: Attempts
     now_us: Callable[[], int]
-    note: Callable[..., None]
-    warn: Callable[..., None]
+    notes: Telling
     refused: Callable[[str], None]
 
 
@@ -163,7 +169,7 @@ class Login:
             if not is_csrf_token(shown, cookie):
                 raise Forbidden(f"to log out takes the CSRF token of this session, in a form or as {CSRF_HEADER}")
             await end_session(parts.sessions, cookie)
-            parts.note("logged_out", origin=_origin(request))
+            parts.notes.info("logged_out", origin=_origin(request))
         response = _see_other("/login")
         clear(response, SESSION)
         return response
@@ -193,7 +199,7 @@ class Login:
     ) -> web.Response:
         former = request.cookies.get(SESSION)
         cookie = await make_session(parts.sessions, principal, made_by, _origin(request), former)
-        parts.note("logged_in", principal=str(principal), origin=_origin(request))
+        parts.notes.info("logged_in", principal=str(principal), origin=_origin(request))
         response = _see_other(local_path(wanted))
         set_session(response, cookie)
         clear(response, LOGIN)
@@ -201,7 +207,7 @@ class Login:
 
     def _turned_away(self, parts: LoginParts, request: web.Request, why: str) -> None:
         parts.refused("login")
-        parts.warn("login_refused", reason=why, origin=_origin(request))
+        parts.notes.warning("login_refused", reason=why, origin=_origin(request))
 
 
 async def _style(_: web.Request) -> web.Response:

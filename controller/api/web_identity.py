@@ -103,8 +103,8 @@ async def web_caller(request: web.Request) -> WebCaller:
 async def web_principal(request: web.Request) -> Principal:
     """Who asks. Raises Unauthenticated, Forbidden; StoreUnavailable, StoreError, IssuerAway: it can't be told now.
 
-    A request by a cookie that changes something (not GET, HEAD, OPTIONS) has to show the session's CSRF token, and
-    has to come from our own pages; else it is Forbidden.
+    A request by a cookie may change something (not GET, HEAD, OPTIONS) if it comes from our own pages. It also has to
+    show the session's CSRF token. Else it is Forbidden.
     """
     return (await web_caller(request)).principal
 

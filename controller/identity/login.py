@@ -1,7 +1,7 @@
 """People who log in by a browser at an issuer: OpenID Connect's code flow with PKCE, the issuer's side of it.
 
-The code alone is worth nothing without the verifier. The ID token that it is changed for is checked as any token is
-(verifier.py); its audience is this client, and its nonce that of the browser.
+The code alone is worth nothing without the verifier. It is changed for an ID token, which is checked as any token is
+(verifier.py). Its audience is this client, and its nonce that of the browser.
 """
 
 import base64

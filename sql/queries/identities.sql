@@ -89,7 +89,7 @@ SELECT name, revoked_at IS NOT NULL AS revoked, coalesce(expires_at <= now(), fa
 FROM cron_runner_grants WHERE secret_hash = :secret_hash;
 
 -- name: CreateSession
--- For the holder of the token `:token_hash`, or, where that is null, for whom an issuer has named, with `:grants` (JSON).
+-- For the holder of the token `:token_hash`. Where that is null: for whom an issuer has named, with `:grants` (JSON).
 -- It takes the place of the session `:former_hash`. Of this principal's others the latest `:others` stay, the living
 -- ones first: so rows are bounded, however often somebody logs in.
 WITH gone AS (

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class IdentitiesStub:
-    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     def __init__(self, channel):
@@ -84,8 +84,8 @@ class IdentitiesStub:
 
 
 class IdentitiesServicer:
-    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     def CreateToken(self, request, context):
@@ -130,7 +130,7 @@ class IdentitiesServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSessions(self, request, context):
-        """List shows the caller's own sessions, and those that give nothing outside of namespaces that the caller is admin of.
+        """List shows the caller's own sessions. Admins also see those that give nothing outside of their namespaces.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -207,8 +207,8 @@ def add_IdentitiesServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Identities:
-    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
     """
 
     @staticmethod
