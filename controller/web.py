@@ -1,6 +1,7 @@
 """Who is let in by HTTP, and how browsers log in: composed here for `main`."""
 
 from collections.abc import Callable, Sequence
+
 from cronring.controller.api.judging import Judge, Verdicts
 from cronring.controller.api.login import Login, LoginParts, Telling
 from cronring.controller.api.login_attempts import Attempts

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option
-from cronring.cli.options import controllers_option, limit_option, output_option
+from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.session import ask
@@ -48,7 +48,7 @@ def list_sessions(ended: bool, limit: int, output: str, controllers: tuple[str, 
 
 
 @web_session.command()
-@click.argument("session_id", metavar="ID", type=click.IntRange(min=1))
+@click.argument("session_id", metavar="ID", type=ROW_ID)
 @as_option
 @output_option
 @controllers_option

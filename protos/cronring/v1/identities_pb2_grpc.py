@@ -27,7 +27,8 @@ if _version_not_supported:
 
 class IdentitiesStub:
     """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
-    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     def __init__(self, channel):
@@ -85,7 +86,8 @@ class IdentitiesStub:
 
 class IdentitiesServicer:
     """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
-    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     def CreateToken(self, request, context):
@@ -208,7 +210,8 @@ def add_IdentitiesServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class Identities:
     """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
-    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     @staticmethod

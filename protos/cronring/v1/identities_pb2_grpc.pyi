@@ -28,7 +28,8 @@ GRPC_VERSION: str
 
 class IdentitiesStub:
     """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
-    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     @_typing.overload
@@ -56,7 +57,8 @@ class IdentitiesStub:
 @_typing.type_check_only
 class IdentitiesAsyncStub(IdentitiesStub):
     """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
-    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -80,7 +82,8 @@ class IdentitiesAsyncStub(IdentitiesStub):
 
 class IdentitiesServicer(metaclass=_abc_1.ABCMeta):
     """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
-    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     @_abc_1.abstractmethod
