@@ -20,6 +20,7 @@ STREAMS_MAX: Final = 10_000
 # Nobody can connect to these: a controller that listens there has to be told what it is called.
 DEFAULT_SCHEMA: Final = "cronring"
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
+_ORIGIN: Final = re.compile(r"https://(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
 WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 (compared with, not bound)
 
 
@@ -98,6 +99,7 @@ class ProcessConfig:
     public_certs: Path | None = None  # one with tls.crt and tls.key for grpc_address and http_address; None: `certs`
     ca_key: Path | None = None  # what signs certificates of runners that enroll; None: this controller signs none
     identity_file: Path | None = None  # issuers of JWTs, and what these may do; None: there are none
+    public_url: str = ""  # where browsers find the controllers, all of them by one; needed by who logs in at an issuer
     insecure: bool = False  # plaintext on this machine alone: whoever reaches a port may do everything
     cluster: str = DEFAULT_CLUSTER  # its name in certificates
     join: tuple[str, ...] = ()  # peers to greet besides those of the `controllers` table
@@ -118,6 +120,7 @@ class ProcessConfig:
             )
         check_schema("schema", self.schema)
         Address.parse("http_address", self.http_address)
+        self._check_public_url()
         self._check_advertised("grpc_address", "advertise_address", "clients")
         self._check_advertised("peer_address", "advertise_peer_address", "other controllers and runners")
         self._check_trust()
@@ -143,6 +146,14 @@ class ProcessConfig:
             raise ConfigError(
                 f"{field} is {address!r}, where nobody can connect to;"
                 f" set {advertised_field} to the HOST:PORT that {whom} use"
+            )
+
+    def _check_public_url(self) -> None:
+        """An origin alone: what issuers are told must not depend on what anybody writes into a request."""
+        if self.public_url and not _ORIGIN.fullmatch(self.public_url):
+            raise ConfigError(
+                f"public_url is {self.public_url!r:.200}; it must be https://HOST or https://HOST:PORT, in lower case,"
+                " and nothing else"
             )
 
     def _check_trust(self) -> None:

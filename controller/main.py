@@ -18,20 +18,23 @@ from typing import Final
 import uvloop
 
 from cronring.controller.api.calls import Calls
-from cronring.controller.api.http import HttpServer, access_to
-from cronring.controller.api.http_door import HttpDoor
+from cronring.controller.api.http import HttpServer
+from cronring.controller.api.judging import Judge
 from cronring.controller.api.listeners import Listeners
+from cronring.controller.api.login import LoginParts
+from cronring.controller.api.login_attempts import Attempts
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.server import AddressInUseError, check_free, in_use
 from cronring.controller.api.services import Api, ApiParts, Registration
 from cronring.controller.api.throttle import Allowances, Throttle
-from cronring.controller.config import WILDCARD_HOSTS, Address, MetricsAuth, ProcessConfig
+from cronring.controller.config import WILDCARD_HOSTS, Address, ConfigError, MetricsAuth, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
 from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.rates import Rate
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from cronring.controller.identity.login import Logins
 from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.verifier import JwtVerifier
 from cronring.controller.members import enrolling, judge_of, services_of_members
@@ -73,7 +76,9 @@ from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
 from cronring.controller.store.tokens import PostgresTokens
+from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresOutbox
+from cronring.controller.web import Web
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 
@@ -103,7 +108,7 @@ class _Base:
     stopping: Stopping
     trust: Trust
     jwts: JwtVerifier | None
-    http_door: HttpDoor
+    logins: Logins | None
 
 
 def run(config: ProcessConfig, settings: ClusterSettings) -> int:
@@ -112,12 +117,28 @@ def run(config: ProcessConfig, settings: ClusterSettings) -> int:
     Raises ConfigError for certificates, or an identity file, that can't be used.
     """
     trust = Trust(config)
-    jwts = None if config.identity_file is None else JwtVerifier(read_identity(config.identity_file), SystemClock())
+    jwts, logins = issuers_of(config)
     set_up_logging(config.log_level, config.log_format)
     spare_the_collector()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_main(config, settings, trust, jwts))
+        return runner.run(_main(config, settings, trust, jwts, logins))
+
+
+def issuers_of(config: ProcessConfig) -> tuple[JwtVerifier | None, Logins | None]:
+    """Those whose tokens are known, and by whose pages people log in. Raises ConfigError."""
+    if config.identity_file is None:
+        return None, None
+    settings, clock = read_identity(config.identity_file), SystemClock()
+    jwts = JwtVerifier(settings, clock)
+    logins = Logins(settings, jwts, clock)
+    if logins.issuers and not config.public_url and not config.insecure:
+        raise ConfigError(
+            f"public_url is not set, and {config.identity_file} lets people log in by issuer "
+            f"{logins.issuers[0].name!r}, which must know where to send them back; set it to https://HOST:PORT, by"
+            " which browsers find the controllers"
+        )
+    return jwts, logins
 
 
 def spare_the_collector() -> None:
@@ -127,12 +148,13 @@ def spare_the_collector() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
 
 
-async def _main(config: ProcessConfig, settings: ClusterSettings, trust: Trust, jwts: JwtVerifier | None) -> int:
+async def _main(
+    config: ProcessConfig, settings: ClusterSettings, trust: Trust, jwts: JwtVerifier | None, logins: Logins | None
+) -> int:
     own_id, clock, metrics = controller_id(trust.name or socket.gethostname()), SystemClock(), Metrics()
     notes = Notes(clock, metrics, controller=own_id)
     stopping = Stopping(config.drain_timeout_s, notes)
-    http_door = HttpDoor(access_to(metrics_asks=config.metrics_auth is MetricsAuth.TOKEN), metrics.refused)
-    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts, http_door)
+    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts, logins)
     stopping.watch_signals()
     try:
         return await _with_http(base)
@@ -155,7 +177,11 @@ async def _main(config: ProcessConfig, settings: ClusterSettings, trust: Trust, 
 async def _with_http(base: _Base) -> int:
     """HTTP comes first and goes last, so that /healthz and /readyz answer while everything else comes and goes."""
     address = Address.parse("http_address", base.config.http_address)
-    http = HttpServer(base.readiness.why_not, base.metrics.text, base.metrics.refused, base.http_door)
+    web = Web()
+    http = HttpServer(
+        base.readiness.why_not, base.metrics.text, base.metrics.refused, web.door, web.login,
+        metrics_ask=base.config.metrics_auth is MetricsAuth.TOKEN,
+    )  # fmt: skip
     try:
         port = await http.start(address.host, address.port, base.trust.web)
     except OSError as error:
@@ -169,8 +195,9 @@ async def _with_http(base: _Base) -> int:
             return EXIT_OK
         database, seal = opened
         try:
-            return await _with_database(base, database, seal, Address(address.host, port))
+            return await _with_database(base, database, seal, Address(address.host, port), web)
         finally:
+            web.close()
             await within(LEAVE_STEP_TIMEOUT_S, database.close(), base.notes, "database_not_closed")
     finally:
         await http.stop()
@@ -199,13 +226,13 @@ async def _open_database(base: _Base) -> tuple[Database, Seal]:
             await asyncio.sleep(DATABASE_RETRY_S)
 
 
-async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address) -> int:
+async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address, web: Web) -> int:
     calls = Calls(base.notes, base.metrics.refused, base.readiness.database_away_since)
     config, trust = base.config, base.trust
     throttle = Throttle(Allowances(Rate(config.call_rate, config.call_burst), config.streams), base.clock.now_ns)
     base.metrics.add_gauges(throttle.gauges)
     judge = judge_of(config, trust.own, base.jwts, PostgresTokens(database), throttle, base.clock)
-    base.http_door.connect(judge)
+    _open_web(base, web, judge, throttle, database, seal)
     servers = Listeners(
         calls, base.readiness.is_ready, base.metrics.refused, judge, trust.shown, trust.own, raise_open_files()
     )
@@ -231,10 +258,31 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
     try:
         await _Controller(base, database, seal, servers, info).live()
     finally:
-        if base.jwts is not None:
-            await base.jwts.close()
+        for each in (base.jwts, base.logins):
+            if each is not None:
+                await each.close()
     base.notes.info("left")
     return EXIT_OK
+
+
+def _open_web(base: _Base, web: Web, judge: Judge, throttle: Throttle, database: Database, seal: Seal) -> None:
+    """From now on HTTP knows who asks."""
+    if base.trust.own is None:
+        web.open_to_all()
+        return
+    issuers = () if base.logins is None else base.logins.issuers
+    parts = LoginParts(
+        tokens=judge,
+        sessions=PostgresWebSessions(database),
+        issuers={each.name: each for each in issuers},
+        seal=seal,
+        public_url=base.config.public_url,
+        attempts=Attempts(base.clock.now_ns),
+        now_us=base.clock.wall_us,
+        notes=base.notes,
+        refused=base.metrics.refused,
+    )
+    web.open(parts, throttle, base.clock.now_ns)
 
 
 def _key_ages(jwts: JwtVerifier) -> dict[str, float]:

@@ -64,9 +64,9 @@ _TEXTS: Final = (
 _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
-        "action actor answered_by base_type_name by cancel_requested_by changed_by check created_by event event_id "
-        "grpc_address http_address id kind last_outcome next_tick_local paused_by peer_address revoked_by ring_digest "
-        "runner source valid_host verdict zone_data",
+        "action actor answered_by base_type_name by cancel_requested_by changed_by check created_by ended event "
+        "event_id grpc_address http_address id issuer kind last_outcome next_tick_local origin "
+        "paused_by peer_address principal revoked_by ring_digest runner source valid_host verdict zone_data",
     ),
     (NOTE, "cancel_note paused_note"),
     (TOKEN, "next_page_token"),
@@ -116,7 +116,7 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts deliveries due executions extension_number findings first_ticks jobs limits members "
-    "outcomes queues runner_grants settings skipped statuses templates tokens waiting webhooks"
+    "outcomes queues runner_grants sessions settings skipped statuses templates tokens waiting webhooks"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),

@@ -1,4 +1,4 @@
-"""Secrets that are given out: bearer tokens, and the join tokens of runners. How they look, and what is kept of them.
+"""Secrets that are given out: bearer tokens, join tokens of runners, cookies of sessions. How they look, what is kept.
 
 `crt_`, 32 random bytes in URL-safe base64, `_`, and six hexadecimal digits of a checksum. So scanners for secrets find
 them, and a mistyped one is told apart from a revoked one without asking PostgreSQL.
@@ -22,6 +22,7 @@ class SecretKind(StrEnum):
 
     TOKEN = "crt_"  # noqa: S105  # how they begin
     JOIN = "crj_"
+    SESSION = "crs_"  # the cookie of a browser
 
 
 def make_secret_text(kind: SecretKind, random: bytes) -> str:

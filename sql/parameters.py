@@ -295,6 +295,19 @@ class CreateRunnerGrant(Statement):
     lasts_ms: int | None
 
 
+class CreateSession(Statement):
+    former_hash: bytes | None
+    principal: str
+    others: int
+    secret_hash: bytes
+    token_hash: bytes | None
+    grants: str | None
+    issuer: str
+    origin: str
+    idle_ms: int
+    lasts_ms: int
+
+
 class CreateTemplate(Statement):
     namespace: str
     name: str
@@ -764,6 +777,10 @@ class GetServerSettings(Statement):
 class GetServerState(Statement): ...
 
 
+class GetSession(Statement):
+    session_id: int
+
+
 class GetSkipAt(Statement):
     job_id: int
     tick: int
@@ -1039,6 +1056,14 @@ class ListRunningExecutions(Statement):
     limit: int
 
 
+class ListSessions(Statement):
+    after_id: int
+    with_ended: bool
+    own: str
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class ListTableStates(Statement): ...
 
 
@@ -1281,6 +1306,15 @@ class RevokeRunnerGrant(Statement):
     grant_id: int
 
 
+class RevokeSession(Statement):
+    actor: str
+    session_id: int
+
+
+class RevokeSessionOf(Statement):
+    secret_hash: bytes
+
+
 class RevokeToken(Statement):
     actor: str
     token_id: int
@@ -1448,6 +1482,11 @@ class UpdateTemplate(Statement):
     actor: str
     template_id: int
     revision: int
+
+
+class UseSession(Statement):
+    idle_ms: int
+    secret_hash: bytes
 
 
 class UseToken(Statement):

@@ -707,6 +707,71 @@ CREATE TABLE cronring.cron_keys (
     CONSTRAINT cron_keys_key_check CHECK ((octet_length(key) >= 32))
 );
 
+CREATE TABLE cronring.cron_sessions (
+    id bigint NOT NULL,
+    secret_hash bytea NOT NULL,
+    token_id bigint,
+    principal text NOT NULL COLLATE pg_catalog."C",
+    grants jsonb,
+    issuer text DEFAULT ''::text NOT NULL,
+    origin text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_used_at timestamp with time zone DEFAULT now() NOT NULL,
+    idle_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    revoked_by text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_sessions_check CHECK (((token_id IS NULL) = (grants IS NOT NULL))),
+    CONSTRAINT cron_sessions_check1 CHECK (((token_id IS NULL) = (issuer > ''::text))),
+    CONSTRAINT cron_sessions_grants_check CHECK ((jsonb_typeof(grants) = 'array'::text)),
+    CONSTRAINT cron_sessions_principal_check CHECK ((principal > ''::text)),
+    CONSTRAINT cron_sessions_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE cronring.cron_tokens (
+    id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    secret_hash bytea NOT NULL,
+    grants jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    revoked_by text DEFAULT ''::text NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT cron_tokens_grants_check CHECK ((jsonb_typeof(grants) = 'array'::text)),
+    CONSTRAINT cron_tokens_name_check CHECK ((name > ''::text)),
+    CONSTRAINT cron_tokens_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+)
+WITH (fillfactor='50');
+
+CREATE VIEW cronring.cron_known_sessions AS
+ SELECT s.id,
+    s.principal,
+    COALESCE(t.grants, s.grants) AS grants,
+    s.issuer,
+    s.origin,
+    s.created_at,
+    s.last_used_at,
+    LEAST(s.idle_at, s.expires_at, t.expires_at) AS expires_at,
+    s.revoked_at,
+    s.revoked_by,
+    s.secret_hash,
+        CASE
+            WHEN (s.revoked_at IS NOT NULL) THEN 'revoked'::text
+            WHEN (t.revoked_at IS NOT NULL) THEN 'token_revoked'::text
+            WHEN (LEAST(s.idle_at, s.expires_at, t.expires_at) <= now()) THEN 'expired'::text
+            ELSE ''::text
+        END AS ended
+   FROM (cronring.cron_sessions s
+     LEFT JOIN LATERAL ( SELECT cron_tokens.grants,
+            cron_tokens.expires_at,
+            cron_tokens.revoked_at
+           FROM cronring.cron_tokens
+          WHERE (cron_tokens.id = s.token_id)
+         OFFSET 0) t ON (true));
+
 CREATE TABLE cronring.cron_late (
     job_id bigint NOT NULL,
     tick timestamp with time zone NOT NULL
@@ -854,6 +919,15 @@ CREATE TABLE cronring.cron_schedules (
     CONSTRAINT cron_schedules_check CHECK ((until_at >= from_at))
 );
 
+ALTER TABLE cronring.cron_sessions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_sessions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE cronring.cron_skips (
     id bigint NOT NULL,
     job_id bigint NOT NULL,
@@ -909,23 +983,6 @@ ALTER TABLE cronring.cron_templates ALTER COLUMN id ADD GENERATED ALWAYS AS IDEN
     NO MAXVALUE
     CACHE 1
 );
-
-CREATE TABLE cronring.cron_tokens (
-    id bigint NOT NULL,
-    name text NOT NULL COLLATE pg_catalog."C",
-    secret_hash bytea NOT NULL,
-    grants jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    created_by text NOT NULL,
-    expires_at timestamp with time zone,
-    revoked_at timestamp with time zone,
-    revoked_by text DEFAULT ''::text NOT NULL,
-    last_used_at timestamp with time zone,
-    CONSTRAINT cron_tokens_grants_check CHECK ((jsonb_typeof(grants) = 'array'::text)),
-    CONSTRAINT cron_tokens_name_check CHECK ((name > ''::text)),
-    CONSTRAINT cron_tokens_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
-)
-WITH (fillfactor='50');
 
 ALTER TABLE cronring.cron_tokens ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME cronring.cron_tokens_id_seq
@@ -1170,6 +1227,12 @@ ALTER TABLE ONLY cronring.cron_runner_grants
 ALTER TABLE ONLY cronring.cron_schedules
     ADD CONSTRAINT cron_schedules_pkey PRIMARY KEY (job_id, revision);
 
+ALTER TABLE ONLY cronring.cron_sessions
+    ADD CONSTRAINT cron_sessions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_sessions
+    ADD CONSTRAINT cron_sessions_secret_hash_key UNIQUE (secret_hash);
+
 ALTER TABLE ONLY cronring.cron_skips
     ADD CONSTRAINT cron_skips_pkey PRIMARY KEY (id);
 
@@ -1277,6 +1340,10 @@ CREATE UNIQUE INDEX cron_runner_grants_name ON cronring.cron_runner_grants USING
 
 CREATE INDEX cron_schedules_open ON cronring.cron_schedules USING btree (job_id) WHERE (until_at IS NULL);
 
+CREATE INDEX cron_sessions_principal ON cronring.cron_sessions USING btree (principal, id);
+
+CREATE INDEX cron_sessions_token ON cronring.cron_sessions USING btree (token_id) WHERE (token_id IS NOT NULL);
+
 CREATE INDEX cron_skips_job ON cronring.cron_skips USING btree (job_id, first_tick);
 
 CREATE UNIQUE INDEX cron_tokens_name ON cronring.cron_tokens USING btree (name) WHERE (revoked_at IS NULL);
@@ -1296,6 +1363,9 @@ ALTER TABLE ONLY cronring.cron_deliveries
 
 ALTER TABLE ONLY cronring.cron_jobs
     ADD CONSTRAINT cron_jobs_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES cronring.deployments(id);
+
+ALTER TABLE ONLY cronring.cron_sessions
+    ADD CONSTRAINT cron_sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES cronring.cron_tokens(id) ON DELETE CASCADE;
 
 REVOKE ALL ON FUNCTION cronring.cron_active(removed_at timestamp with time zone, cancelled_at timestamp with time zone, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone) FROM PUBLIC;
 

@@ -1,4 +1,4 @@
-"""A little HTTP for orchestrators and Prometheus. Everything else is gRPC's."""
+"""A little HTTP for orchestrators and Prometheus, and for browsers that log in. Everything else is gRPC's."""
 
 import asyncio
 import logging
@@ -10,31 +10,36 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from cronring.controller.api.connections import Connections, telling
-from cronring.controller.api.http_door import HttpDoor
+from cronring.controller.api.judging import check
+from cronring.controller.api.login import Login
 from cronring.controller.api.policy import Access, Audience, Reach
-from cronring.schema.identity import Permission
+from cronring.controller.api.problems import counted_as
+from cronring.controller.api.shown import RequestShown
+from cronring.controller.api.web_identity import DOOR, WebDoor, web_principal
+from cronring.controller.api.web_problems import problem
+from cronring.controller.errors import CronringError
+from cronring.controller.ports.caller import calling
+from cronring.schema.identity import NOBODY, Permission
 
 HANDSHAKE_S: Final = 10.0
 # Of whoever may see metrics, which are those of all namespaces.
 METRICS: Final = Access(Audience.PEOPLE, Permission.VIEW, Reach.CLUSTER, 0)
+BODY_BYTES_MAX: Final = 16 * 1024  # the form of a login
 INDEX: Final = {
     "/": "this index",
     "/healthz": "200 while the process is alive",
     "/readyz": "200 while the lease is valid and PostgreSQL answers, else 503 with the reason",
     "/metrics": "Prometheus metrics",
+    "/login": "logs a browser in",
+    "/session": "who asks, and what they may do",
 }
-
-
-def access_to(*, metrics_asks: bool) -> Callable[[web.Request], Access | None]:
-    """What each request takes. `metrics_asks`: /metrics wants a token; nothing else here does."""
-    return lambda request: METRICS if metrics_asks and request.path == "/metrics" else None
 
 
 class HttpServer:
     """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
     `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log. `door`
-    judges who asks.
+    says who asks. `metrics_ask`: only those may read metrics who may view everything.
     """
 
     def __init__(
@@ -42,18 +47,24 @@ class HttpServer:
         not_ready: Callable[[], str | None],
         metrics: Callable[[], bytes],
         refused: Callable[[str], None],
-        door: HttpDoor,
+        door: WebDoor,
+        login: Login,
+        *,
+        metrics_ask: bool = False,
     ) -> None:
         self._not_ready = not_ready
         self._metrics = metrics
+        self._metrics_ask = metrics_ask
         self._connections = Connections(self._protocol)
         self._server: asyncio.Server | None = None
-        middlewares: Any = [telling(lambda: self._connections), _unknown_paths, door.middleware]
-        application = web.Application(middlewares=middlewares)
+        middlewares: Any = [telling(lambda: self._connections), _problems_as_json(refused)]
+        application = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES_MAX)
+        application[DOOR] = door
         application.router.add_get("/", self._index)
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
+        login.add_to(application.router)
         log = logging.getLogger("aiohttp.server").getChild(str(id(self)))
         log.addFilter(lambda record: not _is_garbage(record, refused))
         self._runner = web.AppRunner(
@@ -62,7 +73,7 @@ class HttpServer:
             logger=log,
             handle_signals=False,
             shutdown_timeout=0.5,
-            auto_decompress=False,  # nobody reads a body
+            auto_decompress=False,  # the bodies that are read are small
             lingering_time=1.0,
         )
 
@@ -99,21 +110,36 @@ class HttpServer:
             return web.json_response({"status": "ready"})
         return web.json_response({"status": "not ready", "reason": reason}, status=503)
 
-    async def _show_metrics(self, _: web.Request) -> web.Response:
+    async def _show_metrics(self, request: web.Request) -> web.Response:
+        if self._metrics_ask:
+            check(await web_principal(request), METRICS)
         return web.Response(body=self._metrics(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 
-@web.middleware
-async def _unknown_paths(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
-    try:
-        response = await handler(request)  # type: ignore[misc]  # aiohttp's own Handler type is not exported whole
-    except web.HTTPException as error:
-        if error.status < 400:
-            raise
-        body = {"error": error.reason.lower(), "path": request.path, "index": "/"}
-        return web.json_response(body, status=error.status, headers=_allow(error))
-    assert isinstance(response, web.StreamResponse)
-    return response
+def _problems_as_json(refused: Callable[[str], None]) -> object:
+    """A middleware: whatever a path raises gets its status, and whoever is refused is counted.
+
+    What a request changes is on record by its method and path. Who it is, its handler finds out.
+    """
+
+    @web.middleware
+    async def answered(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
+        try:
+            with calling(NOBODY, f"{request.method} {request.path}", RequestShown(request).peer()):
+                response = await handler(request)  # type: ignore[misc]  # aiohttp's own Handler type isn't exported
+        except CronringError as error:
+            if what := counted_as(error):
+                refused(what)
+            return problem(error, request)
+        except web.HTTPException as error:
+            if error.status < 400:
+                raise
+            body = {"error": error.reason.lower(), "path": request.path, "index": "/"}
+            return web.json_response(body, status=error.status, headers=_allow(error))
+        assert isinstance(response, web.StreamResponse)
+        return response
+
+    return answered
 
 
 def _is_garbage(record: logging.LogRecord, refused: Callable[[str], None]) -> bool:

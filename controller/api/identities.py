@@ -1,4 +1,4 @@
-"""cronring.v1.Identities: tokens, grants of runners, and who the caller is."""
+"""cronring.v1.Identities: tokens, grants of runners, and who the caller is; sessions are in web_session_calls.py."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,9 +8,11 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, required
 from cronring.controller.api.seal import Seal
+from cronring.controller.api.web_session_calls import WebSessionCalls
 from cronring.controller.errors import Forbidden
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.tokens import Listing, RunnerGrant, TokenRow, TokenStore, no_such_grant, no_such_token
+from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.services.identities import (
     WantedRunnerGrant,
     WantedToken,
@@ -26,12 +28,12 @@ from cronring.schema.identity import EVERYWHERE, Permission, RoleGrant
 from cronring.schema.keys import DEFAULT_NAMESPACE
 
 
-class IdentitiesService(identities_pb2_grpc.IdentitiesServicer):
+class IdentitiesService(WebSessionCalls, identities_pb2_grpc.IdentitiesServicer):
     """Who calls is known by then; that they are admin where it matters is looked after here."""
 
-    def __init__(self, tokens: TokenStore, seal: Seal) -> None:
+    def __init__(self, tokens: TokenStore, sessions: WebSessionStore, seal: Seal) -> None:
+        super().__init__(sessions, seal)
         self._tokens = tokens
-        self._seal = seal
 
     async def CreateToken(self, request: pb2.CreateTokenRequest, context: Context) -> pb2.CreateTokenResponse:
         wanted = WantedToken(

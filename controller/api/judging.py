@@ -40,6 +40,10 @@ class Judge(Protocol):
         """
         ...
 
+    async def holder(self, shown: Shown) -> Principal:
+        """Whose bearer token it shows, whatever that one may do; it counts as a call. Raises as `judged`."""
+        ...
+
     async def still(self, principal: Principal, access: Access, shown: Shown) -> None:
         """Whether what was judged of a call that goes on is true yet. Raises as `judged`, but never Throttled."""
         ...
@@ -58,11 +62,81 @@ class Insecure:
     async def judged(self, access: Access, shown: Shown) -> Principal:
         return LOCAL
 
+    async def holder(self, shown: Shown) -> Principal:
+        return LOCAL
+
     async def still(self, principal: Principal, access: Access, shown: Shown) -> None:
         """Always."""
 
     def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
+
+
+class Verdicts:
+    """What the first verifier that knows a secret's kind says of it, kept for a second. `to_do`: for who is refused."""
+
+    def __init__(
+        self,
+        verifiers: Sequence[Verifier],
+        throttle: Throttle,
+        now_s: Callable[[], float] = time.monotonic,
+        to_do: str = TO_DO,
+    ) -> None:
+        self._verifiers = verifiers
+        self._throttle = throttle
+        self._now_s = now_s
+        self._to_do = to_do
+        # Apart, so that a flood of wrong ones makes nobody forget the good ones.
+        self._good: OrderedDict[bytes, _Verdict] = OrderedDict()
+        self._wrong: OrderedDict[bytes, _Verdict] = OrderedDict()
+
+    async def holder(self, secret: str, host: str | None) -> Principal:
+        """`host`: whose calls it counts among, if it turns out to be wrong; None: of a call that was counted.
+
+        Raises Unauthenticated, Throttled; StoreUnavailable, StoreError, IssuerAway where that can't be told now.
+        """
+        verdict = await self._verdict(secret, host)
+        if verdict.principal is None:
+            raise Unauthenticated(f"{verdict.why}; {self._to_do}")
+        if host is not None:
+            self._throttle.call(str(verdict.principal))
+        return verdict.principal
+
+    async def _verdict(self, secret: str, host: str | None) -> "_Verdict":
+        # By its hash, so that no secret lies about in this process.
+        name, now_s = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest(), self._now_s()
+        good, wrong = self._good.get(name), self._wrong.get(name)
+        if good is not None and now_s < good.until_s:
+            return good
+        if wrong is not None and now_s < wrong.until_s:
+            if host is not None:
+                self._throttle.stranger(host)
+            return wrong
+        if host is not None and good is None:
+            self._throttle.lookup(host)
+        found = await self._asked(secret, now_s + KEPT_S)
+        if host is not None and good is None and found.principal is not None:
+            self._throttle.found(host)
+        self._keep(name, found)
+        return found
+
+    def _keep(self, name: bytes, found: "_Verdict") -> None:
+        kept, other = (self._wrong, self._good) if found.principal is None else (self._good, self._wrong)
+        other.pop(name, None)
+        kept[name] = found
+        kept.move_to_end(name)
+        if len(kept) > KEPT_MAX:
+            kept.popitem(last=False)
+
+    async def _asked(self, secret: str, until_s: float) -> "_Verdict":
+        """Raises StoreUnavailable, StoreError, IssuerAway."""
+        for verifier in self._verifiers:
+            if verifier.knows(secret):
+                try:
+                    return _Verdict(until_s, await verifier.principal(secret))
+                except TokenRefused as error:
+                    return _Verdict(until_s, why=str(error))
+        return _Verdict(until_s, why="this token is of no kind that this controller knows")
 
 
 class Known:
@@ -75,13 +149,9 @@ class Known:
         throttle: Throttle,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._verifiers = verifiers
+        self._verdicts = Verdicts(verifiers, throttle, now_s)
         self._by_certificate = by_certificate
         self._throttle = throttle
-        self._now_s = now_s
-        # Apart, so that a flood of wrong ones makes nobody forget the good ones.
-        self._good: OrderedDict[bytes, _Verdict] = OrderedDict()
-        self._wrong: OrderedDict[bytes, _Verdict] = OrderedDict()
 
     async def judged(self, access: Access, shown: Shown) -> Principal:
         match access.audience:
@@ -95,9 +165,8 @@ class Known:
                 # Not limited: gossip that is held back would declare the living dead, and costs no statement.
                 return await self._by_certificate(access.audience, shown)
             case Audience.PEOPLE | Audience.METADATA:
-                principal = await self._holder(shown)
-                self._throttle.call(str(principal))
-                _check(principal, access)
+                principal = await self.holder(shown)
+                check(principal, access)
                 return principal
 
     async def still(self, principal: Principal, access: Access, shown: Shown) -> None:
@@ -112,9 +181,8 @@ class Known:
         """As `judged`, of a call that was counted when it began."""
         if access.audience not in {Audience.PEOPLE, Audience.METADATA}:
             return await self._by_certificate(access.audience, shown)
-        verdict = await self._verdict(_bearer(shown.invocation_metadata() or ()), "")
-        principal = _vouched(verdict)
-        _check(principal, access)
+        principal = await self._verdicts.holder(_bearer(shown.invocation_metadata() or ()), None)
+        check(principal, access)
         return principal
 
     def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
@@ -125,56 +193,14 @@ class Known:
             return self._throttle.stream((who, host), f"{who} at {host}", of_member=True)
         return self._throttle.stream(who, who, of_member=False)
 
-    async def _holder(self, shown: Shown) -> Principal:
-        """Raises Unauthenticated, Throttled, StoreUnavailable, StoreError."""
+    async def holder(self, shown: Shown) -> Principal:
         host = host_of(shown.peer())
         try:
             token = _bearer(shown.invocation_metadata() or ())
         except Unauthenticated:
             self._throttle.stranger(host)
             raise
-        return _vouched(await self._verdict(token, host))
-
-    async def _verdict(self, token: str, host: str) -> "_Verdict":
-        """`host`: whose calls it counts among, if it turns out to be wrong; "": of a call that was counted.
-
-        Raises Throttled, StoreUnavailable, StoreError.
-        """
-        # By its hash, so that no token lies about in this process.
-        name, now_s = hashlib.sha256(token.encode()).digest(), self._now_s()
-        good, wrong = self._good.get(name), self._wrong.get(name)
-        if good is not None and now_s < good.until_s:
-            return good
-        if wrong is not None and now_s < wrong.until_s:
-            if host:
-                self._throttle.stranger(host)
-            return wrong
-        counts = bool(host) and good is None
-        if counts:
-            self._throttle.lookup(host)
-        found = await self._asked(token, now_s + KEPT_S)
-        if counts and found.principal is not None:
-            self._throttle.found(host)
-        self._keep(name, found)
-        return found
-
-    def _keep(self, name: bytes, found: "_Verdict") -> None:
-        kept, other = (self._wrong, self._good) if found.principal is None else (self._good, self._wrong)
-        other.pop(name, None)
-        kept[name] = found
-        kept.move_to_end(name)
-        if len(kept) > KEPT_MAX:
-            kept.popitem(last=False)
-
-    async def _asked(self, token: str, until_s: float) -> "_Verdict":
-        """Raises StoreUnavailable, StoreError."""
-        for verifier in self._verifiers:
-            if verifier.knows(token):
-                try:
-                    return _Verdict(until_s, await verifier.principal(token))
-                except TokenRefused as error:
-                    return _Verdict(until_s, why=str(error))
-        return _Verdict(until_s, why="this token is of no kind that this controller knows")
+        return await self._verdicts.holder(token, host)
 
 
 class _Verdict(NamedTuple):
@@ -185,15 +211,8 @@ class _Verdict(NamedTuple):
     why: str = ""
 
 
-def _vouched(verdict: _Verdict) -> Principal:
-    """Raises Unauthenticated."""
-    if verdict.principal is None:
-        raise Unauthenticated(f"{verdict.why}; {TO_DO}")
-    return verdict.principal
-
-
-def _check(principal: Principal, access: Access) -> None:
-    """Raises Forbidden."""
+def check(principal: Principal, access: Access) -> None:
+    """Whether that one may do what takes this. Raises Forbidden."""
     if access.permission is None:
         return
     if access.scope is Reach.CLUSTER and not principal.may(access.permission, EVERYWHERE):

@@ -80,6 +80,8 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     "cronring.v1.Identities": (
         (_PEOPLE, _ADMIN, _ONE, LABELS, "CreateRunnerGrant"),
         (_PEOPLE, _ADMIN, _ONE, NAMES, "CreateToken ListTokens RevokeToken ListRunnerGrants RevokeRunnerGrant"),
+        # Everybody's own.
+        (_PEOPLE, None, _ONE, NAMES, "ListSessions RevokeSession"),
         (_PEOPLE, None, _ONE, NOTHING, "WhoAmI"),
     ),
     "cronring.v1.Ledger": ((_PEOPLE, _VIEW, _ONE, NAMES, "Audit Why"),),

@@ -128,7 +128,7 @@ class Api:
         cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)
-        identities = IdentitiesService(parts.stores.tokens, parts.seal)
+        identities = IdentitiesService(parts.stores.tokens, parts.stores.web_sessions, parts.seal)
         return [
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
             ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),

@@ -1,9 +1,11 @@
 """What a call shows of who makes it, by which it is judged: headers, certificate, address."""
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
+
+from aiohttp import hdrs, web
 
 _SITE_BITS: Final = 64  # of an IPv6 address: a host has all addresses of its site
 
@@ -21,6 +23,32 @@ class Shown(Protocol):
     def peer(self) -> str:
         """The address, as gRPC writes it."""
         ...
+
+
+class RequestShown:
+    """What a request of HTTP shows. `authorizations`: in place of its own headers of that name."""
+
+    def __init__(self, request: web.Request, authorizations: Sequence[str] | None = None) -> None:
+        self._request = request
+        self._authorizations = authorizations
+
+    def invocation_metadata(self) -> list[tuple[str, str]]:
+        given = self._authorizations
+        if given is None:
+            given = self._request.headers.getall(hdrs.AUTHORIZATION, [])
+        return [("authorization", value) for value in given]
+
+    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
+        """Nothing: certificates are for --peer."""
+        return {}
+
+    def peer(self) -> str:
+        transport = self._request.transport
+        name = None if transport is None else transport.get_extra_info("peername")
+        if not name:
+            return ""
+        host, port = name[:2]
+        return f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"
 
 
 def host_of(peer: str) -> str:

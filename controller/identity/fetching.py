@@ -1,7 +1,8 @@
-"""One GET for an issuer's keys: bounded in time and size. No redirect is followed, and no proxy guessed."""
+"""What issuers are asked by HTTP: bounded in time and size. No redirect is followed, and no proxy guessed."""
 
 import asyncio
-from typing import Final, Protocol
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol
 
 import aiohttp
 
@@ -15,6 +16,11 @@ class Unfetched(Exception):
     """There was no answer with status 200. The message says what there was instead."""
 
 
+class Fetched(NamedTuple):
+    status: int
+    body: bytes
+
+
 class KeyFetching(Protocol):
     """What asks issuers."""
 
@@ -26,16 +32,29 @@ class KeyFetching(Protocol):
 
 
 class HttpKeyFetching:
-    """By aiohttp, with one session for all issuers. It is opened in the loop that first asks."""
+    """By aiohttp, with one session for all that is asked. It is opened in the loop that first asks."""
 
     def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, url: str) -> bytes:
+        """The body of an answer with status 200. Raises Unfetched."""
+        found = await self._asked("GET", url, {}, None)
+        if found.status != 200:
+            raise Unfetched(f"HTTP {found.status}")
+        return found.body
+
+    async def post(self, url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> Fetched:
+        """What is said to a form, whatever its status. Raises Unfetched."""
+        return await self._asked("POST", url, headers, form)
+
+    async def _asked(
+        self, method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None
+    ) -> Fetched:
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._read(url)
+                return await self._read(method, url, headers, form)
         except TimeoutError:
             raise Unfetched(f"no answer within {measured(self._timeout_s * 1_000)}") from None
         except aiohttp.ClientConnectorCertificateError:
@@ -43,19 +62,17 @@ class HttpKeyFetching:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise Unfetched(f"no connection, or nothing that speaks HTTP ({type(error).__name__})") from None
 
-    async def _read(self, url: str) -> bytes:
-        headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "cronring"}
-        async with self._opened().get(url, headers=headers, allow_redirects=False) as response:
+    async def _read(self, method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None) -> Fetched:
+        sent = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "cronring", **headers}
+        async with self._opened().request(method, url, headers=sent, data=form, allow_redirects=False) as response:
             if 300 <= response.status < 400:
                 raise Unfetched(f"HTTP {response.status}: redirects are not followed; configure where it leads to")
-            if response.status != 200:
-                raise Unfetched(f"HTTP {response.status}")
             body = bytearray()
             async for piece in response.content.iter_any():
                 body += piece
                 if len(body) > BYTES_MAX:
                     raise Unfetched(f"its answer has more than {BYTES_MAX:,} bytes")
-            return bytes(body)
+            return Fetched(response.status, bytes(body))
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

@@ -23,7 +23,7 @@ _ISSUER_KEYS: Final = (
     "grant", "login",
 )  # fmt: skip
 _GRANT_KEYS: Final = ("claim", "value", "role", "namespace")
-_LOGIN_KEYS: Final = ("client_id", "scopes")
+_LOGIN_KEYS: Final = ("client_id", "client_secret_file", "scopes")
 
 
 def read_identity(path: Path) -> tuple[IssuerSettings, ...]:
@@ -125,7 +125,7 @@ def _issuer(table: _Table, folder: Path) -> IssuerSettings:
         leeway_ms=_leeway_ms(table),
         name_claim=table.text("name_claim", "sub"),
         grants=grants,
-        login=None if login is None else _login(_Table(login, f"{table.where}login.", _LOGIN_KEYS)),
+        login=None if login is None else _login(_Table(login, f"{table.where}login.", _LOGIN_KEYS), folder),
     )
     return table.placed(made)
 
@@ -139,8 +139,11 @@ def _grant(table: _Table) -> GrantRule:
     )
 
 
-def _login(table: _Table) -> LoginSettings:
-    return table.placed(partial(LoginSettings, table.text("client_id"), table.texts("scopes", ("openid",))))
+def _login(table: _Table, folder: Path) -> LoginSettings:
+    secret_file = _file(table, "client_secret_file", folder)
+    return table.placed(
+        partial(LoginSettings, table.text("client_id"), table.texts("scopes", ("openid",)), secret_file)
+    )
 
 
 def _file(table: _Table, key: str, folder: Path) -> Path | None:

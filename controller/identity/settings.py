@@ -51,16 +51,19 @@ class GrantRule:
 
 @dataclass(frozen=True, slots=True)
 class LoginSettings:
-    """What `cronring login` needs to know of an issuer."""
+    """How people log in by a browser at this issuer. `secret_file` None: this client has no secret."""
 
     client_id: str
     scopes: tuple[str, ...] = ("openid",)
+    secret_file: Path | None = None
 
     def __post_init__(self) -> None:
         _require_text("client_id", self.client_id)
         for scope in self.scopes:
             if not scope or not all("!" <= letter <= "~" for letter in scope):
                 raise ConfigError(f"scopes has {scope!r}; each must be one word, as 'openid'")
+        if "openid" not in self.scopes:
+            raise ConfigError("scopes lacks 'openid', without which an issuer doesn't say who somebody is")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,7 @@ class IssuerSettings:
         _require_text("name_claim", self.name_claim)
         if not 0 <= self.leeway_ms <= LEEWAY_MS_MAX:
             raise ConfigError("leeway is out of range; it must be from 0s to 5m")
+        self._check_login()
 
     @property
     def allowed(self) -> tuple[str, ...]:
@@ -110,6 +114,18 @@ class IssuerSettings:
             raise ConfigError(
                 f"jwks_url is {_without_password(self.jwks_url)!r:.200}; it must be https://HOST/PATH without a"
                 " password (http:// only for this machine)"
+            )
+
+    def _check_login(self) -> None:
+        """Whoever is logged in by it comes by its own pages, and is named by what its public keys have signed."""
+        if self.login is None:
+            return
+        if self.secret_file:
+            raise ConfigError("login stands beside secret_file; who only shares a secret has no pages to log in at")
+        if not is_safe(self.issuer):
+            raise ConfigError(
+                f"issuer is {_without_password(self.issuer)!r:.200}; with a login it must be https://HOST/PATH"
+                " (http:// only for this machine), where its discovery document is"
             )
 
     def _check_algorithms(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -11,7 +12,7 @@ from jwt import PyJWS, PyJWTError
 from cronring.controller.identity.claims import principal_of
 from cronring.controller.identity.compact import Compact, looks_compact, read_compact
 from cronring.controller.identity.fetching import HttpKeyFetching, KeyFetching
-from cronring.controller.identity.jwks import CheckingKey, read_keys, read_secret
+from cronring.controller.identity.jwks import read_keys, read_secret
 from cronring.controller.identity.keys import FileKeys, IssuerKeys, UrlKeys
 from cronring.controller.identity.settings import IssuerSettings
 from cronring.controller.ports.clock import Clock
@@ -28,6 +29,14 @@ class _Known(NamedTuple):
 
     principal: Principal
     until_ns: int
+
+
+class ExpectedId(NamedTuple):
+    """What an ID token has to say beside the rest: its issuer, by our name; for which client, and which login."""
+
+    issuer: str
+    client_id: str
+    nonce: str
 
 
 class JwtVerifier:
@@ -56,6 +65,17 @@ class JwtVerifier:
         except TokenRefused as refused:
             raise TokenRefused(f"this token is refused: {refused}") from None
 
+    async def named_by(self, token: str, expected: ExpectedId) -> Principal:
+        """Whom an ID token names, right after a login. Raises TokenRefused, IssuerAway."""
+        try:
+            read = read_compact(token)
+            settings = self._settings_for(read)
+            await self._check_signed(read, settings)
+            _check_login(read, settings, expected)
+            return principal_of(read.claims, replace(settings, audience=expected.client_id), self._clock.wall_us())
+        except TokenRefused as refused:
+            raise TokenRefused(f"the ID token of this login is refused: {refused}") from None
+
     def ages_s(self) -> dict[str, float]:
         """By issuer, how old its keys are: a gauge. Who has none yet isn't there."""
         ages = {name: keys.age_s() for name, keys in self._keys.items()}
@@ -72,8 +92,7 @@ class JwtVerifier:
     async def _checked(self, token: str, digest: bytes) -> Principal:
         read = read_compact(token)
         settings = self._settings_for(read)
-        key = await self._keys[settings.name].find(read.kid, read.algorithm)
-        self._check_signature(read, key, settings)
+        await self._check_signed(read, settings)
         now_us = self._clock.wall_us()
         found = principal_of(read.claims, settings, now_us)
         self._remember(digest, found, settings, now_us)
@@ -102,7 +121,8 @@ class JwtVerifier:
             )
         return settings
 
-    def _check_signature(self, read: Compact, key: CheckingKey, settings: IssuerSettings) -> None:
+    async def _check_signed(self, read: Compact, settings: IssuerSettings) -> None:
+        key = await self._keys[settings.name].find(read.kid, read.algorithm)
         try:
             self._jws.decode(read.text, key.key, algorithms=[read.algorithm])
         except PyJWTError:
@@ -118,3 +138,17 @@ class JwtVerifier:
         left_us = (principal.expires_us or now_us) + settings.leeway_ms * 1_000 - now_us
         until_ns = self._clock.now_ns() + min(REMEMBERED_NS, left_us * _US_NS)
         self._known[digest] = _Known(principal, until_ns)
+
+
+def _check_login(read: Compact, settings: IssuerSettings, expected: ExpectedId) -> None:
+    """That it is of the issuer that was asked, made for this client, and for this one login."""
+    if settings.name != expected.issuer:
+        raise TokenRefused(f"it is of issuer {settings.name!r}, and {expected.issuer!r} was asked")
+    party = read.claims.get("azp", expected.client_id)
+    if party != expected.client_id:
+        raise TokenRefused(f"it is for the client {party!r:.100} (its `azp`), and not for {expected.client_id!r}")
+    audience = read.claims.get("aud")
+    if isinstance(audience, list) and len(audience) > 1 and "azp" not in read.claims:
+        raise TokenRefused("it is for several (its `aud`), and doesn't say for which client it was made (`azp`)")
+    if read.claims.get("nonce") != expected.nonce:
+        raise TokenRefused("its `nonce` is not that of this login: it was made for another one")

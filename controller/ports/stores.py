@@ -10,6 +10,7 @@ from cronring.controller.ports.statistics import Statistics
 from cronring.controller.ports.store import Control, ExecutionControl
 from cronring.controller.ports.templates import Templates
 from cronring.controller.ports.tokens import TokenStore
+from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.ports.webhooks import Webhooks
 
 
@@ -25,4 +26,5 @@ class Stores(NamedTuple):
     statistics: Statistics
     templates: Templates
     tokens: TokenStore
+    web_sessions: WebSessionStore
     webhooks: Webhooks

@@ -88,6 +88,11 @@ def of_token(row: TokenRow, *, revoked: bool) -> Changes:
     return _changed(f"token {row.name}", namespace, fields if revoked else None, None if revoked else fields)
 
 
+def of_session(session_id: int, fields: Fields, *, ended: bool) -> Changes:
+    """Of a browser: a login, or what ends one."""
+    return _changed(f"session {session_id}", "", fields if ended else None, None if ended else fields)
+
+
 def of_runner_grant(row: RunnerGrant, *, revoked: bool) -> Changes:
     """As `of_token`."""
     fields = {

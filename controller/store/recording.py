@@ -8,15 +8,18 @@ from cronring.schema.identity import Kind, Principal
 from cronring.sql.parameters import GetRole, RecordChanges
 
 
-async def record(transaction: Transaction, *changes: Changes) -> None:
-    """Keep what the call in hand has changed: one statement, whatever the number; none for no change."""
+async def record(transaction: Transaction, *changes: Changes, by: str = "") -> None:
+    """Keep what the call in hand has changed: one statement, whatever the number; none for no change.
+
+    `by`: who it was, where what they have changed is what proves it: a login. "": who makes the call.
+    """
     found = [change for some in changes for change in some]
     if not found:
         return
     call = call_in_hand()
     await transaction.fetch(
         RecordChanges(
-            principal=str(call.principal),
+            principal=by or str(call.principal),
             method=call.method,
             origin=storable(call.origin),
             remark=storable(call.remark),

@@ -12,6 +12,7 @@ from cronring.controller.store.reads import PostgresReads
 from cronring.controller.store.statistics import PostgresStatistics
 from cronring.controller.store.templates import PostgresTemplates
 from cronring.controller.store.tokens import PostgresTokens
+from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresWebhooks
 
 
@@ -27,5 +28,6 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         statistics=PostgresStatistics(database, settings.lease_ms),
         templates=PostgresTemplates(database),
         tokens=PostgresTokens(database),
+        web_sessions=PostgresWebSessions(database),
         webhooks=PostgresWebhooks(database),
     )

@@ -86,7 +86,7 @@ class PostgresTokens:
     async def use_token(self, secret_hash: bytes) -> TokenInUse | None:
         """None: nobody's."""
         records = await self._database.fetch(UseToken(secret_hash=secret_hash))
-        return TokenInUse._make(records[0])._replace(grants=_grants(records[0])) if records else None
+        return TokenInUse._make(records[0])._replace(grants=grants_of(records[0])) if records else None
 
     async def create_runner_grant(self, new: NewRunnerGrant) -> RunnerGrant:
         """Raises Conflict."""
@@ -170,10 +170,10 @@ def _one(records: Sequence[asyncpg.Record], otherwise: NotFound) -> asyncpg.Reco
 
 
 def _token(record: asyncpg.Record) -> TokenRow:
-    return TokenRow._make(record)._replace(grants=_grants(record))
+    return TokenRow._make(record)._replace(grants=grants_of(record))
 
 
-def _grants(record: asyncpg.Record) -> tuple[RoleGrant, ...]:
+def grants_of(record: asyncpg.Record) -> tuple[RoleGrant, ...]:
     """A role that only a later release knows gives nothing here."""
     found = json.loads(record["grants"])
     return tuple(RoleGrant(Role(each["role"]), each["namespace"]) for each in found if each["role"] in _ROLES)

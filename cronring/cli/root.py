@@ -35,6 +35,7 @@ from cronring.cli.commands.stats import stats
 from cronring.cli.commands.templates import template
 from cronring.cli.commands.token import token
 from cronring.cli.commands.top import top
+from cronring.cli.commands.web_session import web_session
 from cronring.cli.commands.webhook import webhook
 from cronring.cli.commands.whoami import whoami
 from cronring.cli.commands.why import why
@@ -132,6 +133,7 @@ def cli() -> None:
                cronring drill kill-owner         do others take over in time?
     Guard it:  cronring token create ...         who may call
                cronring runner-grant create ...  which runners may join
+               cronring session list             which browsers are logged in
                cronring login                    be somebody, by an OIDC issuer
                cronring whoami                   who am I, and what may I do?
     Hear it:   cronring webhook add NAME URL     tell a URL of failures
@@ -146,7 +148,8 @@ def cli() -> None:
 for command in (
     audit, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
     explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback, runner,
-    runner_grant, schema, stats, template, token, top, undeploy, webhook, whoami, why,
+    runner_grant, schema, stats, template, token, top, undeploy, web_session, webhook,
+    whoami, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

@@ -74,6 +74,26 @@ class MadeGrant:
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """A browser's session. `issuer` "": a token made it. `expires_at`: unless it is used. `ended`: why; "": it lives.
+
+    `last_used_at`: to a minute or so.
+    """
+
+    id: int
+    principal: str
+    grants: tuple[RoleIn, ...]
+    issuer: str
+    origin: str
+    created_at: datetime | None
+    last_used_at: datetime | None
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    revoked_by: str
+    ended: str
+
+
+@dataclass(frozen=True, slots=True)
 class Myself:
     """`kind`: token, user, runner, controller, or local."""
 
@@ -84,7 +104,7 @@ class Myself:
 
 
 class IdentityCalls:
-    """Tokens, grants of runners, whoami. `by` says who asks, which is kept; "": this address."""
+    """Tokens, grants of runners, sessions of browsers, whoami. `by` says who asks, which is kept; "": this address."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
@@ -167,6 +187,25 @@ class IdentityCalls:
             )
         )
 
+    async def sessions(self, *, with_ended: bool = False, limit: int | None = None) -> builtins.list[LoggedIn]:
+        """The caller's own, and those that give nothing outside of the caller's namespaces; in the order of logins."""
+
+        async def fetch(page_size: int, token: str) -> tuple[builtins.list[LoggedIn], str]:
+            request = pb2.ListSessionsRequest(page_size=page_size, page_token=token, with_ended=with_ended)
+            answer = await self._unary(lambda stub, timeout: stub.ListSessions(request, timeout=timeout))
+            return [_session(each) for each in answer.sessions], answer.next_page_token
+
+        return await follow(fetch, limit)
+
+    async def revoke_session(self, session_id: int, by: str = "") -> LoggedIn:
+        """For every request, a second later at most. Raises NotFound if it has ended, or isn't the caller's to see."""
+        request = pb2.RevokeSessionRequest(id=session_id, requested_by=by)
+        return _session(
+            await self._change(
+                lambda stub, timeout: stub.RevokeSession(request, timeout=timeout), "`cronring session list --ended`"
+            )
+        )
+
     async def who_am_i(self) -> Myself:
         """Whom the controllers take the caller for. Raises Unauthenticated."""
         answer = await self._unary(lambda stub, timeout: stub.WhoAmI(pb2.WhoAmIRequest(), timeout=timeout))
@@ -194,6 +233,14 @@ def _token(message: pb2.Token) -> TokenInfo:
         message.name, _roles(message.grants), convert.instant(message.created_at), message.created_by,
         convert.instant(message.expires_at), convert.instant(message.revoked_at), message.revoked_by,
         convert.instant(message.last_used_at),
+    )  # fmt: skip
+
+
+def _session(message: pb2.Session) -> LoggedIn:
+    return LoggedIn(
+        message.id, message.principal, _roles(message.grants), message.issuer, message.origin,
+        convert.instant(message.created_at), convert.instant(message.last_used_at),
+        convert.instant(message.expires_at), convert.instant(message.revoked_at), message.revoked_by, message.ended,
     )  # fmt: skip
 
 

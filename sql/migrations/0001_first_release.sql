@@ -915,6 +915,46 @@ CREATE UNIQUE INDEX cron_runner_grants_name ON cron_runner_grants (name) WHERE r
 -- Certificates that are older than the last revocation of their name are worth nothing.
 CREATE INDEX cron_runner_grants_freed ON cron_runner_grants (name, revoked_at) WHERE revoked_at IS NOT NULL;
 
+-- Browsers of people who have logged in. The cookie is kept nowhere, only its SHA-256, as in cron_tokens.
+CREATE TABLE cron_sessions (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    secret_hash    bytea NOT NULL UNIQUE CHECK (octet_length(secret_hash) = 32),
+    -- By which it was made: it may do what the token may, and ends with it. Null: an issuer said who it is.
+    token_id       bigint REFERENCES cron_tokens (id) ON DELETE CASCADE,
+    -- "token:me" or "user:corp/ada".
+    principal      text COLLATE "C" NOT NULL CHECK (principal > ''),
+    -- Of an issuer's, as in cron_tokens; what they were at the login. Null: those of the token.
+    grants         jsonb CHECK (jsonb_typeof(grants) = 'array'),
+    issuer         text NOT NULL DEFAULT '',
+    -- The address that logged in.
+    origin         text NOT NULL,
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    -- Both to a minute or so, as in cron_tokens: used again before `idle_at`, it lives on, until `expires_at`.
+    last_used_at   timestamptz NOT NULL DEFAULT now(),
+    idle_at        timestamptz NOT NULL,
+    expires_at     timestamptz NOT NULL,
+    revoked_at     timestamptz,
+    revoked_by     text NOT NULL DEFAULT '',
+    CHECK ((token_id IS NULL) = (grants IS NOT NULL)),
+    CHECK ((token_id IS NULL) = (issuer > ''))
+) WITH (fillfactor = 50);
+CREATE INDEX cron_sessions_principal ON cron_sessions (principal, id);
+CREATE INDEX cron_sessions_token ON cron_sessions (token_id) WHERE token_id IS NOT NULL;
+
+-- With what counts of their tokens. `ended` '': it lives.
+CREATE VIEW cron_known_sessions AS
+SELECT s.id, s.principal, coalesce(t.grants, s.grants) AS grants, s.issuer, s.origin, s.created_at, s.last_used_at,
+       least(s.idle_at, s.expires_at, t.expires_at) AS expires_at, s.revoked_at, s.revoked_by, s.secret_hash,
+       CASE WHEN s.revoked_at IS NOT NULL THEN 'revoked'
+            WHEN t.revoked_at IS NOT NULL THEN 'token_revoked'
+            WHEN least(s.idle_at, s.expires_at, t.expires_at) <= now() THEN 'expired'
+            ELSE '' END AS ended
+FROM cron_sessions s
+LEFT JOIN LATERAL (
+    SELECT grants, expires_at, revoked_at FROM cron_tokens WHERE id = s.token_id
+    OFFSET 0  -- so that the token is looked up by its id, however few there were when the plan was made
+) t ON true;
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Webhooks: who is told of what, and how far the books have been read for it
 -- ---------------------------------------------------------------------------------------------------------------------

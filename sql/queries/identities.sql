@@ -1,4 +1,4 @@
--- Who may call, and which runners may join: bearer tokens, and grants of runners.
+-- Who may call, and which runners may join: bearer tokens, grants of runners, and sessions of browsers.
 -- What is given out never comes here: `:secret_hash` is its SHA-256.
 
 -- name: UseToken
@@ -88,9 +88,67 @@ RETURNING id, name, namespace, modules, may_activate, secret_hash IS NOT NULL AS
 SELECT name, revoked_at IS NOT NULL AS revoked, coalesce(expires_at <= now(), false) AS expired
 FROM cron_runner_grants WHERE secret_hash = :secret_hash;
 
+-- name: CreateSession
+-- For the holder of the token `:token_hash`. Where that is null: for whom an issuer has named, with `:grants` (JSON).
+-- It takes the place of the session `:former_hash`. Of this principal's others the latest `:others` stay, the living
+-- ones first: so rows are bounded, however often somebody logs in.
+WITH gone AS (
+    DELETE FROM cron_sessions WHERE id = ANY (ARRAY(
+        SELECT id FROM cron_sessions WHERE secret_hash = :former_hash?
+        UNION ALL
+        (SELECT id FROM cron_sessions WHERE principal = :principal
+         ORDER BY revoked_at IS NULL AND least(idle_at, expires_at) > now() DESC, id DESC OFFSET :others)))
+)
+INSERT INTO cron_sessions (secret_hash, token_id, principal, grants, issuer, origin, idle_at, expires_at)
+SELECT :secret_hash, (SELECT id FROM cron_tokens WHERE secret_hash = :token_hash?), :principal, :grants?::text::jsonb,
+       :issuer, :origin, now() + :idle_ms::bigint * interval '1 millisecond',
+       now() + :lasts_ms::bigint * interval '1 millisecond'
+RETURNING id;
+
+-- name: UseSession
+-- Whose session it is; no row: nobody's. That it was used is written once a minute at most.
+WITH used AS (
+    UPDATE cron_sessions
+    SET last_used_at = now(), idle_at = now() + :idle_ms::bigint * interval '1 millisecond'
+    WHERE secret_hash = :secret_hash AND revoked_at IS NULL AND least(idle_at, expires_at) > now()
+      AND last_used_at < now() - interval '1 minute'
+)
+SELECT principal, grants::text, expires_at, now() AS now, ended
+FROM cron_known_sessions WHERE secret_hash = :secret_hash;
+
+-- name: ListSessions
+-- In the order of logins: the caller's own (`:own`), and those that grant nothing outside of `:namespaces`. Null: all.
+SELECT id, principal, grants::text, issuer, origin, created_at, last_used_at, expires_at, revoked_at, revoked_by, ended
+FROM cron_known_sessions
+WHERE id > :after_id AND (:with_ended OR ended = '')
+  AND (principal = :own OR :namespaces?::text[] IS NULL
+       OR grants <> '[]'
+          AND NOT EXISTS (SELECT FROM jsonb_array_elements(grants) g WHERE g ->> 'namespace' <> ALL (:namespaces)))
+ORDER BY id
+LIMIT :limit;
+
+-- name: GetSession
+SELECT id, principal, grants::text, issuer, origin, created_at, last_used_at, expires_at, revoked_at, revoked_by, ended
+FROM cron_known_sessions WHERE id = :session_id;
+
+-- name: RevokeSession
+-- No row: it had ended before. (An idle one is revoked all the same.)
+UPDATE cron_sessions SET revoked_at = now(), revoked_by = :actor
+WHERE id = :session_id AND revoked_at IS NULL
+RETURNING id, principal;
+
+-- name: RevokeSessionOf
+-- As RevokeSession, by the cookie: somebody logs out.
+UPDATE cron_sessions SET revoked_at = now(), revoked_by = principal
+WHERE secret_hash = :secret_hash AND revoked_at IS NULL
+RETURNING id, principal;
+
 -- name: ForgetIdentities
 -- What has been worth nothing for so long. A grant that has expired still is what certificates name.
 WITH gone AS (
     DELETE FROM cron_runner_grants WHERE revoked_at < now() - :kept_ms::bigint * interval '1 millisecond'
+), logged_out AS (
+    DELETE FROM cron_sessions
+    WHERE least(revoked_at, idle_at, expires_at) < now() - :kept_ms::bigint * interval '1 millisecond'
 )
 DELETE FROM cron_tokens WHERE least(revoked_at, expires_at) < now() - :kept_ms::bigint * interval '1 millisecond';

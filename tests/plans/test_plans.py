@@ -15,7 +15,7 @@ JOBS = 100_000
 EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
-    "cron_runner_grants",
+    "cron_runner_grants", "cron_sessions",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
@@ -37,6 +37,7 @@ HOT = [
     "CountRunningOfOthers", "ActivateDeployment", "CountPlaces", "BindJobs", "GetJobFigures",
     "GetUnfolded", "TakeFolding", "FoldFigures", "MoveFolding", "UpdateTemplate", "AddRetries", "FollowTicks",
     "MoveAnchors", "PauseFailing", "DropActivations", "AdvanceBackfills", "UseToken", "TakeJoin", "GetRunnerGrant",
+    "CreateSession", "UseSession", "GetSession", "RevokeSession", "RevokeSessionOf", "ListSessions",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
@@ -47,7 +48,7 @@ LEDGER = [
 # In order of an index, until the page is full: bounded by LIMIT, not by a condition.
 IN_ORDER = {
     "cron_jobs_key", "cron_jobs_pkey", "cron_executions_pkey", "cron_skips_pkey", "cron_actions_pkey",
-    "cron_actions_untold",
+    "cron_actions_untold", "cron_sessions_pkey",
 }  # fmt: skip
 FILL = f"""
 SELECT cron_add_partition('infinity') FROM generate_series(5, 34);

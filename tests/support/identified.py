@@ -15,9 +15,11 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.identities import IdentitiesService
 from cronring.controller.api.judging import Known
 from cronring.controller.api.policy import Access
+from cronring.controller.api.shown import Shown
 from cronring.controller.services.tokens import TokenVerifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.tokens import PostgresTokens
+from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.protos.cronring.v1 import identities_pb2_grpc
 from cronring.schema.identity import LOCAL, Principal
 from tests.support.callers import no_certificate, unlimited
@@ -43,7 +45,9 @@ class Identified:
         known = Known([TokenVerifier(store, time.monotonic_ns)], no_certificate, unlimited(), now_s=lambda: next(later))
         server = grpc.aio.server()
         door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None), _Judge(self, known))
-        identities_pb2_grpc.add_IdentitiesServicer_to_server(IdentitiesService(store, SEAL), door)
+        identities_pb2_grpc.add_IdentitiesServicer_to_server(
+            IdentitiesService(store, PostgresWebSessions(database), SEAL), door
+        )
         self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()
         started.set()
@@ -60,6 +64,9 @@ class _Judge:
     async def judged(self, access: Access, context: Any) -> Principal:
         carried = dict(context.invocation_metadata() or ())
         return await self._known.judged(access, context) if "authorization" in carried else self._api.anybody
+
+    async def holder(self, shown: Shown) -> Principal:
+        return await self._known.holder(shown)
 
     async def still(self, principal: Principal, access: Access, context: Any) -> None:
         """No method of Identities goes on."""

@@ -11,10 +11,10 @@ import secrets
 import time
 from collections import Counter
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import unquote_plus, urlencode
 
 import jwt
-from aiohttp import web
+from aiohttp import BasicAuth, web
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
@@ -57,6 +57,11 @@ class TestIssuer:
         self.approves = True
         self.pending = 1  # answers to a device before somebody has typed its code
         self.answer: web.Response | None = None  # of /keys, in place of the keys
+        self.client_secret = ""  # which a client has to show; "": it is a public one
+        self.says_who = True  # its answers have `iss` (RFC 9207), and its configuration says so
+        self.configured: dict[str, Any] = {}  # what its configuration says otherwise
+        self.id_claims: dict[str, Any] = {}  # what its ID tokens say otherwise; None: they don't say it
+        self.id_token = ""  # what is given in place of one
         self._codes: dict[str, dict[str, str]] = {}
         self._refreshes: set[str] = set()
         self._devices: set[str] = set()
@@ -128,7 +133,9 @@ class TestIssuer:
                 "device_authorization_endpoint": f"{self.url}/device",
                 "token_endpoint": f"{self.url}/token",
                 "code_challenge_methods_supported": ["S256"],
+                "authorization_response_iss_parameter_supported": self.says_who,
             }
+            | self.configured
         )
 
     async def _keys(self, _request: web.Request) -> web.Response:
@@ -161,7 +168,7 @@ class TestIssuer:
         assert form["response_type"] == "code"
         assert form["code_challenge_method"] == "S256"
         assert form["client_id"] == CLIENT_ID
-        answer = {"state": form["state"], "iss": self.url}
+        answer = {"state": form["state"]} | ({"iss": self.url} if self.says_who else {})
         if self.approves:
             answer["code"] = secrets.token_urlsafe(16)
             self._codes[answer["code"]] = form
@@ -171,9 +178,12 @@ class TestIssuer:
 
     async def _token(self, request: web.Request) -> web.Response:
         form = {name: str(value) for name, value in (await request.post()).items()}
+        nonce: dict[str, Any] = {}
         match form["grant_type"]:
             case "authorization_code":
-                refused = self._refuse_code(form)
+                asked = self._codes.pop(form["code"], None)
+                nonce = {"nonce": asked["nonce"]} if asked is not None and "nonce" in asked else {}
+                refused = self._refuse_client(request, form) or self._refuse_code(form, asked)
             case "urn:ietf:params:oauth:grant-type:device_code":
                 refused = self._refuse_device(form)
             case "refresh_token":
@@ -187,11 +197,20 @@ class TestIssuer:
         self._refreshes.add(refresh)
         return web.json_response({
             "access_token": self.token(), "token_type": "Bearer", "expires_in": self.token_s, "refresh_token": refresh,
-            "id_token": self.token(aud=CLIENT_ID),
+            "id_token": self.id_token or self.token(**{"aud": CLIENT_ID} | nonce | self.id_claims),
         })  # fmt: skip
 
-    def _refuse_code(self, form: dict[str, str]) -> str:
-        asked = self._codes.pop(form["code"], None)
+    def _refuse_client(self, request: web.Request, form: dict[str, str]) -> str:
+        """By either of the two ways that a secret may be shown."""
+        given = request.headers.get("Authorization")
+        if given is not None:
+            pair = BasicAuth.decode(given)
+            known = unquote_plus(pair.login) == CLIENT_ID and unquote_plus(pair.password) == self.client_secret
+        else:
+            known = form.get("client_id") == CLIENT_ID and form.get("client_secret", "") == self.client_secret
+        return "" if known else "invalid_client"
+
+    def _refuse_code(self, form: dict[str, str], asked: dict[str, str] | None) -> str:
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
         fits = asked is not None and asked["code_challenge"] == challenge

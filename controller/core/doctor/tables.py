@@ -34,6 +34,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_retrying": "pkey",
         "cron_runner_grants": "freed name pkey secret_hash_key",
         "cron_schedules": "open pkey",
+        "cron_sessions": "pkey principal secret_hash_key token",
         "cron_skips": "job pkey",
         "cron_templates": "namespace_name_key pkey",
         "cron_tokens": "name pkey secret_hash_key",

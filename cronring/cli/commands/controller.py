@@ -93,6 +93,8 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The CA's key: then runners with a join token get their certificates here.")  # fmt: skip
 @option("--identity-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="Issuers of JWTs, and what their holders may do: docs/identity.md.")  # fmt: skip
+@option("--public-url", default="", metavar="URL",
+        help="Where browsers find the controllers: https://HOST:PORT. Issuers send people back there.")  # fmt: skip
 @option("--cluster", default="cronring", show_default=True, metavar="NAME", help="The cluster's name in certificates.")
 @option("--insecure", is_flag=True,
         help="Plaintext, and no tokens: everything on --grpc, for this machine alone.")  # fmt: skip

@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class IdentitiesStub:
-    """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     def __init__(self, channel):
@@ -66,6 +67,16 @@ class IdentitiesStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RevokeRunnerGrantRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RunnerGrant.FromString,
                 _registered_method=True)
+        self.ListSessions = channel.unary_unary(
+                '/cronring.v1.Identities/ListSessions',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.ListSessionsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.ListSessionsResponse.FromString,
+                _registered_method=True)
+        self.RevokeSession = channel.unary_unary(
+                '/cronring.v1.Identities/RevokeSession',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RevokeSessionRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.Session.FromString,
+                _registered_method=True)
         self.WhoAmI = channel.unary_unary(
                 '/cronring.v1.Identities/WhoAmI',
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.WhoAmIRequest.SerializeToString,
@@ -74,8 +85,9 @@ class IdentitiesStub:
 
 
 class IdentitiesServicer:
-    """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     def CreateToken(self, request, context):
@@ -114,6 +126,20 @@ class IdentitiesServicer:
 
     def RevokeRunnerGrant(self, request, context):
         """Revoke ends it for those who have enrolled, too: no certificate that names it is worth anything any more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSessions(self, request, context):
+        """List shows the caller's own sessions. Admins also see those that give nothing outside of their namespaces.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeSession(self, request, context):
+        """Revoke holds for every request, a second later at most. NOT_FOUND if it has ended, or isn't the caller's to see.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -159,6 +185,16 @@ def add_IdentitiesServicer_to_server(servicer, server):
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RevokeRunnerGrantRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RunnerGrant.SerializeToString,
             ),
+            'ListSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSessions,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.ListSessionsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.ListSessionsResponse.SerializeToString,
+            ),
+            'RevokeSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeSession,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RevokeSessionRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.Session.SerializeToString,
+            ),
             'WhoAmI': grpc.unary_unary_rpc_method_handler(
                     servicer.WhoAmI,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.WhoAmIRequest.FromString,
@@ -173,8 +209,9 @@ def add_IdentitiesServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Identities:
-    """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     @staticmethod
@@ -329,6 +366,60 @@ class Identities:
             '/cronring.v1.Identities/RevokeRunnerGrant',
             cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RevokeRunnerGrantRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RunnerGrant.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Identities/ListSessions',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.ListSessionsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.ListSessionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Identities/RevokeSession',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.RevokeSessionRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_identities__pb2.Session.FromString,
             options,
             channel_credentials,
             insecure,

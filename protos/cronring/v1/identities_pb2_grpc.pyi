@@ -27,8 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class IdentitiesStub:
-    """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     @_typing.overload
@@ -46,13 +47,18 @@ class IdentitiesStub:
     ListRunnerGrants: _grpc.UnaryUnaryMultiCallable[_identities_pb2.ListRunnerGrantsRequest, _identities_pb2.ListRunnerGrantsResponse]
     RevokeRunnerGrant: _grpc.UnaryUnaryMultiCallable[_identities_pb2.RevokeRunnerGrantRequest, _identities_pb2.RunnerGrant]
     """Revoke ends it for those who have enrolled, too: no certificate that names it is worth anything any more."""
+    ListSessions: _grpc.UnaryUnaryMultiCallable[_identities_pb2.ListSessionsRequest, _identities_pb2.ListSessionsResponse]
+    """List shows the caller's own sessions. Admins also see those that give nothing outside of their namespaces."""
+    RevokeSession: _grpc.UnaryUnaryMultiCallable[_identities_pb2.RevokeSessionRequest, _identities_pb2.Session]
+    """Revoke holds for every request, a second later at most. NOT_FOUND if it has ended, or isn't the caller's to see."""
     WhoAmI: _grpc.UnaryUnaryMultiCallable[_identities_pb2.WhoAmIRequest, _identities_pb2.WhoAmIResponse]
     """WhoAmI answers whoever has a valid token or certificate."""
 
 @_typing.type_check_only
 class IdentitiesAsyncStub(IdentitiesStub):
-    """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -67,12 +73,17 @@ class IdentitiesAsyncStub(IdentitiesStub):
     ListRunnerGrants: _aio.UnaryUnaryMultiCallable[_identities_pb2.ListRunnerGrantsRequest, _identities_pb2.ListRunnerGrantsResponse]  # type: ignore[assignment]
     RevokeRunnerGrant: _aio.UnaryUnaryMultiCallable[_identities_pb2.RevokeRunnerGrantRequest, _identities_pb2.RunnerGrant]  # type: ignore[assignment]
     """Revoke ends it for those who have enrolled, too: no certificate that names it is worth anything any more."""
+    ListSessions: _aio.UnaryUnaryMultiCallable[_identities_pb2.ListSessionsRequest, _identities_pb2.ListSessionsResponse]  # type: ignore[assignment]
+    """List shows the caller's own sessions. Admins also see those that give nothing outside of their namespaces."""
+    RevokeSession: _aio.UnaryUnaryMultiCallable[_identities_pb2.RevokeSessionRequest, _identities_pb2.Session]  # type: ignore[assignment]
+    """Revoke holds for every request, a second later at most. NOT_FOUND if it has ended, or isn't the caller's to see."""
     WhoAmI: _aio.UnaryUnaryMultiCallable[_identities_pb2.WhoAmIRequest, _identities_pb2.WhoAmIResponse]  # type: ignore[assignment]
     """WhoAmI answers whoever has a valid token or certificate."""
 
 class IdentitiesServicer(metaclass=_abc_1.ABCMeta):
-    """Identities: bearer tokens, grants of runners, and who the caller is. A secret is told once, in the answer to the call
-    that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees it.
+    """Identities: bearer tokens, grants of runners, sessions of browsers, and who the caller is. A secret is told once, in
+    the answer to the call that made it: only its hash is kept. Nobody gives what lies where they are no admin, or sees
+    it.
     """
 
     @_abc_1.abstractmethod
@@ -121,6 +132,22 @@ class IdentitiesServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_identities_pb2.RunnerGrant, _abc.Awaitable[_identities_pb2.RunnerGrant]]:
         """Revoke ends it for those who have enrolled, too: no certificate that names it is worth anything any more."""
+
+    @_abc_1.abstractmethod
+    def ListSessions(
+        self,
+        request: _identities_pb2.ListSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_identities_pb2.ListSessionsResponse, _abc.Awaitable[_identities_pb2.ListSessionsResponse]]:
+        """List shows the caller's own sessions. Admins also see those that give nothing outside of their namespaces."""
+
+    @_abc_1.abstractmethod
+    def RevokeSession(
+        self,
+        request: _identities_pb2.RevokeSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_identities_pb2.Session, _abc.Awaitable[_identities_pb2.Session]]:
+        """Revoke holds for every request, a second later at most. NOT_FOUND if it has ended, or isn't the caller's to see."""
 
     @_abc_1.abstractmethod
     def WhoAmI(

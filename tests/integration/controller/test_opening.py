@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from cronring.controller import main
-from cronring.controller.api.http_door import HttpDoor
 from cronring.controller.config import ProcessConfig
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreUnavailable
@@ -52,9 +51,8 @@ def _base(url: str) -> main._Base:
     notes = Notes(clock, metrics)
     config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, notes)
     trust = Trust(config)
-    door = HttpDoor(lambda _: None, metrics.refused)
     return main._Base(
-        config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None, door
+        config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None, None
     )
 
 

@@ -104,5 +104,7 @@ async def test_reflection_and_http_index(cluster: Cluster, clients: Clients) -> 
     async for answer in stream:
         names = {service.name for service in answer.list_services_response.service}
     assert {"cronring.v1.Jobs", "cronring.v1.Cluster", "grpc.health.v1.Health"} <= names
-    assert set((await get(process, "/"))[1]["paths"]) == {"/", "/healthz", "/readyz", "/metrics"}
+    paths = {"/", "/healthz", "/readyz", "/metrics", "/login", "/session"}
+    assert set((await get(process, "/"))[1]["paths"]) == paths
+    assert (await get(process, "/session"))[1]["kind"] == "local", "with --insecure nobody logs in"
     assert (await get(process, "/no/such/path"))[0] == 404

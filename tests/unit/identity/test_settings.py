@@ -1,16 +1,19 @@
 """The identity file: what it says, what is refused in which words, and who is given what by it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cronring.controller.config import ConfigError
+from cronring.controller.config import ConfigError, ProcessConfig
 from cronring.controller.identity.claims import principal_of
+from cronring.controller.identity.login import Logins
 from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.settings import ANYBODY, GrantRule, IssuerSettings, LoginSettings
 from cronring.controller.identity.verifier import JwtVerifier
+from cronring.controller.main import issuers_of
 from cronring.schema.identity import Role, RoleGrant
 from tests.unit.identity.parts import ISSUER, NOW_S, SetClock, claims, settings
 
@@ -35,14 +38,14 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
         tmp_path,
         f'{GOOD}algorithms = ["ES256", "RS512"]\nleeway = "1m"\nname_claim = "email"\n{GRANT}'
         '[[issuer.grant]]\nvalue = "*"\nrole = "viewer"\nnamespace = "*"\n'
-        '[issuer.login]\nclient_id = "cli"\nscopes = ["openid", "groups"]\n'
+        '[issuer.login]\nclient_id = "cli"\nscopes = ["openid", "groups"]\nclient_secret_file = "c"\n'
         '[[issuer]]\nname = "rest"\nsecret_file = "secret"\nleeway = "0s"\n',
     )
     assert first == IssuerSettings(
         name="corp", issuer=ISSUER, audience="cronring", jwks_url=f"{ISSUER}/keys", algorithms=("ES256", "RS512"),
         leeway_ms=60_000, name_claim="email",
         grants=(GrantRule("sre", Role.OPERATOR, "billing", "groups"), GrantRule(ANYBODY, Role.VIEWER, "*")),
-        login=LoginSettings("cli", ("openid", "groups")),
+        login=LoginSettings("cli", ("openid", "groups"), tmp_path / "c"),
     )  # fmt: skip
     assert second == IssuerSettings(name="rest", secret_file=tmp_path / "secret", leeway_ms=0)
     assert (second.allowed, read(tmp_path, GOOD)[0].allowed) == (("HS256",), ("RS256", "ES256", "EdDSA"))
@@ -103,6 +106,18 @@ WRONG = {
     "two words": (
         f'{GOOD}[issuer.login]\nclient_id = "a"\nscopes = ["a b"]', ".login.scopes has 'a b'; each must be one",
     ),
+    "no openid": (
+        f'{GOOD}[issuer.login]\nclient_id = "a"\nscopes = ["email"]', ".login.scopes lacks 'openid', without which",
+    ),
+    "a login by a secret": (
+        '[[issuer]]\nname = "rest"\nsecret_file = "x"\n[issuer.login]\nclient_id = "a"',
+        "issuer[0].login stands beside secret_file; who only shares a secret has no pages",
+    ),
+    "a login in plaintext": (
+        GOOD.replace(f'issuer = "{ISSUER}"', 'issuer = "http://me:pw@id.example.org"')
+        + '[issuer.login]\nclient_id = "a"',
+        "issuer[0].issuer is 'http://…@id.example.org'; with a login it must be https://HOST/PATH",
+    ),
     "a name twice": (GOOD + GOOD, "issuer[1].name is 'corp', as issuer[0]'s; it must be its own"),
     "an issuer twice": (
         GOOD + GOOD.replace("corp", "other"), f"issuer[1].issuer is '{ISSUER}', as issuer[0]'s; it must be its own",
@@ -144,11 +159,38 @@ def test_a_secret_that_is_none_stops_a_controller(secret: bytes | None, says: st
         JwtVerifier([settings(secret_file=file)], SetClock())
 
 
+@pytest.mark.parametrize(
+    ("secret", "says"),
+    [(None, "No such file"), (b"", "is no line of 1 to 4,096"), (b"a\nb", "is no line"), (b"\xff", "more than ASCII")],
+)
+def test_a_secret_of_a_client_that_is_none_stops_a_controller(secret: bytes | None, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "client"
+    if secret is not None:
+        file.write_bytes(secret)
+    issuer, clock = settings(login=LoginSettings("cli", secret_file=file)), SetClock()
+    with pytest.raises(ConfigError, match=f"client, of issuer 'corp', .*{says}"):
+        Logins((issuer,), JwtVerifier([issuer], clock), clock)
+
+
+def test_who_logs_in_at_an_issuer_must_be_sent_back_to_somewhere(tmp_path: Path) -> None:
+    file = tmp_path / "identity.toml"
+    file.write_text(f'{GOOD}[issuer.login]\nclient_id = "a"')
+    config = ProcessConfig("postgresql://x", certs=tmp_path, identity_file=file)
+    with pytest.raises(
+        ConfigError, match=r"^public_url is not set, and .*identity\.toml lets people log in by issuer 'corp'"
+    ):
+        issuers_of(config)
+    for fine in (replace(config, public_url="https://c1"), replace(config, certs=None, insecure=True)):
+        logins = issuers_of(fine)[1]
+        assert logins is not None
+        assert [each.name for each in logins.issuers] == ["corp"]
+
+
 def test_the_examples_of_the_docs_are_right(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "identity.md").read_text()
     examples = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     found = [issuer for example in examples for issuer in read(tmp_path, example)]
-    assert [issuer.name for issuer in found] == ["corp", "rest", "cloud"]
+    assert [issuer.name for issuer in found] == ["corp", "rest", "cloud", "company"]
     assert all(issuer.grants for issuer in found)
 
 

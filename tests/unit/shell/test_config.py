@@ -36,6 +36,19 @@ def test_a_wrong_address_is_refused_by_name(text: str) -> None:
         ("database_url", " ", "CRONRING_DATABASE_URL"),
         ("grpc_address", "nowhere", "HOST:PORT"),
         ("http_address", "h:99999", "65535"),
+        *[
+            ("public_url", url, "it must be https://HOST")
+            for url in (
+                "http://c1",
+                "https://c1/",
+                "https://c1/x",
+                "https://a@c1",
+                "https://",
+                "c1",
+                "https://C1",
+                "https://c1\n",
+            )
+        ],
         ("advertise_address", "0.0.0.0:7400", "can connect to"),
         ("advertise_address", "host:0", "can connect to"),
         ("grpc_address", "0.0.0.0:7400", "advertise_address"),

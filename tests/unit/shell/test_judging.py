@@ -345,8 +345,8 @@ async def test_no_more_than_so_many_tokens_are_kept() -> None:
     for number in range(KEPT_MAX + 10):
         with pytest.raises(Unauthenticated):
             await judge.judged(access(), context_of(f"test-{number}"))
-    assert len(judge._wrong) == KEPT_MAX
-    assert all(isinstance(name, bytes) and len(name) == 32 for name in judge._wrong), "hashes, and no tokens"
+    assert len(judge._verdicts._wrong) == KEPT_MAX
+    assert all(isinstance(name, bytes) and len(name) == 32 for name in judge._verdicts._wrong), "hashes, and no tokens"
     await_again = len(callers.asked)
     with pytest.raises(Unauthenticated):
         await judge.judged(access(), context_of("test-0"))

@@ -15,10 +15,11 @@ from cronring.client.errors import Invalid
 from cronring.client.failures import meaning
 from cronring.controller.api import calls as around
 from cronring.controller.api.door import Door
-from cronring.controller.api.http import HttpServer, access_to
-from cronring.controller.api.http_door import HttpDoor
+from cronring.controller.api.http import HttpServer
 from cronring.controller.api.judging import Insecure
+from cronring.controller.api.login import Login
 from cronring.controller.api.problems import InvalidRequest, SlowReaderError
+from cronring.controller.api.web_identity import WebDoor
 from cronring.controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from tests.support.waiting import TIMEOUT_S
@@ -145,17 +146,9 @@ async def test_a_stream_fails_with_its_status_too(calls: Calls) -> None:
     assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
-OPEN: typing.Final = HttpDoor(access_to(metrics_asks=False), print)
-
-
 async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
     reasons: list[str | None] = ["waiting for PostgreSQL"]
-    server = HttpServer(
-        lambda: reasons[-1],
-        lambda: b"cronring_claims_total 1\n",
-        lambda _: None,
-        OPEN,
-    )
+    server = HttpServer(lambda: reasons[-1], lambda: b"cronring_claims_total 1\n", lambda _: None, WebDoor(), Login())
     port = await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
@@ -171,7 +164,14 @@ async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
                 assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
                 assert b"cronring_claims_total" in await answer.read()
             async with session.get("/") as answer:
-                assert set((await answer.json())["paths"]) == {"/", "/healthz", "/readyz", "/metrics"}
+                assert set((await answer.json())["paths"]) == {
+                    "/",
+                    "/healthz",
+                    "/readyz",
+                    "/metrics",
+                    "/login",
+                    "/session",
+                }
             async with session.get("/nothing/there") as answer:
                 assert (answer.status, (await answer.json())["index"]) == (404, "/")
             async with session.post("/healthz") as answer:
@@ -184,7 +184,7 @@ async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
 async def test_bytes_that_are_no_http_are_counted_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Each wrote a traceback to the log."""
     refused: list[str] = []
-    server = HttpServer(lambda: None, lambda: b"", refused.append, OPEN)
+    server = HttpServer(lambda: None, lambda: b"", refused.append, WebDoor(), Login())
     port = await server.start("127.0.0.1", 0)
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -8,8 +8,9 @@ import pytest
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.ports.tokens import TokenInUse
-from cronring.controller.services import tokens
-from cronring.controller.services.tokens import REMEMBERED_MAX, TokenVerifier
+from cronring.controller.services import vouching
+from cronring.controller.services.tokens import TokenVerifier
+from cronring.controller.services.vouching import REMEMBERED_MAX
 from cronring.schema.identity import Kind, Principal, Role, RoleGrant
 from cronring.schema.tokens import SecretKind, make_secret_text, secret_hash
 
@@ -115,7 +116,7 @@ async def test_no_longer_than_it_lasts(postgres: Postgres) -> None:
 
 
 async def test_a_postgresql_that_says_nothing_is_away(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "AWAY_S", 0.01)
+    monkeypatch.setattr(vouching, "AWAY_S", 0.01)
     verifier, text = postgres.verifier(), postgres.add(1)
     known = await verifier.principal(text)
     postgres.silent = True

@@ -7,14 +7,14 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
-from cronring.controller.api.http import HttpServer, access_to
-from cronring.controller.api.http_door import HttpDoor
-from cronring.controller.api.judging import Insecure, Known
+from cronring.controller.api.http import HttpServer
+from cronring.controller.api.judging import Known, Verdicts
+from cronring.controller.api.login import Login
 from cronring.controller.api.throttle import Allowances, Throttle
+from cronring.controller.api.web_identity import KnownWeb, LocalWeb, WebDoor
 from cronring.controller.config import ConfigError, MetricsAuth, ProcessConfig
 from cronring.controller.core.rates import Rate
 from cronring.controller.errors import StoreUnavailable
-from cronring.controller.ports.caller import caller
 from cronring.schema.identity import Principal, Role, RoleGrant
 from tests.support.callers import NamedCallers, no_certificate
 
@@ -22,19 +22,19 @@ GRANTS: Final = {"ann": (RoleGrant(Role.VIEWER),), "bob": (RoleGrant(Role.ADMIN,
 
 
 class Served:
-    """With two calls at once for each token, and three for a host of strangers. `seen`: who was shown metrics."""
+    """With two calls at once for each token, and three for a host of strangers. `seen`: how often it showed metrics."""
 
     def __init__(self, *, metrics_asks: bool = True) -> None:
         self.refused: list[str] = []
-        self.seen: list[str] = []
+        self.seen = 0
         self.callers = NamedCallers(**GRANTS)
-        self.door = HttpDoor(access_to(metrics_asks=metrics_asks), self.refused.append)
+        self.metrics_ask, self.door = metrics_asks, WebDoor()
         throttle = Throttle(Allowances(Rate(2, 2), strangers=Rate(1, 3)), lambda: 0)
-        self.judge = Known([self.callers], no_certificate, throttle)
+        self.judge = KnownWeb(Known([self.callers], no_certificate, throttle), Verdicts([], throttle))
         self.session: aiohttp.ClientSession
 
     def metrics(self) -> bytes:
-        self.seen.append(str(caller()))
+        self.seen += 1
         return b"cronring_build_info 1\n"
 
     async def get(self, path: str = "/metrics", *authorization: str) -> tuple[int, Any, Any]:
@@ -46,7 +46,9 @@ class Served:
 
 @contextlib.asynccontextmanager
 async def serving(served: Served) -> AsyncIterator[Served]:
-    server = HttpServer(lambda: None, served.metrics, served.refused.append, served.door)
+    server = HttpServer(
+        lambda: None, served.metrics, served.refused.append, served.door, Login(), metrics_ask=served.metrics_ask
+    )
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as served.session:
         yield served
@@ -56,13 +58,13 @@ async def serving(served: Served) -> AsyncIterator[Served]:
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
     async with serving(Served()) as found:
-        found.door.connect(found.judge)
+        found.door.judge = found.judge
         yield found
 
 
 async def test_who_may_view_everything_reads_metrics(served: Served) -> None:
     status, _, text = await served.get("/metrics", "Bearer test-ann")
-    assert (status, text, served.seen) == (200, "cronring_build_info 1\n", ["token:ann"])
+    assert (status, text, served.seen) == (200, "cronring_build_info 1\n", 1)
 
 
 async def test_health_asks_for_nothing(served: Served) -> None:
@@ -74,12 +76,13 @@ async def test_health_asks_for_nothing(served: Served) -> None:
 async def test_without_a_token_it_is_401_and_says_what_to_show(served: Served) -> None:
     status, headers, body = await served.get()
     assert (status, headers["WWW-Authenticate"]) == (401, 'Bearer realm="cronring"')
-    assert body == {"error": "this call has no token; send `authorization: Bearer TOKEN`", "path": "/metrics"}
+    assert body["reason"].startswith("nobody is logged in; log in at /login, or send `authorization: Bearer TOKEN`")
+    assert body["path"] == "/metrics"
     for wrong in ("Bearer test-gone", "Basic YTpi"):
         status, headers, body = await served.get("/metrics", wrong)
         assert (status, headers["WWW-Authenticate"]) == (401, 'Bearer realm="cronring", error="invalid_token"')
         assert "test-gone" not in str(body)
-    assert (served.refused, served.seen) == (["unauthenticated"] * 3, [])
+    assert (served.refused, served.seen) == (["unauthenticated"] * 3, 0)
 
 
 async def test_two_tokens_are_none(served: Served) -> None:
@@ -90,15 +93,15 @@ async def test_two_tokens_are_none(served: Served) -> None:
 async def test_who_may_view_less_is_told_403(served: Served, who: str) -> None:
     status, headers, body = await served.get("/metrics", f"Bearer test-{who}")
     assert (status, headers["WWW-Authenticate"]) == (403, 'Bearer realm="cronring", error="insufficient_scope"')
-    assert body["error"].startswith("this takes view in all namespaces; token:")
-    assert (served.refused, served.seen) == (["forbidden"], [])
+    assert body["reason"].startswith("this takes view in all namespaces; token:")
+    assert (served.refused, served.seen) == (["forbidden"], 0)
 
 
 async def test_who_asks_too_often_is_told_429_and_when(served: Served) -> None:
     assert [(await served.get("/metrics", "Bearer test-ann"))[0] for _ in range(2)] == [200, 200]
     status, headers, body = await served.get("/metrics", "Bearer test-ann")
     assert (status, headers["Retry-After"]) == (429, "1")
-    assert body["error"].startswith("token:ann makes too many calls to this controller (--call-rate)")
+    assert body["reason"].startswith("token:ann makes too many calls to this controller (--call-rate)")
     assert served.refused == ["rate"]
 
 
@@ -111,8 +114,8 @@ async def test_wrong_tokens_are_looked_up_so_often_and_no_more(served: Served) -
 async def test_before_there_is_a_database_nobody_can_be_known() -> None:
     async with serving(Served()) as found:
         status, headers, body = await found.get("/metrics", "Bearer test-ann")
-        assert (status, headers["Retry-After"]) == (503, "2")
-        assert body["error"] == "PostgreSQL can't be reached by this controller: this controller has just started"
+        assert (status, headers["Retry-After"]) == (503, "5")
+        assert "has no connection to PostgreSQL" in body["reason"]
         assert (await found.get("/healthz"))[0] == 200
 
 
@@ -127,9 +130,9 @@ async def test_while_it_is_away_it_is_503(served: Served, monkeypatch: pytest.Mo
 async def test_without_the_setting_metrics_are_open() -> None:
     async with serving(Served(metrics_asks=False)) as found:
         assert (await found.get())[0] == 200
-        found.door.connect(Insecure())
+        found.door.judge = LocalWeb()
         assert (await found.get())[0] == 200
-        assert found.seen == ["local:nobody"] * 2
+        assert found.seen == 2
 
 
 def test_insecure_has_no_tokens_to_ask_for() -> None:

@@ -1,0 +1,94 @@
+"""What of a login is under way: sealed, and kept by the browser. So whichever controller it comes back to can go on.
+
+The state goes to the issuer and back by the URL, and nobody can read it there. It counts for the browser that has the
+cookie LOGIN beside it, for ten minutes.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import secrets
+from typing import Final, NamedTuple
+
+from cronring.controller.api.cookies import LOGIN_S
+from cronring.controller.api.seal import NotSealedError, Seal
+
+NEXT_MAX: Final = 500
+HOME: Final = "/login"
+_KIND: Final = "login at an issuer"
+_FORM: Final = "form of a login"
+_BROWSER: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+# A path of ours alone: not //host, and no backslash, which browsers read as a slash.
+_LOCAL: Final = re.compile(rf"/(?:[!-.0-\[\]-~][!-\[\]-~]{{0,{NEXT_MAX - 2}}})?")
+_LEEWAY_US: Final = 60_000_000  # by which controllers' clocks may differ
+_LASTS_US: Final = LOGIN_S * 1_000_000
+
+
+class LoginState(NamedTuple):
+    """A login that a browser has begun. `verifier`: of PKCE. `begun_us`: by the wall clock of a controller."""
+
+    issuer: str
+    browser: str
+    next_path: str
+    nonce: str
+    verifier: str
+    begun_us: int
+
+    @property
+    def challenge(self) -> str:
+        """S256 of the verifier (RFC 7636)."""
+        digest = hashlib.sha256(self.verifier.encode()).digest()
+        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+class NoSuchLoginError(Exception):
+    """What came back belongs to no login of this browser that is under way. The message says why, for who wants in."""
+
+
+def begun(issuer: str, browser: str, next_path: str, now_us: int) -> LoginState:
+    return LoginState(issuer, browser, next_path, secrets.token_urlsafe(32), secrets.token_urlsafe(32), now_us)
+
+
+def sealed(seal: Seal, state: LoginState) -> str:
+    return seal.seal(_KIND, json.dumps(state).encode())
+
+
+def opened(seal: Seal, text: str, issuer: str, browser: str, now_us: int) -> LoginState:
+    """Of the issuer that answers, in the browser that asks. Raises NoSuchLoginError."""
+    try:
+        state = LoginState._make(json.loads(seal.open(_KIND, text)))
+    except NotSealedError:
+        raise NoSuchLoginError("it has no `state` that was given out here") from None
+    if state.issuer != issuer:
+        raise NoSuchLoginError("another issuer has answered than was asked")
+    if not browser or not hmac.compare_digest(state.browser.encode(), browser.encode("utf-8", "surrogateescape")):
+        raise NoSuchLoginError("this login was begun in another browser, or at another address; or it is over")
+    if not -_LEEWAY_US <= now_us - state.begun_us < _LASTS_US:
+        raise NoSuchLoginError("this login was begun more than ten minutes ago")
+    return state
+
+
+def browser_of(cookie: str | None) -> str:
+    """What tells a browser from others: what its cookie says, or something new."""
+    return cookie if cookie is not None and _BROWSER.fullmatch(cookie) else secrets.token_urlsafe(32)
+
+
+def form_token(seal: Seal, browser: str) -> str:
+    """What the form of /login shows, so that no other page can send one for that browser."""
+    return seal.seal(_FORM, browser.encode())
+
+
+def is_form_token(seal: Seal, text: str, cookie: str | None) -> bool:
+    try:
+        return cookie is not None and hmac.compare_digest(
+            seal.open(_FORM, text), cookie.encode("utf-8", "surrogateescape")
+        )
+    except NotSealedError:
+        return False
+
+
+def local_path(wanted: str | None) -> str:
+    """Where a browser goes after its login: a path of ours, whatever was asked for."""
+    return wanted if wanted is not None and _LOCAL.fullmatch(wanted) else HOME

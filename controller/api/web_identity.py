@@ -1,0 +1,119 @@
+"""Who asks by HTTP: by a bearer token as on gRPC, else by the cookie of a session. With --insecure: whoever is local.
+
+principal = await web_principal(request)
+"""
+
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from aiohttp import hdrs, web
+
+from cronring.controller.api.cookies import SESSION
+from cronring.controller.api.judging import Judge, Verdicts
+from cronring.controller.api.same_site import CSRF_HEADER, SAFE_METHODS, csrf_token, foreign, is_csrf_token
+from cronring.controller.api.shown import RequestShown, host_of
+from cronring.controller.errors import Forbidden, StoreUnavailable, Unauthenticated
+from cronring.schema.address import is_loopback
+from cronring.schema.identity import LOCAL, Principal
+
+TO_DO: Final = "log in at /login, or send `authorization: Bearer TOKEN`"
+
+
+class WebCaller(NamedTuple):
+    """Who asks. `cookie`: of the session by which that is known; "": by something else."""
+
+    principal: Principal
+    cookie: str = ""
+
+    @property
+    def csrf_token(self) -> str | None:
+        """What unsafe requests of this session have to show; None: nothing."""
+        return csrf_token(self.cookie) if self.cookie else None
+
+
+class WebJudge(Protocol):
+    """Tells who asks, before anything of a request but its head is read."""
+
+    async def judged(self, request: web.Request) -> WebCaller:
+        """Raises Unauthenticated, Forbidden; StoreUnavailable, StoreError, IssuerAway where it can't be told now."""
+        ...
+
+
+class NobodyYet:
+    """A WebJudge without a database: HTTP is served before there is one, and after."""
+
+    async def judged(self, request: web.Request) -> WebCaller:
+        raise StoreUnavailable("this controller has no connection to PostgreSQL, and can't tell who asks; try later")
+
+
+class LocalWeb:
+    """A WebJudge for --insecure: who reaches this machine's loopback may do everything. Pages of others may not.
+
+    A page of another site could ask by a browser on this machine. It could also give its own name this address. So
+    what changes something has to come from our own pages, and names that are no loopback address are refused.
+    """
+
+    async def judged(self, request: web.Request) -> WebCaller:
+        host = _host_of(request)
+        if host != "localhost" and not is_loopback(host):
+            raise Forbidden(f"it was asked for as {host!r:.100}; with --insecure it is only reached as localhost")
+        if request.method not in SAFE_METHODS and (why := foreign(request.headers)):
+            raise Forbidden(f"this request is refused: {why}")
+        return WebCaller(LOCAL)
+
+
+class KnownWeb:
+    """A WebJudge of tokens and sessions."""
+
+    def __init__(self, tokens: Judge, sessions: Verdicts) -> None:
+        self._tokens = tokens
+        self._sessions = sessions
+
+    async def judged(self, request: web.Request) -> WebCaller:
+        shown = RequestShown(request)
+        if hdrs.AUTHORIZATION in request.headers:
+            return WebCaller(await self._tokens.holder(shown))
+        cookie = request.cookies.get(SESSION)
+        if not cookie:
+            raise Unauthenticated(f"nobody is logged in; {TO_DO}")
+        unsafe = request.method not in SAFE_METHODS
+        if unsafe and (why := foreign(request.headers)):
+            raise Forbidden(f"this request is refused: {why}")
+        principal = await self._sessions.holder(cookie, host_of(shown.peer()))
+        if unsafe and not is_csrf_token(request.headers.get(CSRF_HEADER, ""), cookie):
+            raise Forbidden(
+                f"this request has no {CSRF_HEADER} of its session; GET /session tells it, and it changes at each login"
+            )
+        return WebCaller(principal, cookie)
+
+
+class WebDoor:
+    """Where HTTP asks who somebody is. What judges comes and goes with the database."""
+
+    def __init__(self) -> None:
+        self.judge: WebJudge = NobodyYet()
+
+
+DOOR: Final = web.AppKey("door", WebDoor)
+
+
+async def web_caller(request: web.Request) -> WebCaller:
+    """As web_principal, with what a session's pages need."""
+    return await request.config_dict[DOOR].judge.judged(request)
+
+
+async def web_principal(request: web.Request) -> Principal:
+    """Who asks. Raises Unauthenticated, Forbidden; StoreUnavailable, StoreError, IssuerAway: it can't be told now.
+
+    A request by a cookie may change something (not GET, HEAD, OPTIONS) if it comes from our own pages. It also has to
+    show the session's CSRF token. Else it is Forbidden.
+    """
+    return (await web_caller(request)).principal
+
+
+def _host_of(request: web.Request) -> str:
+    """Without its port; "": there is none that could be read."""
+    try:
+        return urlsplit(f"//{request.headers.get(hdrs.HOST, '')}").hostname or ""
+    except ValueError:
+        return ""
