@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 from cronring.child import board
 from cronring.runner.run_as import UMASK, RunAs
-from cronring.trust.names import SECRETS
+from cronring.trust.names import without_secrets
 
 CHILD = Path(board.__file__).parent
 
@@ -114,7 +114,6 @@ def start_child(
 
     Raises OSError.
     """
-    environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
     whom = program.run_as
     options = {
         "mode": mode,
@@ -131,7 +130,7 @@ def start_child(
         stderr=output,
         pass_fds=(lifeline, *descriptors.values()),
         start_new_session=True,
-        env=environment if whom is None else environment | whom.environment(),
+        env=without_secrets() if whom is None else without_secrets() | whom.environment(),
         user=None if whom is None else whom.uid,
         group=None if whom is None else whom.gid,
         extra_groups=None if whom is None else whom.groups,

@@ -1,5 +1,6 @@
 """The environment's variables of trust, apart from what loads gRPC."""
 
+import os
 from typing import Final
 
 CA: Final = "CRONRING_CA"
@@ -15,3 +16,8 @@ SECRETS: Final = frozenset({
     "CRONRING_TOKEN",
     "CRONRING_WEBHOOK_SECRET",
 })  # fmt: skip
+
+
+def without_secrets() -> dict[str, str]:
+    """This process's environment, for one that an author's code is in, or may look into."""
+    return {name: value for name, value in os.environ.items() if name not in SECRETS}

@@ -11,7 +11,7 @@ from cronring.cli.options import DAY_S, Duration, addresses_option, log_options,
 from cronring.cli.printing import say
 from cronring.runner.config import ASYNC_RUNS_MAX, STDIN, SYNC_CHILDREN_MAX, RunnerConfig
 from cronring.runner.run_as import find_user
-from cronring.trust.names import SECRETS
+from cronring.trust.names import SECRETS, without_secrets
 from cronring.trust.prctl import gain_nothing_by_exec
 
 
@@ -24,8 +24,7 @@ def _shed_secrets() -> None:
     given = sorted(SECRETS.intersection(os.environ))
     if given:
         say(f"a runner needs no {', '.join(given)}: it starts anew without, as its verbs could read that", err=True)
-        kept = {name: value for name, value in os.environ.items() if name not in SECRETS}
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept)  # noqa: S606  # this very program
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], without_secrets())  # noqa: S606  # this very program
 
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

@@ -15,7 +15,7 @@ from cronring.cli.dev.state import DevState
 from cronring.cli.dev.trust import DevTrust
 from cronring.cli.running_dev import DevHold, DevTold, FixedPorts
 from cronring.trust.holding import CA_KEY_FILE
-from cronring.trust.names import CA, DEV_PARENT, INSECURE, SECRETS, SERVER_NAME
+from cronring.trust.names import CA, DEV_PARENT, INSECURE, SERVER_NAME, without_secrets
 
 GRPC_PORT: Final = 7400  # of the first controller; the others have the next ones
 HTTP_PORT: Final = 7480
@@ -23,8 +23,8 @@ PEER_PORT: Final = 7500
 DRAIN_S: Final = 1.0
 QUICK_DEATH_S: Final = 3.0
 QUICK_DEATHS_MAX: Final = 3
-# What is meant for another cluster, and secrets: verbs may read the environment of processes of their user.
-_NOT_THEIRS: Final = frozenset({INSECURE, CA, SERVER_NAME, "CRONRING_CERTS", "CRONRING_CLUSTER"}) | SECRETS
+# What is meant for another cluster.
+_NOT_THEIRS: Final = frozenset({INSECURE, CA, SERVER_NAME, "CRONRING_CERTS", "CRONRING_CLUSTER"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class LocalCluster:
         # Its controllers are marked: `cronring drill kill-owner --kill` kills no other process. For that they stay open
         # to their user, so this names no secret, but a file that has one.
         self._of_controllers = {**database, DEV_PARENT: str(os.getpid())}
-        environment = {name: value for name, value in os.environ.items() if name not in _NOT_THEIRS}
+        environment = {name: value for name, value in without_secrets().items() if name not in _NOT_THEIRS}
         self._processes = Processes(logs, environment, self._on_exit)
         # The same ones each time, so that commands can be repeated: but for one dev of several.
         self._context, self._ports = DevHold(), FixedPorts()

@@ -1,13 +1,21 @@
 """Secrets stay out of the lists of processes that everybody can read, and out of what is printed."""
 
+import re
 from pathlib import Path
+from typing import Final
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from cronring.cli.credentials import TOKEN
+from cronring.cli.options import Secret
 from cronring.cli.root import cli
+from cronring.trust.names import SECRETS
+from tests.unit.cli.test_options import ALL_OPTIONS
 
 URL = "postgresql://ann:xyzzy@127.0.0.1:1/x"
+LOOKS_SECRET: Final = re.compile(r"secret|token|password|passphrase|\bkey\b|url")
 SEEN_BY_ALL = "everybody on this machine can read this --database-url in a list of processes"
 
 
@@ -44,3 +52,17 @@ def test_dev_names_its_own_variable(tmp_path: Path) -> None:
     command = ["dev", str(tmp_path / "none.py"), "--database-url", URL]
     done = CliRunner().invoke(cli, command, auto_envvar_prefix="CRONRING")
     assert "CRONRING_DEV_DATABASE_URL, or as --database-url @FILE" in done.stderr
+
+
+def test_every_variable_of_a_secret_is_kept_from_verbs() -> None:
+    """An option that holds one says so by its type (`Secret`), whatever else looks like one names a file."""
+    held, suspected = {TOKEN}, set()
+    for _, option, context in ALL_OPTIONS:
+        flag = max(option.opts, key=len).removeprefix("--")
+        name = str(option.envvar or f"{context.auto_envvar_prefix}_{flag.replace('-', '_').upper()}")
+        if isinstance(option.type, Secret):
+            held.add(name)
+        elif LOOKS_SECRET.search(flag) and not option.is_flag and not isinstance(option.type, click.Path):
+            suspected.add(name)
+    assert held == SECRETS
+    assert suspected == set()
