@@ -21,6 +21,7 @@ from tests.support.waiting import wait_until
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 RIGHTS: Final = "-all,+setuid,+setgid,+kill"
+OF_IMAGE: Final = f"{RIGHTS},+dac_read_search"  # as docker-compose.yml has it
 # In the words of the page's table: what, and who reaches it: (run by root, by another user, with --run-as).
 TABLE: Final = {
     "environment": "the runner's environment (`/proc/PPID/environ`)",
@@ -113,7 +114,7 @@ def start_all(made: Stories) -> None:
     reads_stdin = ("sh", "-c", f'exec "$@" < {made.stdin}', "sh", *as_user(USER))
     made.start("user", (made.own,), *made.joining("-"), wrapper=reads_stdin)
     secrets = (*keys.values(), made.stdin)
-    made.start("run_as", secrets, *made.joining(made.stdin), "--run-as", str(USER), wrapper=as_root())
+    made.start("run_as", secrets, *made.joining(made.stdin), "--run-as", str(USER), wrapper=as_root(OF_IMAGE))
     by_rights = ("--certs", str(made.certs[OTHER]), "--run-as", str(USER))
     made.start("capable", secrets, *by_rights, wrapper=as_user(OTHER, RIGHTS))
 
