@@ -69,8 +69,8 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
     Examples:
       cronring runner billing.py --controllers 10.0.0.1:7400,10.0.0.2:7400 \\
         --join-token-file token --ca ca.crt
-      cronring runner billing.py --controllers 10.0.0.1:7500 --certs certs/billing \\
-        --run-as billing
+      cronring runner billing.py --controllers 10.0.0.1:7500 \\
+        --certs certs/billing --run-as billing
       cronring runner billing.py --insecure --python ./billing-venv/bin/python
     """
     from cronring.cli.parent import watch_parent
