@@ -14,7 +14,8 @@ COPY sql sql
 RUN /opt/cronring/bin/pip install --no-cache-dir ./sdk .
 
 FROM python:3.13-slim
-RUN useradd --system --uid 10001 --create-home cronring
+# Whoever runs the image, and whom its runners have their verbs run as (--run-as verbs).
+RUN useradd --system --uid 10001 --create-home cronring && useradd --system --uid 10002 --create-home verbs
 COPY --from=build /opt/cronring /opt/cronring
 ENV PATH=/opt/cronring/bin:$PATH \
     PYTHONUNBUFFERED=1

@@ -24,6 +24,7 @@ child will see the recall. If it sees STARTED, the run either runs, or the child
 from __future__ import annotations
 
 import mmap
+import os
 import signal
 
 SLOTS = 8192
@@ -42,5 +43,10 @@ DUMP_SIGNAL = signal.SIGUSR2  # writes every thread's stack to the dump file, ev
 
 
 def open_board(fd: int) -> memoryview:
-    """The words of the board behind a file descriptor of at least BYTES bytes. Slots count from 1."""
-    return memoryview(mmap.mmap(fd, BYTES)).cast("Q")
+    """The words of the board behind a file descriptor of at least BYTES bytes. Slots count from 1.
+
+    The descriptor is closed: the mapping has one of its own.
+    """
+    words = memoryview(mmap.mmap(fd, BYTES)).cast("Q")
+    os.close(fd)
+    return words

@@ -11,7 +11,12 @@ def main() -> None:
     # there is to say is said by us. It asks for this as it is imported.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from cronring.cli.interrupts import leave, leave_flushed
+    from cronring.trust.names import DEV_PARENT
+    from cronring.trust.prctl import close_to_own_user
 
+    # A command may hold a token, a key, a URL, and start an author's code. `drill` has to know a dev's controllers.
+    if DEV_PARENT not in os.environ:
+        close_to_own_user()
     signal.signal(signal.SIGINT, leave)
     from cronring.cli.root import run
 

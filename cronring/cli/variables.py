@@ -10,12 +10,13 @@ import click
 from cronring.cli.credentials import TOKEN
 from cronring.cli.failures import nearest
 from cronring.cli.printing import say
+from cronring.trust.names import DEV_PARENT
 
 PREFIX: Final = "CRONRING"
 WARNED_MAX: Final = 5
 NAME_MAX: Final = 80  # of a name that is compared with ours
 # What processes of ours tell those that they start; and what no option may be, as `ps` would show it.
-_WITHOUT_OPTION: Final = frozenset({"CRONRING_DEV_PARENT", "CRONRING_STOP_ON_EOF", TOKEN})
+_WITHOUT_OPTION: Final = frozenset({DEV_PARENT, "CRONRING_STOP_ON_EOF", TOKEN})
 
 
 def known(command: click.Command, prefix: str = PREFIX) -> Iterator[str]:

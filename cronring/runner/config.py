@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from cronring.runner.run_as import RunAs
 from cronring.schema.address import is_loopback
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.spiffe import DEFAULT_CLUSTER, check_cluster
@@ -22,6 +23,7 @@ ASYNC_RUNS: Final = 4_096
 ASYNC_RUNS_MAX: Final = 8_192
 SYNC_CHILDREN_MAX: Final = 1_024  # processes, of each module
 DRAIN_TIMEOUT_MAX: Final = 86_400.0
+STDIN: Final = Path("-")  # in place of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,11 @@ class RunnerConfig:
     async_runs: int = ASYNC_RUNS
     drain_timeout: float = 30.0  # seconds; how long SIGTERM lets runs go on before they are cancelled
     certs: Path | None = None  # a folder with ca.crt, tls.crt and tls.key; `controllers` are --peer addresses then
-    join_token_file: Path | None = None  # a secret to enroll with; `controllers` are --grpc addresses then
+    join_token_file: Path | None = None  # a secret, "-" for stdin; `controllers` are --grpc addresses then
     ca: Path | None = None  # the cluster's CA, to enroll
     insecure: bool = False  # plaintext, to this machine alone
     cluster: str = DEFAULT_CLUSTER
+    run_as: RunAs | None = None  # whom verbs run as; None: the runner's own user
 
     def __post_init__(self) -> None:
         if not self.files:

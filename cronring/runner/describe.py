@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from cronring.runner.run_as import RunAs
 from cronring.runner.spawn import Program, empty_file, kill_group, reap, start_child
 from cronring.runner.tail import Tail
 from cronring.schema.duration import measured
@@ -21,14 +22,14 @@ class DescribeFailed(Exception):  # the file is at fault, not the program
     """The file could not be described at all. The message says what to do."""
 
 
-def read_program(file: str | Path, python: str, namespace: str) -> Program:
-    """The program of an author's file, read now and once. Raises DescribeFailed."""
+def read_program(file: str | Path, python: str, namespace: str, run_as: RunAs | None = None) -> Program:
+    """The program of an author's file, read now, once, and by this process's user. Raises DescribeFailed."""
     path = Path(file).absolute()
     try:
         source = path.read_bytes()
     except OSError as error:
         raise DescribeFailed(f"{file}: {error.strerror or error}") from error
-    return Program(python, path, source, namespace)
+    return Program(python, path, source, namespace, run_as=run_as)
 
 
 class Described(NamedTuple):
@@ -60,7 +61,9 @@ class Describing:
         except OSError as error:
             os.close(output_read)
             self._close()
-            raise DescribeFailed(f"--python {program.python} can't be started: {error.strerror or error}") from error
+            whom = "" if program.run_as is None else f" as {program.run_as.name}"
+            message = f"--python {program.python} can't be started{whom}: {error.strerror or error}"
+            raise DescribeFailed(message) from error
         finally:
             os.close(lifeline_read)
             os.close(output_write)
@@ -129,8 +132,9 @@ class DescribedFiles:
     described raises DescribeFailed in its turn.
     """
 
-    def __init__(self, files: Iterable[str | Path], python: str, namespace: str) -> None:
+    def __init__(self, files: Iterable[str | Path], python: str, namespace: str, run_as: RunAs | None = None) -> None:
         self._files = iter(files)
+        self._run_as = run_as
         self._python = python
         self._namespace = namespace
         self._at_work: deque[tuple[Program, Describing] | DescribeFailed] = deque()
@@ -140,7 +144,7 @@ class DescribedFiles:
     def _begin(self) -> None:
         for file in islice(self._files, 1):
             try:
-                program = read_program(file, self._python, self._namespace)
+                program = read_program(file, self._python, self._namespace, self._run_as)
                 self._at_work.append((program, Describing(program)))
             except DescribeFailed as error:
                 self._at_work.append(error)

@@ -99,6 +99,8 @@ async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
     except CertificateError as error:
         log.error("runner_not_let_in", reason=str(error))
         return EXIT_REFUSED
+    if os.geteuid() == 0 and config.run_as is None and trust.certificates is not None:
+        log.warning("verbs_run_as_root", remedy="--run-as USER, or start the runner as another user")
     hello = hello_message(modules, trust.grant)
     settings = RunnerSettings(drain_ns=int(config.drain_timeout * SECOND_NS))
     turn = random.randrange(1_000)  # noqa: S311  # spreads load, guards nothing

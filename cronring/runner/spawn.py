@@ -1,17 +1,21 @@
-"""Starting a child process, with its own session and the descriptors that it needs."""
+"""Starting a child process: its own session, its user, the descriptors that it needs, and no secret."""
 
+import fcntl
 import json
 import mmap
 import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from cronring.child import board
+from cronring.runner.run_as import UMASK, RunAs
+from cronring.trust.names import without_secrets
 
 CHILD = Path(board.__file__).parent
 
@@ -25,6 +29,7 @@ class Program:
     source: bytes
     namespace: str
     code: bytes = b""  # compiled by the child that described it; empty before that
+    run_as: RunAs | None = None  # None: who this process is
 
     def source_file(self) -> IO[bytes]:
         """The bytes behind a descriptor that a child can read."""
@@ -38,6 +43,18 @@ class Program:
 def empty_file() -> IO[bytes]:
     """Without a name; the caller closes it."""
     return tempfile.TemporaryFile()
+
+
+def _board_file() -> IO[bytes]:
+    """Of the board's size for good, where the system can: a verb that cut it would end the runner by SIGBUS."""
+    if sys.platform != "linux":
+        file = empty_file()
+        file.truncate(board.BYTES)
+        return file
+    file = os.fdopen(os.memfd_create("cronring-board", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+b", buffering=0)
+    file.truncate(board.BYTES)
+    fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return file
 
 
 def _file_of(data: bytes) -> IO[bytes]:
@@ -66,9 +83,8 @@ def spawn(program: Program, mode: str) -> Spawned:
         theirs,
         program.source_file() as source,
         program.code_file() as code,
-        empty_file() as shared,
+        _board_file() as shared,
     ):
-        shared.truncate(board.BYTES)
         words = memoryview(mmap.mmap(shared.fileno(), board.BYTES)).cast("Q")
         options = {
             "socket": theirs.fileno(),
@@ -94,7 +110,11 @@ def spawn(program: Program, mode: str) -> Spawned:
 def start_child(
     program: Program, mode: str, lifeline: int, output: int, descriptors: dict[str, int]
 ) -> subprocess.Popen[bytes]:
-    """The bare process. It inherits environment and working directory, and no descriptor but these."""
+    """The bare process. It inherits the working directory, the environment but for secrets, and only these descriptors.
+
+    Raises OSError.
+    """
+    whom = program.run_as
     options = {
         "mode": mode,
         "file": str(program.file),
@@ -110,6 +130,11 @@ def start_child(
         stderr=output,
         pass_fds=(lifeline, *descriptors.values()),
         start_new_session=True,
+        env=without_secrets() if whom is None else without_secrets() | whom.environment(),
+        user=None if whom is None else whom.uid,
+        group=None if whom is None else whom.gid,
+        extra_groups=None if whom is None else whom.groups,
+        umask=-1 if whom is None else UMASK,
     )
 
 

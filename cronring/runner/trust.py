@@ -2,13 +2,14 @@
 
 import asyncio
 import datetime as dt
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 
 import grpc
 
 from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
-from cronring.runner.config import RunnerConfig
+from cronring.runner.config import STDIN, RunnerConfig
 from cronring.schema.address import is_address
 from cronring.schema.spiffe import PeerKind, server_name
 from cronring.trust.certificates import (
@@ -161,7 +162,10 @@ _FOR_GOOD: Final = frozenset({
 def _token(config: RunnerConfig) -> str:
     assert config.join_token_file is not None, "RunnerConfig sees to it"
     try:
-        token = config.join_token_file.read_text("ascii").strip()
+        if config.join_token_file == STDIN:
+            token = sys.stdin.buffer.read(TOKEN_LENGTH_MAX + 2).decode("ascii").strip()
+        else:
+            token = config.join_token_file.read_text("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise CertificateError(f"--join-token-file {config.join_token_file}: it can't be read") from error
     if not token or len(token) > TOKEN_LENGTH_MAX:

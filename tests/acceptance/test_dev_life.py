@@ -13,15 +13,22 @@ import time
 from fcntl import ioctl
 from pathlib import Path
 
+from cronring.trust.names import SECRETS
 from tests.acceptance.dev import DEMO, PATIENCE_S, Dev, fields
 from tests.acceptance.test_demo import LAST_LINE, is_completed, is_run
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def test_a_killed_runner_is_replaced(folder: Path) -> None:
-    with Dev([str(DEMO)], folder) as dev:
+def test_no_process_beside_dev_is_told_a_secret_and_a_killed_runner_is_replaced(folder: Path) -> None:
+    """What its verbs could read of processes of their user: environments and command lines."""
+    told = dict.fromkeys(SECRETS - {"CRONRING_DEV_DATABASE_URL"}, "hunter2")
+    with Dev([str(DEMO)], folder, environment=told) as dev:
         dev.wait_for(is_completed)
+        others = [each for each in dev.living() if each.pid != dev.popen.pid]
+        seen = {each.pid: f"{each.cmdline()} {each.environ()}" for each in others}
+        assert len(seen) >= 6
+        assert [text for text in seen.values() if "hunter2" in text or "postgresql://" in text] == []
         os.kill(dev.pid_of("runner-1"), signal.SIGKILL)
         dev.wait_for(lambda line: "process_started name=runner-2" in line)
         dev.wait_for(lambda line: is_completed(line) and "runner=runner-2" in line)

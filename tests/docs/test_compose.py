@@ -12,6 +12,7 @@ import yaml
 from tests.docs.reading import ROOT
 from tests.docs.walking import PATIENCE_S, Desk
 from tests.support.cluster import free_port
+from tests.support.others import python_for_all
 
 CONTROLLERS: Final = ("controller-1", "controller-2", "controller-3")
 
@@ -32,6 +33,8 @@ class Host:
     def filled(self, text: str, service: str) -> str:
         text = text.replace("postgresql://cronring:cronring@postgres/cronring", self._database_url)
         text = text.replace("/modules/", f"{ROOT}/examples/").replace("$$", "$")
+        if text == "--run-as=verbs":  # a user of the image, who starts the image's interpreter
+            return f"--run-as=nobody --python={python_for_all()}"
         text = re.sub(r"(?:0\.0\.0\.0|localhost):(7480)", rf"{service}:\1", text)
         # A certificate of the containers is for the name localhost as well.
         kept = "localhost" if "https://" in text else "127.0.0.1"
@@ -44,7 +47,7 @@ class Host:
         if "entrypoint" in service:
             assert service["entrypoint"] == ["sh", "-ec"]
             return self._desk.type(name, f"sh -ec {shlex.quote(self.filled(service['command'][0], name))}")
-        words = [self.filled(word, name) for word in service["command"]]
+        words = [each for word in service["command"] for each in self.filled(word, name).split()]
         return self._desk.type(name, shlex.join(["cronring", *words]))
 
     def is_healthy(self, name: str) -> bool:

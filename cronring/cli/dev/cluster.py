@@ -13,10 +13,9 @@ from cronring.cli.dev.private import make_private
 from cronring.cli.dev.processes import DevProcess, Processes, free_addresses
 from cronring.cli.dev.state import DevState
 from cronring.cli.dev.trust import DevTrust
-from cronring.cli.drill.target import PARENT
 from cronring.cli.running_dev import DevHold, DevTold, FixedPorts
 from cronring.trust.holding import CA_KEY_FILE
-from cronring.trust.names import CA, INSECURE, SERVER_NAME
+from cronring.trust.names import CA, DEV_PARENT, INSECURE, SERVER_NAME, without_secrets
 
 GRPC_PORT: Final = 7400  # of the first controller; the others have the next ones
 HTTP_PORT: Final = 7480
@@ -59,12 +58,10 @@ class LocalCluster:
         self._tell = tell
         logs = folder / "logs"
         make_private(logs)
-        # The URL goes by the environment: a command line is for all users to see, and a URL may hold a password. It
-        # goes to controllers alone: verbs see what their runner sees.
-        self._database = database
-        # And its controllers are marked: `cronring drill kill-owner --kill` kills no other process.
-        environment = {name: value for name, value in os.environ.items() if name not in _NOT_THEIRS}
-        environment[PARENT] = str(os.getpid())
+        # Its controllers are marked: `cronring drill kill-owner --kill` kills no other process. For that they stay open
+        # to their user, so this names no secret, but a file that has one.
+        self._of_controllers = {**database, DEV_PARENT: str(os.getpid())}
+        environment = {name: value for name, value in without_secrets().items() if name not in _NOT_THEIRS}
         self._processes = Processes(logs, environment, self._on_exit)
         # The same ones each time, so that commands can be repeated: but for one dev of several.
         self._context, self._ports = DevHold(), FixedPorts()
@@ -97,7 +94,7 @@ class LocalCluster:
             name = certs.name
             arguments = ["controller", "--certs", str(certs), "--grpc", grpc, "--peer", peer, "--http", http]
             arguments += ["--ca-key", str(self._trust.ca.with_name(CA_KEY_FILE)), "--drain-timeout", f"{DRAIN_S}"]
-            child = await self._processes.start(name, arguments, grpc, http, self._database)
+            child = await self._processes.start(name, arguments, grpc, http, self._of_controllers)
             self._state.controllers.append(child)
             self._tell(ProcessStarted(name, child.pid, grpc, http))
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from cronring.cli.dev.private import append_privately, make_private
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
+from cronring.trust.names import without_secrets
 
 START_TIMEOUT_S: Final = 90.0
 LOG_CHARACTERS: Final = 3000  # of the keeper's log, when it fails
@@ -50,6 +51,7 @@ class EmbeddedDatabase:
             keeper = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "cronring.cli.dev.keeper", *arguments,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, start_new_session=True,
+                env=without_secrets(),
             )  # fmt: skip
         assert keeper.stdout is not None
         try:

@@ -23,6 +23,7 @@ from cronring.cli.printing import say
 from cronring.client import Client, ClientError
 from cronring.client.model import Audit
 from cronring.schema.duration import measured
+from cronring.trust.files import write_file
 
 READY_TIMEOUT_S: Final = 120.0  # a machine whose cores are all at work may take more than one minute
 READY_POLL_S: Final = 0.1
@@ -85,7 +86,9 @@ class DevSession:
             plan, schema = self._options.plan, self._options.schema
             trust = make_certificates(folder, plan.controllers)
             await make_identities(url, schema, trust, plan.namespace)
-            environment = {"CRONRING_DATABASE_URL": url, "CRONRING_SCHEMA": schema}
+            url_file = folder / "database-url"
+            write_file(url_file, url.encode(), 0o600)
+            environment = {"CRONRING_DATABASE_URL": f"@{url_file}", "CRONRING_SCHEMA": schema}
             cluster = LocalCluster(plan, self._state, folder, environment, trust, self._tell)
             token = trust.token_file.read_text().strip()
             client = Client(cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S, ca=trust.ca, token=token, insecure=False)
@@ -94,6 +97,7 @@ class DevSession:
             finally:
                 # Shielded: whatever cancels this, nothing may stay behind.
                 await asyncio.shield(self._end(cluster, client))
+                url_file.unlink(missing_ok=True)
 
     async def _watch(self, cluster: LocalCluster, client: Client) -> int:
         feed = DevFeed(client, self._state, self._tell)

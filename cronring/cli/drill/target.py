@@ -6,8 +6,8 @@ from typing import Final
 
 from cronring.cli.failures import Failure
 from cronring.client.model import Member
+from cronring.trust.names import DEV_PARENT
 
-PARENT: Final = "CRONRING_DEV_PARENT"  # in the environment of dev's controllers: dev's own process id
 INSTEAD: Final = "Without --kill, the controller only stops claiming for a while, which is safe anywhere"
 
 
@@ -25,7 +25,7 @@ def require_dev(member: Member) -> None:
         ) from None
     try:
         process = psutil.Process(member.pid)
-        mark, parent, arguments = process.environ().get(PARENT), process.ppid(), process.cmdline()
+        mark, parent, arguments = process.environ().get(DEV_PARENT), process.ppid(), process.cmdline()
     except psutil.Error:
         raise _not_dev(member, "no process of yours on this machine has its id") from None
     if mark is None or mark != str(parent):

@@ -12,6 +12,7 @@ from cronring.runner.core.model import StopReason
 from cronring.runner.describe import read_program
 from cronring.runner.host import Host
 from cronring.runner.modules import load_module
+from cronring.runner.run_as import RunAs
 from cronring.schema.execution import Report, Run
 from cronring.schema.notes import Level
 from tests.support.waiting import TIMEOUT_S
@@ -28,8 +29,8 @@ class Stage:
         self._news = asyncio.Event()
         self.host = Host(sync_children, self._ended, self._noted)
 
-    async def open(self, file: Path, python: str) -> None:
-        loaded = load_module(read_program(file, python, "default"))
+    async def open(self, file: Path, python: str, run_as: RunAs | None) -> None:
+        loaded = load_module(read_program(file, python, "default", run_as))
         [hosted] = await self.host.open([(loaded.module, loaded.program)])
         self.host.name_deployment("d", hosted)
 
@@ -102,12 +103,14 @@ async def open_stage(tmp_path: Path) -> AsyncIterator[OpenStage]:
     """`await open_stage(source)`: a host whose module is that source, in a file mod.py."""
     stages: list[Stage] = []
 
-    async def open_one(source: str, sync_children: int = 2, python: str = sys.executable) -> Stage:
+    async def open_one(
+        source: str, sync_children: int = 2, python: str = sys.executable, run_as: RunAs | None = None
+    ) -> Stage:
         file = tmp_path / "mod.py"
         file.write_text(textwrap.dedent(source))
         stage = Stage(sync_children)
         stages.append(stage)
-        await stage.open(file, python)
+        await stage.open(file, python, run_as)
         return stage
 
     yield open_one

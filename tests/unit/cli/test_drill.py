@@ -12,12 +12,13 @@ import pytest
 from cronring.cli.drill.doing import DrillSpan
 from cronring.cli.drill.findings import Findings, Late, Lateness, spread
 from cronring.cli.drill.plan import DrillOrder, DrillPlan, TicksAhead, make_plan, ticks_within
-from cronring.cli.drill.target import PARENT, kill, require_dev
+from cronring.cli.drill.target import kill, require_dev
 from cronring.cli.drill.words import announced, told, verdict
 from cronring.cli.failures import Failure
 from cronring.client import convert
 from cronring.client.model import Cluster, Execution, Job, Member, Owners, Ring, Runner
 from cronring.schema.keys import slot_of
+from cronring.trust.names import DEV_PARENT
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, execution, job
 
@@ -190,11 +191,11 @@ def started() -> Iterator[Any]:
 
 
 def test_only_a_child_of_dev_at_that_address_may_be_killed(started: Any) -> None:
-    mine = {PARENT: str(os.getpid())}
+    mine = {DEV_PARENT: str(os.getpid())}
     require_dev(a_member("c1", pid=started(SLEEP, "c1:1", **mine)))
     for pid, why in (
         (started(SLEEP, "c1:1"), "no `cronring dev` on this machine has started it"),
-        (started(SLEEP, "c1:1", **{PARENT: "1"}), "no `cronring dev` on this machine has started it"),
+        (started(SLEEP, "c1:1", **{DEV_PARENT: "1"}), "no `cronring dev` on this machine has started it"),
         (started(SLEEP, "c2:1", **mine), "does not listen at c1:1"),
         (2**22 + 1, "no process of yours on this machine has its id"),
     ):

@@ -1,13 +1,25 @@
 """Secrets stay out of the lists of processes that everybody can read, and out of what is printed."""
 
+import re
+import signal
 from pathlib import Path
+from typing import Final
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from cronring.cli import root
+from cronring.cli.credentials import TOKEN
+from cronring.cli.main import main
+from cronring.cli.options import Secret
 from cronring.cli.root import cli
+from cronring.trust import prctl
+from cronring.trust.names import DEV_PARENT, INSECURE, SECRETS
+from tests.unit.cli.test_options import ALL_OPTIONS
 
 URL = "postgresql://ann:xyzzy@127.0.0.1:1/x"
+LOOKS_SECRET: Final = re.compile(r"secret|token|password|passphrase|\bkey\b|url")
 SEEN_BY_ALL = "everybody on this machine can read this --database-url in a list of processes"
 
 
@@ -44,3 +56,51 @@ def test_dev_names_its_own_variable(tmp_path: Path) -> None:
     command = ["dev", str(tmp_path / "none.py"), "--database-url", URL]
     done = CliRunner().invoke(cli, command, auto_envvar_prefix="CRONRING")
     assert "CRONRING_DEV_DATABASE_URL, or as --database-url @FILE" in done.stderr
+
+
+def test_every_variable_of_a_secret_is_kept_from_verbs() -> None:
+    """An option that holds one says so by its type (`Secret`), whatever else looks like one names a file."""
+    held, suspected = {TOKEN}, set()
+    for _, option, context in ALL_OPTIONS:
+        flag = max(option.opts, key=len).removeprefix("--")
+        name = str(option.envvar or f"{context.auto_envvar_prefix}_{flag.replace('-', '_').upper()}")
+        if isinstance(option.type, Secret):
+            held.add(name)
+        elif LOOKS_SECRET.search(flag) and not option.is_flag and not isinstance(option.type, click.Path):
+            suspected.add(name)
+    assert held == SECRETS
+    assert suspected == set()
+
+
+@pytest.mark.parametrize(("mark", "closed"), [("", 1), (DEV_PARENT, 0)])
+def test_every_command_closes_its_process_but_for_the_controllers_of_a_dev(
+    mark: str, closed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[None] = []
+    monkeypatch.setattr(prctl, "close_to_own_user", lambda: calls.append(None))
+    monkeypatch.setattr(root, "run", lambda: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.delenv(DEV_PARENT, raising=False)
+    if mark:
+        monkeypatch.setenv(mark, "1")
+    main()
+    assert len(calls) == closed
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--run-as", "root"], "--run-as: root reaches whatever the runner holds"),
+        (["--run-as", "nobody-such"], "--run-as: there is no user 'nobody-such' here"),
+        (["--join-token-file", "-", "--ca", __file__, "--stop-on-eof"], "with --stop-on-eof nothing is read from"),
+    ],
+)
+def test_a_runner_refuses_in_words_before_any_code_of_an_author_runs(
+    given: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mod.py").write_text("raise SystemExit('it was imported')\n")
+    monkeypatch.setattr("cronring.cli.parent.watch_parent", lambda _: None)
+    for name in SECRETS | {INSECURE}:
+        monkeypatch.delenv(name, raising=False)
+    done = CliRunner().invoke(cli, ["runner", str(tmp_path / "mod.py"), "--controllers", "127.0.0.1:1", *given])
+    assert (done.exit_code, says in " ".join(done.stderr.split())) == (2, True), done.stderr
