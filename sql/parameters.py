@@ -202,6 +202,10 @@ class CountSkips(Statement):
     until_tick: int
 
 
+class CountUnsealed(Statement):
+    limit: int
+
+
 class CountWaiting(Statement): ...
 
 
@@ -317,6 +321,11 @@ class CreateToken(Statement):
     lasts_ms: int | None
 
 
+class CutAuditChain(Statement):
+    kept_ms: int
+    limit: int
+
+
 class CutSkips(Statement):
     skip_ids: Sequence[int]
     first_ticks: Sequence[int]
@@ -347,6 +356,9 @@ class DropActivations(Statement):
     activation_ids: Sequence[int]
     failed_job_ids: Sequence[int]
     failures: Sequence[int]
+
+
+class DropCutRows(Statement): ...
 
 
 class DropGone(Statement): ...
@@ -548,6 +560,14 @@ class GetAttemptsOfTick(Statement):
     job_id: int
     tick: int
     limit: int
+
+
+class GetAuditChain(Statement):
+    limit: int
+
+
+class GetAuditHash(Statement):
+    seq: int
 
 
 class GetBoundary(Statement):
@@ -842,6 +862,11 @@ class GetUnfolded(Statement):
     job_id: int
 
 
+class GetUnsealedRows(Statement):
+    limit: int
+    bytes_max: int
+
+
 class GetWaiting(Statement):
     job_id: int
     limit: int
@@ -891,6 +916,20 @@ class ListActions(Statement):
 class ListActivations(Statement):
     job_id: int
     activation_id: int | None
+
+
+class ListAuditLog(Statement):
+    before_at: int
+    before_id: int
+    since: int
+    namespaces: Sequence[str] | None
+    namespace: str
+    principal: str
+    method: str
+    subject: str
+    refusals: bool
+    changes: bool
+    limit: int
 
 
 class ListControllers(Statement): ...
@@ -1131,9 +1170,25 @@ class MoveAnchors(Statement):
     closes_ats: Sequence[int | None]
 
 
+class MoveAuditHead(Statement):
+    seq: int
+    hash: bytes
+
+
 class MoveFolding(Statement):
     until_id: int
     last_id: int
+
+
+class NoteRefusals(Statement):
+    controller_id: str
+    ages_ms: Sequence[int]
+    refused: Sequence[str]
+    times: Sequence[int]
+    principals: Sequence[str]
+    methods: Sequence[str]
+    origins: Sequence[str]
+    whys: Sequence[str]
 
 
 class NoteZoneData(Statement):
@@ -1180,6 +1235,12 @@ class OrphanCronJobs(Statement):
 
 class PauseFailing(Statement):
     job_ids: Sequence[int]
+
+
+class ReadAuditChain(Statement):
+    after_seq: int
+    limit: int
+    bytes_max: int
 
 
 class RecogniseDeployment(Statement):
@@ -1268,6 +1329,12 @@ class SaveNotifier(Statement):
     controller_id: str
     lease_ms: int
     position: str
+
+
+class SealRows(Statement):
+    ids: Sequence[int]
+    seqs: Sequence[int]
+    hashes: Sequence[bytes]
 
 
 class SeedFailing(Statement): ...
@@ -1373,6 +1440,9 @@ class SwapStaged(Statement):
     recent_id: int
     recent: int
     unfinished: int
+
+
+class TakeAuditChain(Statement): ...
 
 
 class TakeBackSkips(Statement):

@@ -87,7 +87,7 @@ class Known:
             if len(self._kept) > KEPT_MAX:
                 self._kept.popitem(last=False)
         if kept.principal is None:
-            raise Unauthenticated(f"{kept.why}; {TO_DO}")
+            raise Unauthenticated(f"{kept.why}; {TO_DO}", kept.whose)
         return kept.principal
 
     async def _asked(self, token: str, until_s: float) -> "_Verdict":
@@ -97,16 +97,17 @@ class Known:
                 try:
                     return _Verdict(until_s, await verifier.principal(token))
                 except TokenRefused as error:
-                    return _Verdict(until_s, why=str(error))
+                    return _Verdict(until_s, why=str(error), whose=error.principal)
         return _Verdict(until_s, why="this token is of no kind that this controller knows")
 
 
 class _Verdict(NamedTuple):
-    """What was said of a token. `principal` None: it was refused."""
+    """What was said of a token. `principal` None: it was refused. `whose`: then, whose it was, if that is known."""
 
     until_s: float
     principal: Principal | None = None
     why: str = ""
+    whose: Principal | None = None
 
 
 def _check(principal: Principal, access: Access) -> None:

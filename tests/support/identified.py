@@ -1,4 +1,4 @@
-"""cronring.v1.Identities on real gRPC and PostgreSQL, in a thread of its own, for tests that are async and not."""
+"""cronring.v1.Identities and AuditLog on real gRPC and PostgreSQL, in a thread: for tests that are async, and not."""
 
 import asyncio
 import contextlib
@@ -10,17 +10,19 @@ from typing import Any
 
 import grpc
 
+from cronring.controller.api.audit_log import AuditLogService
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.identities import IdentitiesService
 from cronring.controller.api.judging import Known
 from cronring.controller.api.policy import Access
 from cronring.controller.services.tokens import TokenVerifier
+from cronring.controller.store.audit_chain import PostgresAuditLog
 from cronring.controller.store.pool import Database
 from cronring.controller.store.tokens import PostgresTokens
-from cronring.protos.cronring.v1 import identities_pb2_grpc
+from cronring.protos.cronring.v1 import audit_log_pb2_grpc, identities_pb2_grpc
 from cronring.schema.identity import LOCAL, Principal
-from tests.support.callers import no_certificate
+from tests.support.callers import counting, no_certificate
 from tests.support.sealing import SEAL
 from tests.support.waiting import TIMEOUT_S
 
@@ -42,8 +44,10 @@ class Identified:
         store, later = PostgresTokens(database), itertools.count(step=60)
         known = Known([TokenVerifier(store, time.monotonic_ns)], no_certificate, now_s=lambda: next(later))
         server = grpc.aio.server()
-        door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None), _Judge(self, known))
+        door: Any = Door(server, counting([]), Calls(self, counting([]), lambda: None), _Judge(self, known))
         identities_pb2_grpc.add_IdentitiesServicer_to_server(IdentitiesService(store, SEAL), door)
+        audit_log = AuditLogService(PostgresAuditLog(database), SEAL)
+        audit_log_pb2_grpc.add_AuditLogServicer_to_server(audit_log, door)
         self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()
         started.set()
@@ -62,7 +66,7 @@ class _Judge:
         return await self._known.judged(access, context) if "authorization" in carried else self._api.anybody
 
     async def still(self, principal: Principal, access: Access, context: Any) -> None:
-        """No method of Identities goes on."""
+        """No method of them goes on."""
 
 
 @contextlib.contextmanager

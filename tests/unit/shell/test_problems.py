@@ -20,6 +20,7 @@ from cronring.controller.api.judging import Insecure
 from cronring.controller.api.problems import InvalidRequest, SlowReaderError
 from cronring.controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from tests.support.callers import counting
 from tests.support.waiting import TIMEOUT_S
 
 
@@ -65,7 +66,7 @@ async def calls() -> AsyncIterator[Calls]:
     calls = Calls()
     server = grpc.aio.server()
     door: typing.Any = Door(
-        server, lambda _: None, around.Calls(calls, calls.counted.append, lambda: calls.away_since_us), Insecure()
+        server, counting([]), around.Calls(calls, counting(calls.counted), lambda: calls.away_since_us), Insecure()
     )
     jobs_pb2_grpc.add_JobsServicer_to_server(calls.failing, door)
     port = server.add_insecure_port("127.0.0.1:0")
