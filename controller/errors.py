@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from cronring.schema.identity import Principal
+
 
 class CronringError(Exception):
     """Base of all errors that cronring raises on purpose. The message says what to do next."""
@@ -51,11 +53,19 @@ class NotFound(CronringError):
     """There is no such thing under that name."""
 
 
-class Unauthenticated(CronringError):
+class Denied(CronringError):
+    """A call is refused for who makes it. `principal`: whom they have proven to be, if anybody."""
+
+    def __init__(self, message: str, principal: Principal | None = None) -> None:
+        super().__init__(message)
+        self.principal = principal
+
+
+class Unauthenticated(Denied):
     """Nobody knows who calls, or who called is no longer known. The message says what to give."""
 
 
-class Forbidden(CronringError):
+class Forbidden(Denied):
     """Whoever calls may not do this. The message says what it takes, and what they have."""
 
 

@@ -9,7 +9,8 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -41,6 +42,7 @@ from cronring.controller.members import enrolling, judge_of, services_of_members
 from cronring.controller.peers.client import PeerClient
 from cronring.controller.peers.joining import greet_until_joined
 from cronring.controller.peers.reach import unreachable
+from cronring.controller.ports.audit_chain import NotedRefusal
 from cronring.controller.ports.maintenance import DAY_MS, Maintained, Retention
 from cronring.controller.ports.store import ControllerInfo, Notifications, Topic
 from cronring.controller.runners.comings import Comings
@@ -61,6 +63,8 @@ from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
 from cronring.controller.runtime.readiness import Readiness
+from cronring.controller.runtime.refusals import RefusalLog
+from cronring.controller.runtime.sealing import Sealing
 from cronring.controller.runtime.service import Background, Stopping, within
 from cronring.controller.runtime.trust import Trust
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures, read_books
@@ -109,6 +113,7 @@ class _Base:
     trust: Trust
     jwts: JwtVerifier | None
     logins: Logins | None
+    refusals: RefusalLog
 
 
 def run(config: ProcessConfig, settings: ClusterSettings) -> int:
@@ -154,7 +159,10 @@ async def _main(
     own_id, clock, metrics = controller_id(trust.name or socket.gethostname()), SystemClock(), Metrics()
     notes = Notes(clock, metrics, controller=own_id)
     stopping = Stopping(config.drain_timeout_s, notes)
-    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts, logins)
+    refusals = RefusalLog(metrics.refused, time.monotonic)
+    base = _Base(
+        config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts, logins, refusals
+    )  # fmt: skip
     stopping.watch_signals()
     try:
         return await _with_http(base)
@@ -179,7 +187,7 @@ async def _with_http(base: _Base) -> int:
     address = Address.parse("http_address", base.config.http_address)
     web = Web()
     http = HttpServer(
-        base.readiness.why_not, base.metrics.text, base.metrics.refused, web.door, web.login,
+        base.readiness.why_not, base.metrics.text, base.refusals, web.door, web.login,
         metrics_ask=base.config.metrics_auth is MetricsAuth.TOKEN,
     )  # fmt: skip
     try:
@@ -227,15 +235,15 @@ async def _open_database(base: _Base) -> tuple[Database, Seal]:
 
 
 async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address, web: Web) -> int:
-    calls = Calls(base.notes, base.metrics.refused, base.readiness.database_away_since)
+    calls = Calls(base.notes, base.refusals, base.readiness.database_away_since)
     config, trust = base.config, base.trust
     throttle = Throttle(Allowances(Rate(config.call_rate, config.call_burst), config.streams), base.clock.now_ns)
     base.metrics.add_gauges(throttle.gauges)
     judge = judge_of(config, trust.own, base.jwts, PostgresTokens(database), throttle, base.clock)
     _open_web(base, web, judge, throttle, database, seal)
     servers = Listeners(
-        calls, base.readiness.is_ready, base.metrics.refused, judge, trust.shown, trust.own, raise_open_files()
-    )
+        calls, base.readiness.is_ready, base.refusals, judge, trust.shown, trust.own, raise_open_files()
+    )  # fmt: skip
     grpc_port, peer_port = servers.bind(config)
     advertised = _advertised(config.advertise_address or config.grpc_address, grpc_port)
     peer = _advertised(config.advertise_peer_address or config.peer_address, peer_port) if trust.own else ""
@@ -280,7 +288,7 @@ def _open_web(base: _Base, web: Web, judge: Judge, throttle: Throttle, database:
         attempts=Attempts(base.clock.now_ns),
         now_us=base.clock.wall_us,
         notes=base.notes,
-        refused=base.metrics.refused,
+        refused=base.refusals,
     )
     web.open(parts, throttle, base.clock.now_ns)
 
@@ -322,12 +330,13 @@ class _Controller:
         self._posting = HttpPosting(base.notes)
         self._notified = WebhookFigures()
         self._folding = Folding()
+        self._sealing = Sealing(base.clock)
         self._interest = Interest()
         self._background = Background(self._driver.fail)
         self._deployer = Deployer(self._store, base.settings, self._driver.put, base.notes.write)
         self._enrolling = enrolling(
             base.trust.own, lambda: base.trust.authority, base.config.cluster, lambda: self._node.peers,
-            self._stores.tokens, base.metrics.refused,
+            self._stores.tokens, base.refusals,
         )  # fmt: skip
         self._api = Api(
             ApiParts(
@@ -371,17 +380,17 @@ class _Controller:
                 runner_fence_ms=base.settings.runner_fence_ms,
             ),
             self._store,
-            Registering(self._deployer, self._stores.tokens, base.metrics.refused),
+            Registering(self._deployer, self._stores.tokens, base.refusals),
             self._sessions,
             self._driver,
             lambda: self._node.peers,
-            base.metrics.refused,
+            base.refusals,
             self._now_us,
             lease_valid=lambda: self._node.lease_valid,
             comings=Comings(base.notes),
             standings=self._standings,
         )
-        return [*services_of_members(gateway, self._driver.put, base.metrics.refused), *self._enrolling.inside]
+        return [*services_of_members(gateway, self._driver.put, base.refusals), *self._enrolling.inside]
 
     def _start_background(self) -> None:
         base, start = self._base, self._background.start
@@ -396,6 +405,8 @@ class _Controller:
         start("zone data", compare_zone_data(self._store, self._info, base.notes))
         start("history", look_after_history(self._maintain, base.notes))
         start("figures", self._folding.go_on(partial(fold_figures, self._database), base.notes))
+        start("audit log", self._sealing.go_on(self._stores.audit_log.seal, base.notes))
+        start("refusals", base.refusals.go_on(self._note_refusals, base.notes))
         wake = asyncio.Event()
         start("webhooks", read_books(self._notifier.read, self._interest, wake, self._notified, base.notes))
         deliverer = Deliverer(self._outbox, self._posting, self._interest, wake, self._notified, base.notes)
@@ -405,8 +416,13 @@ class _Controller:
 
     async def _maintain(self) -> Maintained:
         settings = self._base.settings
-        retention = Retention(settings.history_days * DAY_MS, settings.history_runs)
+        retention = Retention(
+            settings.history_days * DAY_MS, settings.history_runs, audit_log_ms=settings.audit_log_days * DAY_MS
+        )
         return await maintain(self._base.config.database_url, retention, schema=self._base.config.schema)
+
+    async def _note_refusals(self, refusals: Sequence[NotedRefusal]) -> None:
+        await self._stores.audit_log.note_refusals(refusals, self._base.controller_id)
 
     async def _hear(self, notifications: Notifications) -> None:
         async for topics in notifications.listen():
@@ -433,6 +449,8 @@ class _Controller:
         self._sessions.close_all("this controller is leaving")
         await self._api.close()
         await self._servers.stop(grace_s=0.5)
+        refusals = self._base.refusals.leave(self._note_refusals, self._base.notes)
+        await within(LEAVE_STEP_TIMEOUT_S, refusals, self._base.notes, "refusals_not_written")
         await self._performer.close()
         await self._posting.close()
         await self._peers.close()
@@ -451,7 +469,11 @@ class _Controller:
         self._base.metrics.add_counters(node_counters(self._node))
         self._base.metrics.add_counters(self._notified.counters)
         self._base.metrics.add_counters(self._folding.counters)
+        self._base.metrics.add_counters(self._sealing.counters)
+        self._base.metrics.add_counters(self._base.refusals.counters)
         self._base.metrics.add_gauges(self._folding.gauges)
+        self._base.metrics.add_gauges(self._sealing.gauges)
+        self._base.metrics.add_gauges(self._base.refusals.gauges)
         self._base.metrics.add_gauges(self._notified.gauges)
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))
         self._base.metrics.add_gauges(lambda: {name: float(value) for name, value in self._process_gauges().items()})

@@ -39,7 +39,8 @@ _TEXTS: Final = (
     (
         NAME,
         "after key module name namespace template webhook value address sender_address "
-        "target_address request response type containing_type file_by_filename file_containing_symbol "
+        "target_address principal method subject request response type containing_type file_by_filename "
+        "file_containing_symbol "
         "all_extension_numbers_of_type list_services host service",
     ),
     (
@@ -65,8 +66,8 @@ _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
         "action actor answered_by base_type_name by cancel_requested_by changed_by check created_by ended event "
-        "event_id grpc_address http_address id issuer kind last_outcome next_tick_local origin "
-        "paused_by peer_address principal revoked_by ring_digest runner source valid_host verdict zone_data",
+        "event_id grpc_address hash http_address id issuer kind last_outcome next_tick_local origin "
+        "paused_by peer_address principal refused revoked_by ring_digest runner source valid_host verdict zone_data",
     ),
     (NOTE, "cancel_note paused_note"),
     (TOKEN, "next_page_token"),
@@ -76,7 +77,7 @@ _TEXTS_OF_ANSWERS: Final = (
         "schedule_words seen text unreachable",
     ),
     (PAYLOAD, "body sent"),
-    (SCHEMA, "details schema_text"),
+    (SCHEMA, "after_json before_json details schema_text"),
 )
 
 _COLUMNS: Final = (
@@ -115,8 +116,8 @@ _LISTS: Final = {
     "on_disconnect": Cap(ACTOR, COLUMN),
 }
 _PAGES: Final = (
-    "actions activations attempts deliveries due executions extension_number findings first_ticks jobs limits members "
-    "outcomes queues runner_grants sessions settings skipped statuses templates tokens waiting webhooks"
+    "actions activations attempts audit_rows deliveries due executions extension_number findings first_ticks jobs "
+    "limits members outcomes queues runner_grants sessions settings skipped statuses templates tokens waiting webhooks"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),

@@ -202,6 +202,10 @@ class CountSkips(Statement):
     until_tick: int
 
 
+class CountUnsealed(Statement):
+    limit: int
+
+
 class CountWaiting(Statement): ...
 
 
@@ -330,6 +334,11 @@ class CreateToken(Statement):
     lasts_ms: int | None
 
 
+class CutAuditChain(Statement):
+    kept_ms: int
+    limit: int
+
+
 class CutSkips(Statement):
     skip_ids: Sequence[int]
     first_ticks: Sequence[int]
@@ -360,6 +369,9 @@ class DropActivations(Statement):
     activation_ids: Sequence[int]
     failed_job_ids: Sequence[int]
     failures: Sequence[int]
+
+
+class DropCutRows(Statement): ...
 
 
 class DropGone(Statement): ...
@@ -561,6 +573,14 @@ class GetAttemptsOfTick(Statement):
     job_id: int
     tick: int
     limit: int
+
+
+class GetAuditChain(Statement):
+    limit: int
+
+
+class GetAuditHash(Statement):
+    seq: int
 
 
 class GetBoundary(Statement):
@@ -859,6 +879,11 @@ class GetUnfolded(Statement):
     job_id: int
 
 
+class GetUnsealedRows(Statement):
+    limit: int
+    bytes_max: int
+
+
 class GetWaiting(Statement):
     job_id: int
     limit: int
@@ -917,6 +942,20 @@ class ListActivations(Statement):
     after_run_at: int | None
     after_id: int
     limit: int | None
+
+
+class ListAuditLog(Statement):
+    before_at: int
+    before_id: int
+    since: int
+    namespaces: Sequence[str] | None
+    namespace: str
+    principal: str
+    method: str
+    subject: str
+    refusals: bool
+    changes: bool
+    limit: int
 
 
 class ListControllers(Statement): ...
@@ -1174,9 +1213,25 @@ class MoveAnchors(Statement):
     closes_ats: Sequence[int | None]
 
 
+class MoveAuditHead(Statement):
+    seq: int
+    hash: bytes
+
+
 class MoveFolding(Statement):
     until_id: int
     last_id: int
+
+
+class NoteRefusals(Statement):
+    controller_id: str
+    ages_ms: Sequence[int]
+    refused: Sequence[str]
+    times: Sequence[int]
+    principals: Sequence[str]
+    methods: Sequence[str]
+    origins: Sequence[str]
+    whys: Sequence[str]
 
 
 class NoteZoneData(Statement):
@@ -1223,6 +1278,12 @@ class OrphanCronJobs(Statement):
 
 class PauseFailing(Statement):
     job_ids: Sequence[int]
+
+
+class ReadAuditChain(Statement):
+    after_seq: int
+    limit: int
+    bytes_max: int
 
 
 class RecogniseDeployment(Statement):
@@ -1334,6 +1395,12 @@ class SaveNotifier(Statement):
     position: str
 
 
+class SealRows(Statement):
+    ids: Sequence[int]
+    seqs: Sequence[int]
+    hashes: Sequence[bytes]
+
+
 class SeedFailing(Statement): ...
 
 
@@ -1431,6 +1498,9 @@ class SwapStaged(Statement):
     recent_id: int
     recent: int
     unfinished: int
+
+
+class TakeAuditChain(Statement): ...
 
 
 class TakeBackSkips(Statement):

@@ -39,6 +39,43 @@ BEGIN
     RETURN (SELECT count(*) FROM cron_executions WHERE job_id = of_job AND tick = of_tick);
 END $$;
 
+CREATE FUNCTION cronring.cron_audit_log_cut() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM gone g JOIN cron_audit_chain c ON coalesce(g.seq > c.cut_seq, true)) THEN
+        RAISE EXCEPTION 'rows of the audit log go by retention alone: controller --audit-log-days'
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION cronring.cron_audit_log_kept() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    placed cron_audit_log := NEW;
+BEGIN
+    placed.seq := OLD.seq;
+    placed.hash := OLD.hash;
+    IF OLD.seq IS NOT NULL OR placed IS DISTINCT FROM OLD THEN
+        RAISE EXCEPTION 'row % of the audit log is kept as it is: nothing but its place in the chain is ever set', OLD.id
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION cronring.cron_audit_log_not_emptied() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'the audit log is not emptied: its rows go by retention alone, controller --audit-log-days'
+        USING ERRCODE = 'object_not_in_prerequisite_state';
+END $$;
+
 CREATE FUNCTION cronring.cron_bucket(microseconds double precision) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (floor((ln(GREATEST(microseconds, (1)::double precision)) * (5.770780163555854)::double precision)))::integer;
@@ -326,6 +363,18 @@ CREATE SEQUENCE cronring.cron_activation_ids
     CACHE 1;
 
 ALTER SEQUENCE cronring.cron_activation_ids OWNED BY cronring.cron_activations.id;
+
+CREATE TABLE cronring.cron_audit_chain (
+    single boolean DEFAULT true NOT NULL,
+    cut_seq bigint DEFAULT 0 NOT NULL,
+    cut_hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL,
+    head_seq bigint DEFAULT 0 NOT NULL,
+    head_hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL,
+    CONSTRAINT cron_audit_chain_check CHECK ((cut_seq <= head_seq)),
+    CONSTRAINT cron_audit_chain_cut_hash_check CHECK ((octet_length(cut_hash) = 32)),
+    CONSTRAINT cron_audit_chain_head_hash_check CHECK ((octet_length(head_hash) = 32)),
+    CONSTRAINT cron_audit_chain_single_check CHECK (single)
+);
 
 CREATE TABLE cronring.cron_audit_log (
     id bigint NOT NULL,
@@ -1149,6 +1198,9 @@ ALTER TABLE ONLY cronring.cron_actions
 ALTER TABLE ONLY cronring.cron_activations
     ADD CONSTRAINT cron_activations_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY cronring.cron_audit_chain
+    ADD CONSTRAINT cron_audit_chain_pkey PRIMARY KEY (single);
+
 ALTER TABLE ONLY cronring.cron_audit_log
     ADD CONSTRAINT cron_audit_log_pkey PRIMARY KEY (id);
 
@@ -1296,7 +1348,7 @@ CREATE INDEX cron_activations_due ON cronring.cron_activations USING btree (slot
 
 CREATE INDEX cron_activations_job ON cronring.cron_activations USING btree (job_id);
 
-CREATE INDEX cron_audit_log_at ON cronring.cron_audit_log USING btree (at);
+CREATE INDEX cron_audit_log_at ON cronring.cron_audit_log USING btree (at, id);
 
 CREATE INDEX cron_audit_log_unsealed ON cronring.cron_audit_log USING btree (id) WHERE (seq IS NULL);
 
@@ -1352,6 +1404,12 @@ CREATE INDEX cron_unfolded_job ON cronring.cron_unfolded USING btree (job_id);
 
 CREATE UNIQUE INDEX deployments_one_active ON cronring.deployments USING btree (namespace, module) WHERE (min_replicas > 0);
 
+CREATE TRIGGER cron_audit_log_not_deleted AFTER DELETE ON cronring.cron_audit_log REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION cronring.cron_audit_log_cut();
+
+CREATE TRIGGER cron_audit_log_not_truncated BEFORE TRUNCATE ON cronring.cron_audit_log FOR EACH STATEMENT EXECUTE FUNCTION cronring.cron_audit_log_not_emptied();
+
+CREATE TRIGGER cron_audit_log_unchanged BEFORE UPDATE ON cronring.cron_audit_log FOR EACH ROW EXECUTE FUNCTION cronring.cron_audit_log_kept();
+
 CREATE CONSTRAINT TRIGGER cron_fence_checks_at_commit AFTER INSERT ON cronring.cron_fence_checks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cronring.cron_fence_check();
 
 CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cronring.cron_jobs FOR EACH ROW EXECUTE FUNCTION cronring.cron_limit_job();
@@ -1374,6 +1432,12 @@ REVOKE ALL ON FUNCTION cronring.cron_add_partition(ahead timestamp with time zon
 REVOKE ALL ON FUNCTION cronring.cron_after(policy text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_attempts(of_job bigint, of_tick timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_audit_log_cut() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_audit_log_kept() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_audit_log_not_emptied() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_bucket(microseconds double precision) FROM PUBLIC;
 

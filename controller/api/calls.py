@@ -15,6 +15,7 @@ from grpc_status import rpc_status
 from cronring.controller.api.problems import SlowReaderError, status_of
 from cronring.controller.errors import Busy, Overdue, StoreUnavailable
 from cronring.controller.ports import fates
+from cronring.controller.ports.audit_chain import Refused
 from cronring.protos.admission import RefusedMessage
 from cronring.schema.duration import measured
 
@@ -47,7 +48,7 @@ class Calls:
     `away_since`: since when PostgreSQL can't be reached, in microseconds since 1970; None: it can.
     """
 
-    def __init__(self, log: Log, counted: Callable[[str], None], away_since: Callable[[], int | None]) -> None:
+    def __init__(self, log: Log, counted: Refused, away_since: Callable[[], int | None]) -> None:
         self._log = log
         self._counted = counted
         self._away_since = away_since
@@ -153,7 +154,7 @@ class Calls:
         if status.code == code_pb2.INVALID_ARGUMENT:
             self._counted("request")
         if status.code == code_pb2.PERMISSION_DENIED:
-            self._counted("forbidden")
+            self._counted("forbidden", why=status.message)
         rich = rpc_status.to_status(status)
         await context.abort(rich.code, rich.details, rich.trailing_metadata)
 

@@ -56,38 +56,41 @@ class Certified:
         pem = _certificate(shown)
         read = _read(pem)
         name = read.name
+        holder = Principal(_KINDS[name.kind], name.uri, (), read.expires_us)
         if read.expires_us <= self._now_us():
-            raise Unauthenticated(f"the certificate of {name.uri} has expired; a new one is needed")
+            raise Unauthenticated(f"the certificate of {name.uri} has expired; a new one is needed", holder)
         if not _counts(pem, self._own.current.authorities):
             raise Unauthenticated(f"the CA that signed {name.uri} does not count any more; a new certificate is needed")
         if name.cluster != self._cluster:
-            raise Unauthenticated(f"{name.uri} is of another cluster than {self._cluster!r}")
+            raise Unauthenticated(f"{name.uri} is of another cluster than {self._cluster!r}", holder)
         if name.kind is not _WANTED[audience]:
-            raise Forbidden(f"this is for {_WANTED[audience]}s, and {name.uri} is none")
+            raise Forbidden(f"this is for {_WANTED[audience]}s, and {name.uri} is none", holder)
         if audience is Audience.GRANTED:
-            await self._granted(name, read.issued_us)
+            await self._granted(name, read.issued_us, holder)
         elif audience is Audience.RUNNERS:
             # While PostgreSQL is away, runs go on, and their runner must have contact, or it stops them. So its
             # certificate alone counts: nothing is registered, dispatched or committed meanwhile, and it is judged again
             # while its stream lasts. It gets no new certificate by that: one of a revoked grant would pass for later.
             with contextlib.suppress(StoreUnavailable, TimeoutError):
                 async with asyncio.timeout(AWAY_S):
-                    await self._granted(name, read.issued_us)
-        return Principal(_KINDS[name.kind], name.uri, (), read.expires_us)
+                    await self._granted(name, read.issued_us, holder)
+        return holder
 
-    async def _granted(self, name: SpiffeName, issued: int) -> None:
+    async def _granted(self, name: SpiffeName, issued: int, holder: Principal) -> None:
         found = await self._grants.runner_grant(name.name)
         if found is None or found.grant.namespace != name.namespace:
             raise Unauthenticated(
                 f"there is no runner grant {name.name!r} in namespace {name.namespace!r}: it was revoked, or never"
-                f" given; cronring runner-grant create --name {name.name} --namespace {name.namespace}"
+                f" given; cronring runner-grant create --name {name.name} --namespace {name.namespace}",
+                holder,
             )
         # Of a PKI that backdates by less than we do, one that was issued up to 5 minutes before still passes. One that
         # backdates by more has its new ones refused for the difference. A new name avoids both.
         if found.name_freed_at is not None and issued < found.name_freed_at:
             raise Unauthenticated(
                 f"the certificate of {name.uri} is older than the grant: another one of that name was revoked since it"
-                " was issued; a new certificate is needed"
+                " was issued; a new certificate is needed",
+                holder,
             )
 
 

@@ -19,11 +19,12 @@ from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import POLICY, Access, Audience
 from cronring.controller.api.problems import InvalidRequest, counted_as, refusal_of, status_of
 from cronring.controller.api.requests import remarks
-from cronring.controller.errors import CronringError, StoreError, StoreUnavailable
+from cronring.controller.errors import CronringError, Denied, StoreError, StoreUnavailable
+from cronring.controller.ports.audit_chain import Refused
 from cronring.controller.ports.caller import calling, remarking
 from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
 from cronring.schema.duration import measured
-from cronring.schema.identity import LOCAL, Principal
+from cronring.schema.identity import LOCAL, NOBODY, Principal
 
 _OURS: Final = "/cronring.v1."  # those of gossip and runners have a few statuses, and name them themselves
 _JUDGED_AGAIN_S: Final = 10.0  # so much later a stream ends, at most, whose caller has lost the right to it
@@ -46,7 +47,7 @@ class UnjudgedMethodError(Exception):
 class Door:
     """Servicers are added to it as to a server. `calls` stands around ours; `refused` counts what stays out."""
 
-    def __init__(self, server: Any, refused: Callable[[str], None], calls: Calls, judge: Judge) -> None:
+    def __init__(self, server: Any, refused: Refused, calls: Calls, judge: Judge) -> None:
         self._server = server
         self._calls = calls
         self._refused = refused
@@ -92,7 +93,7 @@ class Door:
 class _Guard:
     """Of one method. `lasts`: its calls may go on for long."""
 
-    def __init__(self, path: str, access: Access, judge: Judge, refused: Callable[[str], None], *, lasts: bool) -> None:
+    def __init__(self, path: str, access: Access, judge: Judge, refused: Refused, *, lasts: bool) -> None:
         self.path = path
         self._access = access
         self._judge = judge
@@ -141,7 +142,8 @@ class _Guard:
             with contextlib.suppress(StoreUnavailable, StoreError):
                 await self._judge.still(principal, self._access, context)
 
-    async def refuse(self, error: Exception, context: Any) -> NoReturn:
+    async def refuse(self, error: Exception, principal: Principal, context: Any) -> NoReturn:
+        """`principal`: who was known to call when it was refused."""
         if isinstance(error, RefusedMessage):
             self._refused("request")
             status = (
@@ -150,8 +152,10 @@ class _Guard:
                 else refusal_of(str(error), too_large=error.too_large)
             )
         else:
-            if what := counted_as(error):
-                self._refused(what)
+            whom = getattr(error, "principal", None) or principal
+            with calling(whom, self.path, context.peer()):
+                if what := counted_as(error):
+                    self._refused(what, why=str(error) if isinstance(error, Denied) else "")
             status, _ = status_of(error)
         rich = rpc_status.to_status(status)
         await context.abort(rich.code, rich.details, rich.trailing_metadata)
@@ -203,7 +207,7 @@ def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams
     """
 
     async def answer(raws: AsyncIterable[bytes], context: Any) -> Any:
-        request = None
+        request, principal = None, NOBODY
         refusal: Exception
         try:
             principal = await guard.judged(context)
@@ -217,7 +221,7 @@ def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams
             request = None
             raise _bare(error) from None
         request = None
-        return await guard.refuse(refusal, context)
+        return await guard.refuse(refusal, principal, context)
 
     return answer
 

@@ -17,7 +17,8 @@ from cronring.controller.api.problems import counted_as
 from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.web_identity import DOOR, WebDoor, web_principal
 from cronring.controller.api.web_problems import problem
-from cronring.controller.errors import CronringError
+from cronring.controller.errors import CronringError, Denied
+from cronring.controller.ports.audit_chain import Refused
 from cronring.controller.ports.caller import calling
 from cronring.schema.identity import NOBODY, Permission
 
@@ -46,7 +47,7 @@ class HttpServer:
         self,
         not_ready: Callable[[], str | None],
         metrics: Callable[[], bytes],
-        refused: Callable[[str], None],
+        refused: Refused,
         door: WebDoor,
         login: Login,
         *,
@@ -116,7 +117,7 @@ class HttpServer:
         return web.Response(body=self._metrics(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 
-def _problems_as_json(refused: Callable[[str], None]) -> object:
+def _problems_as_json(refused: Refused) -> object:
     """A middleware: whatever a path raises gets its status, and whoever is refused is counted.
 
     What a request changes is on record by its method and path. Who it is, its handler finds out.
@@ -124,12 +125,15 @@ def _problems_as_json(refused: Callable[[str], None]) -> object:
 
     @web.middleware
     async def answered(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
+        path, origin = f"{request.method} {request.path}", RequestShown(request).peer()
         try:
-            with calling(NOBODY, f"{request.method} {request.path}", RequestShown(request).peer()):
+            with calling(NOBODY, path, origin):
                 response = await handler(request)  # type: ignore[misc]  # aiohttp's own Handler type isn't exported
         except CronringError as error:
-            if what := counted_as(error):
-                refused(what)
+            denied = error if isinstance(error, Denied) else None
+            with calling((denied and denied.principal) or NOBODY, path, origin):
+                if what := counted_as(error):
+                    refused(what, why=str(denied or ""))
             return problem(error, request)
         except web.HTTPException as error:
             if error.status < 400:

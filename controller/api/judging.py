@@ -97,7 +97,7 @@ class Verdicts:
         """
         verdict = await self._verdict(secret, host)
         if verdict.principal is None:
-            raise Unauthenticated(f"{verdict.why}; {self._to_do}")
+            raise Unauthenticated(f"{verdict.why}; {self._to_do}", verdict.whose)
         if host is not None:
             self._throttle.call(str(verdict.principal))
         return verdict.principal
@@ -135,7 +135,7 @@ class Verdicts:
                 try:
                     return _Verdict(until_s, await verifier.principal(secret))
                 except TokenRefused as error:
-                    return _Verdict(until_s, why=str(error))
+                    return _Verdict(until_s, why=str(error), whose=error.principal)
         return _Verdict(until_s, why="this token is of no kind that this controller knows")
 
 
@@ -204,11 +204,12 @@ class Known:
 
 
 class _Verdict(NamedTuple):
-    """What was said of a token. `principal` None: it was refused."""
+    """What was said of a token. `principal` None: it was refused. `whose`: then, whose it was, if that is known."""
 
     until_s: float
     principal: Principal | None = None
     why: str = ""
+    whose: Principal | None = None
 
 
 def check(principal: Principal, access: Access) -> None:

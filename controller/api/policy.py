@@ -51,6 +51,11 @@ _OPERATE, _DEPLOY, _ADMIN = Permission.OPERATE, Permission.DEPLOY, Permission.AD
 _ONE, _ALL = Reach.NAMESPACE, Reach.CLUSTER
 
 _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
+    # The chain is one of all namespaces.
+    "cronring.v1.AuditLog": (
+        (_PEOPLE, _ADMIN, _ONE, NAMES, "ListAuditLog"),
+        (_PEOPLE, _ADMIN, _ALL, NOTHING, "ReadAuditChain"),
+    ),
     "cronring.v1.Cluster": (
         (_PEOPLE, _VIEW, _ONE, NOTHING, "GetCluster GetRing ListDue"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetOwners"),

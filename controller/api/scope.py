@@ -14,7 +14,7 @@ from cronring.schema.keys import namespace_of
 def forbidden(principal: Principal, permission: Permission, namespace: str) -> Forbidden:
     """What to raise. `namespace`: EVERYWHERE for all at once, "" for any."""
     where = {EVERYWHERE: "in all namespaces", "": "in some namespace"}.get(namespace, f"in namespace {namespace!r}")
-    return Forbidden(f"this takes {permission} {where}; {principal} has {grants_text(principal.grants)}")
+    return Forbidden(f"this takes {permission} {where}; {principal} has {grants_text(principal.grants)}", principal)
 
 
 def require(permission: Permission, namespace: str) -> None:

@@ -18,6 +18,7 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.health import ServiceHealth
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import LARGEST
+from cronring.controller.ports.audit_chain import Refused
 from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 from cronring.trust.channels import listen
 from cronring.trust.holding import Certificates
@@ -86,7 +87,7 @@ class GrpcServer:
         self,
         calls: Calls,
         is_ready: Callable[[], bool],
-        refused: Callable[[str], None],
+        refused: Refused,
         judge: Judge,
         connections: int = CONNECTIONS,
     ) -> None:

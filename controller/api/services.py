@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import grpc
 
+from cronring.controller.api.audit_log import AuditLogService
 from cronring.controller.api.cluster import ClusterService
 from cronring.controller.api.deployments import DeploymentsService
 from cronring.controller.api.doctor import DoctorService, ProcessFacts
@@ -33,6 +34,7 @@ from cronring.controller.ports.stores import Stores
 from cronring.controller.ports.webhooks import Posting
 from cronring.controller.services.deploying import Deployer
 from cronring.protos.cronring.v1 import (
+    audit_log_pb2_grpc,
     cluster_pb2_grpc,
     deployments_pb2_grpc,
     doctor_pb2_grpc,
@@ -129,7 +131,9 @@ class Api:
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)
         identities = IdentitiesService(parts.stores.tokens, parts.stores.web_sessions, parts.seal)
+        audit_log = AuditLogService(parts.stores.audit_log, parts.seal)
         return [
+            ("cronring.v1.AuditLog", partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, audit_log)),
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
             ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),
             ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),

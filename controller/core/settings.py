@@ -25,6 +25,7 @@ _MOST: Final = {
     "indirect_probes": 100,
     "history_days": DURATION_LIMIT_MS // _DAY_MS,
     "history_runs": 1_000_000,
+    "audit_log_days": DURATION_LIMIT_MS // _DAY_MS,
 }
 
 
@@ -61,6 +62,7 @@ class ClusterSettings:
     sync_interval_ms: int = 10_000
     history_days: int = 30  # executions are kept so long, or
     history_runs: int = 100  # so many of each job: whichever keeps more
+    audit_log_days: int = 400  # a year, and time to look into it
     activation_retry_ms: int = 2_000  # at most between two tries of what waits for its job or for a runner
 
     def __post_init__(self) -> None:

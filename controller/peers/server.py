@@ -7,6 +7,7 @@ import grpc
 
 from cronring.controller.core.node.events import PacketReceived
 from cronring.controller.peers.codec import MalformedPacketError, decode
+from cronring.controller.ports.audit_chain import Refused
 from cronring.controller.ports.caller import caller
 from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 from cronring.schema.identity import Kind
@@ -18,7 +19,7 @@ _DELIVERED: Final = gossip_pb2.Delivered()
 class GossipService(gossip_pb2_grpc.GossipServicer):
     """`put` takes the events; `refused` counts what is not a packet."""
 
-    def __init__(self, put: Callable[[PacketReceived], None], refused: Callable[[str], None]) -> None:
+    def __init__(self, put: Callable[[PacketReceived], None], refused: Refused) -> None:
         self._put = put
         self._refused = refused
 
@@ -35,9 +36,8 @@ class GossipService(gossip_pb2_grpc.GossipServicer):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         who = caller()
         if who.kind is Kind.CONTROLLER and not parse_uri(who.name).fits(packet.sender_id):
-            self._refused("forbidden")
-            await context.abort(
-                grpc.StatusCode.PERMISSION_DENIED, f"{who.name} is not the certificate of {packet.sender_id!r}"
-            )
+            why = f"{who.name} is not the certificate of {packet.sender_id!r}"
+            self._refused("forbidden", why=why)
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, why)
         self._put(PacketReceived(packet))
         return _DELIVERED

@@ -1,6 +1,6 @@
 """The audit log: who changed what, from where, and what was refused. (The audit of the books is another thing.)"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -15,26 +15,3 @@ class Change(NamedTuple):
     namespace: str = ""  # "": the cluster's
     before: Mapping[str, object] | None = None
     after: Mapping[str, object] | None = None
-
-
-class AuditRow(NamedTuple):
-    """As cron_audit_log has it. `at`: microseconds since 1970. `refused` "": a change. `seq` 0: not sealed yet."""
-
-    row_id: int
-    at: int
-    refused: str
-    times: int
-    principal: str
-    method: str
-    origin: str
-    namespace: str
-    subject: str
-    before: str | None
-    after: str | None
-    remark: str
-    controller_id: str
-    seq: int
-    hash: bytes
-
-
-AuditRows = Sequence[AuditRow]

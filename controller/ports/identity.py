@@ -6,7 +6,14 @@ from cronring.schema.identity import Principal
 
 
 class TokenRefused(Exception):  # named for what happened
-    """A bearer token that proves nothing. The message says why, for its holder, and never repeats the token."""
+    """A bearer token that is good for nothing. The message says why, for its holder, and never repeats the token.
+
+    `principal`: whose it was, where that is certain.
+    """
+
+    def __init__(self, message: str, principal: Principal | None = None) -> None:
+        super().__init__(message)
+        self.principal = principal
 
 
 class Verifier(Protocol):

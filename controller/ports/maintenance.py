@@ -11,6 +11,7 @@ class Retention(NamedTuple):
     history_ms: int = 30 * DAY_MS
     runs: int = 100
     ahead_ms: int = 3 * DAY_MS
+    audit_log_ms: int = 400 * DAY_MS
 
 
 class Maintained(NamedTuple):

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from cronring.controller.ports.audit_chain import AuditLog
 from cronring.controller.ports.drills import Drills
 from cronring.controller.ports.ledger import Ledger
 from cronring.controller.ports.limits import Limits
@@ -17,6 +18,7 @@ from cronring.controller.ports.webhooks import Webhooks
 class Stores(NamedTuple):
     """One for each kind of question."""
 
+    audit_log: AuditLog
     control: Control
     drills: Drills
     execution_control: ExecutionControl

@@ -11,6 +11,7 @@ from typing import Final
 import grpc
 
 from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports.audit_chain import Refused
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.ports.tokens import RunnerGrant, TokenStore
@@ -69,7 +70,7 @@ class Signing:
 class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
     """`refused` counts join tokens that are none."""
 
-    def __init__(self, signing: Signing, grants: TokenStore, refused: Callable[[str], None]) -> None:
+    def __init__(self, signing: Signing, grants: TokenStore, refused: Refused) -> None:
         self._signing = signing
         self._grants = grants
         self._refused = refused
@@ -77,8 +78,9 @@ class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
     async def Enroll(self, request: wire.EnrollRequest, context: EnrollContext) -> wire.EnrollResponse:
         """UNAUTHENTICATED for a join token that gives nothing, FAILED_PRECONDITION where nobody signs."""
         if fault := secret_fault(SecretKind.JOIN, request.join_token):
-            self._refused("unauthenticated")
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, f"this is no join token: {fault}")
+            why = f"this is no join token: {fault}"
+            self._refused("unauthenticated", why=why)
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, why)
         try:
             # What can't be signed uses nothing up.
             self._signing.checked(request.csr)
@@ -86,7 +88,7 @@ class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
             name = runner_name(self._signing.cluster, grant.namespace, grant.name)
             return self._signing.answer(name, request.csr, await self._free_since(grant))
         except TokenRefused as error:
-            self._refused("unauthenticated")
+            self._refused("unauthenticated", why=str(error))
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except CertificateError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"csr: {error}")

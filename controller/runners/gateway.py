@@ -30,6 +30,7 @@ from cronring.controller.core.node.events import (
     RunsDeclined,
 )
 from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports.audit_chain import Refused
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.store import Store
 from cronring.controller.runners.codec import (
@@ -82,7 +83,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         sessions: RunnerStreams,
         inbox: Inbox,
         peers: Callable[[], tuple[tuple[str, str], ...]],
-        refused: Callable[[str, int], None],
+        refused: Refused,
         now_us: Callable[[], int],
         *,
         lease_valid: Callable[[], bool],
@@ -113,10 +114,9 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         who = caller()
         if who.kind is Kind.RUNNER and not parse_uri(who.name).fits(hello.runner_id):
-            self._refused("forbidden", 1)
-            await context.abort(
-                grpc.StatusCode.PERMISSION_DENIED, f"{who.name} is not the certificate of {hello.runner_id!r}"
-            )
+            why = f"{who.name} is not the certificate of {hello.runner_id!r}"
+            self._refused("forbidden", why=why)
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, why)
         session = RunnerStream(hello.runner_id, self._now_us, self._refused)
         if (replaced := self._sessions.add(session)) is not None:
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")

@@ -1,8 +1,7 @@
 """What a runner hosts becomes deployments, as far as its grant goes."""
 
-from collections.abc import Callable
-
 from cronring.controller.errors import Conflict, InvalidModule, StoreUnavailable
+from cronring.controller.ports.audit_chain import Refused
 from cronring.controller.ports.caller import acting, caller, remarking
 from cronring.controller.ports.tokens import RunnerGrant, TokenStore
 from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
@@ -15,7 +14,7 @@ from cronring.schema.spiffe import parse_uri
 class Registering:
     """`grants` say what a runner with a certificate may host. `refused` counts what it may not."""
 
-    def __init__(self, deployer: Deployer, grants: TokenStore, refused: Callable[[str, int], None]) -> None:
+    def __init__(self, deployer: Deployer, grants: TokenStore, refused: Refused) -> None:
         self._deployer = deployer
         self._grants = grants
         self._refused = refused
@@ -39,7 +38,7 @@ class Registering:
         self, hosted: wire.HostedModule, hello: wire.Hello, grant: RunnerGrant | None
     ) -> wire.RegisteredModule:
         if problem := _outside(grant, hosted):
-            self._refused("forbidden", 1)
+            self._refused("forbidden", why=problem)
             return wire.RegisteredModule(problem=problem)
         words = f"runner {hello.runner_id} on {hello.hostname}"
         may_activate = grant is None or (grant.may_activate and not _follows_others(grant, hosted))

@@ -84,6 +84,13 @@ HELP: Final[dict[str, str]] = {
     "else --certs); once it has ended they refuse this controller",
     "issuer_keys_age_seconds": "How long ago keys were fetched from the issuer of JWTs whose fetch is oldest. Above an "
     "hour: it can't be asked, and new keys are unknown here",
+    # The audit log
+    "audit_log_sealed_rows": "Rows of the audit log that this controller has sealed",
+    "audit_log_unsealed_rows": "Rows that were not sealed at its last look, of 10,000 that it counts",
+    "audit_log_unsealed_seconds": "The age of the oldest of them. Above 60 for 5 minutes: read audit_log_not_sealed in "
+    "the logs, or a transaction stays open in this PostgreSQL",
+    "audit_log_refusals_waiting": "Refusals that are counted here and not in the audit log yet; each minute at most",
+    "audit_log_refusals_dropped": "Refusals that never came into the audit log: PostgreSQL was away as this left",
     # Figures
     "figures_folded_executions": "Ended executions that this controller has added to the figures of their jobs",
     "figures_behind_executions": "Executions that the figures don't have yet; 0 where another controller folds "

@@ -31,5 +31,6 @@ class TokenVerifier:
         if found is None:
             raise TokenRefused("this token is not known here: it is of another cluster, or was revoked long ago")
         if found.revoked or found.expired:
-            raise TokenRefused(f"the token {found.name!r} {'was revoked' if found.revoked else 'has expired'}")
+            why = f"the token {found.name!r} {'was revoked' if found.revoked else 'has expired'}"
+            raise TokenRefused(why, Principal(Kind.TOKEN, found.name))
         return Vouched(Principal(Kind.TOKEN, found.name, found.grants, found.expires_at), found.now)

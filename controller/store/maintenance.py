@@ -23,7 +23,9 @@ from cronring.sql.parameters import (
     AddPartition,
     AddToClosedBooks,
     ClearClosings,
+    CutAuditChain,
     CutSkips,
+    DropCutRows,
     DropGone,
     FillClosings,
     FillWishes,
@@ -47,6 +49,7 @@ LOCK_TIMEOUT_MS: Final = 200
 IDENTITIES_KEPT_MS: Final = 90 * 86_400_000  # after their end: who asks what a token was, asks soon
 _SWAPS_TRIED: Final = 20
 _FOLDED_AT_ONCE: Final = 1_000
+_CUT_AT_ONCE: Final = 10_000  # rows of the audit log
 SETTINGS: Final = {"timezone": "UTC", "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "jit": "off"}
 
 
@@ -81,10 +84,21 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
             pass
         await connection.execute(*ForgetActions(history_ms=retention.history_ms))
         await connection.execute(*ForgetIdentities(kept_ms=IDENTITIES_KEPT_MS))
+        await _cut_audit_log(connection, retention.audit_log_ms)
     except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         waiting = True
     await connection.execute(*RecordMaintenance())
     return Maintained(True, made, closed, waiting)
+
+
+async def _cut_audit_log(connection: Connection, kept_ms: int) -> None:
+    """Whole beginnings of the chain go; it is noted where what is left begins."""
+    cut = True
+    while cut:
+        async with connection.transaction():
+            cut = await _value(connection, CutAuditChain(kept_ms=kept_ms, limit=_CUT_AT_ONCE)) is not None
+            if cut:
+                await connection.execute(*DropCutRows())
 
 
 async def _fold(connection: Connection) -> None:

@@ -2,6 +2,7 @@
 
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.ports.stores import Stores
+from cronring.controller.store.audit_chain import PostgresAuditLog
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.drills import PostgresDrills
 from cronring.controller.store.execution_control import PostgresExecutionControl
@@ -19,6 +20,7 @@ from cronring.controller.store.webhooks import PostgresWebhooks
 def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
     """All of them on one pool."""
     return Stores(
+        audit_log=PostgresAuditLog(database),
         control=PostgresControl(database),
         drills=PostgresDrills(database),
         execution_control=PostgresExecutionControl(database),

@@ -46,6 +46,11 @@ def grant_name(ctx: "click.Context", param: "click.Parameter", incomplete: str) 
     return _known(ctx, param, incomplete, _grant_names)
 
 
+def principal_name(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
+    """The same for tokens as the audit log names them."""
+    return _known(ctx, param, incomplete, _principal_names)
+
+
 async def _job_keys(client: "Client") -> list[str]:
     return [job.key for job in await client.jobs.list(limit=1000)]
 
@@ -72,6 +77,10 @@ async def _template_names(client: "Client") -> list[str]:
 
 async def _token_names(client: "Client") -> list[str]:
     return [row.name for row in await client.identities.tokens(limit=1000)]
+
+
+async def _principal_names(client: "Client") -> list[str]:
+    return [f"token:{name}" for name in await _token_names(client)]
 
 
 async def _grant_names(client: "Client") -> list[str]:

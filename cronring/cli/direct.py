@@ -1,8 +1,13 @@
-"""The first token of a cluster: whoever has the database may do anything there, and needs no controller to allow it."""
+"""What is done in the database itself, and asks no controller: above all the first token of a cluster.
+
+Whoever has the database may do anything there.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
+
+import click
 
 from cronring.cli.flags import refused
 from cronring.cli.interrupts import run_loop
@@ -13,6 +18,20 @@ if TYPE_CHECKING:
     from cronring.controller.services.identities import WantedToken
 
 METHOD: Final = "cronring token create"  # as the audit log names it
+
+
+def is_typed(name: str) -> bool:
+    """Whether that parameter of the running command stood on its command line."""
+    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+def is_direct(database_url: str | None, why_one: str) -> bool:
+    """A variable doesn't stand against controllers that were typed. Raises click.UsageError where both were."""
+    if not database_url:
+        return False
+    if is_typed("database_url") and is_typed("controllers"):
+        raise click.UsageError(f"give --database-url or --controllers: {why_one}")
+    return not is_typed("controllers")
 
 
 def make_in_database(

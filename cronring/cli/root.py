@@ -6,6 +6,8 @@ from typing import Any
 import click
 
 from cronring.cli.commands.audit import audit
+from cronring.cli.commands.audit_chain import export, verify
+from cronring.cli.commands.audit_log import audit_log
 from cronring.cli.commands.certs import certs
 from cronring.cli.commands.check import check, schema
 from cronring.cli.commands.cluster import cluster
@@ -134,6 +136,7 @@ def cli() -> None:
     Guard it:  cronring token create ...         who may call
                cronring runner-grant create ...  which runners may join
                cronring session list             which browsers are logged in
+               cronring audit-log list           who changed what?
                cronring login                    be somebody, by an OIDC issuer
                cronring whoami                   who am I, and what may I do?
     Hear it:   cronring webhook add NAME URL     tell a URL of failures
@@ -146,14 +149,17 @@ def cli() -> None:
 
 
 for command in (
-    audit, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
-    explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback, runner,
-    runner_grant, schema, stats, template, token, top, undeploy, web_session, webhook,
-    whoami, why,
+    audit, audit_log, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill,
+    executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback,
+    runner, runner_grant, schema, stats, template, token, top, undeploy, web_session, webhook, whoami, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):
     executions.add_command(command)
+
+
+for command in (export, verify):
+    audit_log.add_command(command)
 
 
 def run() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from cronring.client.audit_log import AuditLogCalls
 from cronring.client.channel import Failover
 from cronring.client.cluster import ClusterCalls
 from cronring.client.deployments import DeploymentCalls
@@ -41,6 +42,7 @@ class Client:
     ) -> None:  # fmt: skip
         tls = client_tls(addresses, ca, server_name, insecure=insecure)
         self._failover = Failover(addresses, timeout_s, tls, token, waiting)
+        self.audit_log = AuditLogCalls(self._failover)
         self.cluster = ClusterCalls(self._failover)
         self.deployments = DeploymentCalls(self._failover)
         self.doctor = DoctorCalls(self._failover)

@@ -704,7 +704,7 @@ CREATE TABLE cron_audit_log (
     -- JSON, of what was changed alone. Null: there was nothing before, or there is nothing now.
     before         text,
     after          text,
-    -- What the caller says of who asked for it and why.
+    -- What the caller says of who asked for it and why; of a refusal, what it was refused for.
     remark         text NOT NULL DEFAULT '',
     controller_id  text NOT NULL DEFAULT '',
     -- Its place in the chain, from 1 on without a gap, and SHA-256 of the place before and of this row.
@@ -713,7 +713,55 @@ CREATE TABLE cron_audit_log (
     CONSTRAINT cron_audit_log_sealed CHECK ((seq IS NULL) = (hash IS NULL))
 );
 CREATE INDEX cron_audit_log_unsealed ON cron_audit_log (id) WHERE seq IS NULL;
-CREATE INDEX cron_audit_log_at ON cron_audit_log (at);
+CREATE INDEX cron_audit_log_at ON cron_audit_log (at, id);
+
+-- Where the chain begins, as retention has cut it, and where it ends. Who seals, or cuts, holds this row.
+CREATE TABLE cron_audit_chain (
+    single         boolean PRIMARY KEY DEFAULT true CHECK (single),
+    -- The last row that retention removed: what is left begins behind it.
+    cut_seq        bigint NOT NULL DEFAULT 0,
+    cut_hash       bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex') CHECK (octet_length(cut_hash) = 32),
+    head_seq       bigint NOT NULL DEFAULT 0,
+    head_hash      bytea NOT NULL DEFAULT decode(repeat('00', 32), 'hex') CHECK (octet_length(head_hash) = 32),
+    CHECK (cut_seq <= head_seq)
+);
+INSERT INTO cron_audit_chain DEFAULT VALUES;
+
+-- Nobody changes the log by accident. (Whoever owns the table can drop this. The chain shows what was done then.)
+CREATE FUNCTION cron_audit_log_kept() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    placed cron_audit_log := NEW;
+BEGIN
+    placed.seq := OLD.seq;
+    placed.hash := OLD.hash;
+    IF OLD.seq IS NOT NULL OR placed IS DISTINCT FROM OLD THEN
+        RAISE EXCEPTION 'row % of the audit log is kept as it is: nothing but its place in the chain is ever set', OLD.id
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER cron_audit_log_unchanged BEFORE UPDATE ON cron_audit_log
+FOR EACH ROW EXECUTE FUNCTION cron_audit_log_kept();
+
+-- Rows go once the chain has been cut behind them, and not before.
+CREATE FUNCTION cron_audit_log_cut() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM gone g JOIN cron_audit_chain c ON coalesce(g.seq > c.cut_seq, true)) THEN
+        RAISE EXCEPTION 'rows of the audit log go by retention alone: controller --audit-log-days'
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER cron_audit_log_not_deleted AFTER DELETE ON cron_audit_log
+REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION cron_audit_log_cut();
+
+CREATE FUNCTION cron_audit_log_not_emptied() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the audit log is not emptied: its rows go by retention alone, controller --audit-log-days'
+        USING ERRCODE = 'object_not_in_prerequisite_state';
+END $$;
+CREATE TRIGGER cron_audit_log_not_truncated BEFORE TRUNCATE ON cron_audit_log
+FOR EACH STATEMENT EXECUTE FUNCTION cron_audit_log_not_emptied();
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Upkeep: history grows old, and goes

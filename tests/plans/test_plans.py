@@ -15,7 +15,7 @@ JOBS = 100_000
 EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
-    "cron_runner_grants", "cron_sessions",
+    "cron_runner_grants", "cron_sessions", "cron_audit_log",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
@@ -38,6 +38,8 @@ HOT = [
     "GetUnfolded", "TakeFolding", "FoldFigures", "MoveFolding", "UpdateTemplate", "AddRetries", "FollowTicks",
     "MoveAnchors", "PauseFailing", "DropActivations", "AdvanceBackfills", "UseToken", "TakeJoin", "GetRunnerGrant",
     "CreateSession", "UseSession", "GetSession", "RevokeSession", "RevokeSessionOf", "ListSessions",
+    "CountUnsealed", "GetUnsealedRows", "SealRows", "GetAuditChain", "ReadAuditChain", "GetAuditHash", "ListAuditLog",
+    "NoteRefusals", "CutAuditChain", "DropCutRows",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
@@ -50,6 +52,8 @@ IN_ORDER = {
     "cron_jobs_key", "cron_jobs_pkey", "cron_executions_pkey", "cron_skips_pkey", "cron_actions_pkey",
     "cron_actions_untold", "cron_sessions_pkey",
 }  # fmt: skip
+# Of what waits to be sealed alone; and bounded by LIMIT.
+OF_WHAT_WAITS = {"cron_audit_log_unsealed"}
 FILL = f"""
 SELECT cron_add_partition('infinity') FROM generate_series(5, 34);
 INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)
@@ -76,6 +80,10 @@ INSERT INTO controllers (id, grpc_address, http_address, pid, version, lease_exp
 SELECT 'c' || i, '', '', 1, '', now() + interval '1 hour' FROM generate_series(1, 3) i;
 INSERT INTO runners (id, hostname, pid, version, deployments, last_seen_at)
 SELECT 'r' || i, '', 1, '', '{{}}', now() + interval '1 hour' FROM generate_series(1, 10) i;
+INSERT INTO cron_audit_log (at, principal, method, namespace, subject, seq, hash)
+SELECT now() - (10000 - i) * interval '1 minute', 'token:ci', '/cronring.v1.Jobs/PauseJob', 'default', 'job m.v' || i,
+       CASE WHEN i < 9990 THEN i END, CASE WHEN i < 9990 THEN decode(repeat('00', 32), 'hex') END
+FROM generate_series(1, 10000) i;
 ANALYZE
 """
 
@@ -98,7 +106,7 @@ def astray(name: str, found: list[dict[str, Any]]) -> list[str]:
             complaints.append(f"{name} reads all of {node['Relation Name']}")
         in_order = node.get("Index Name") in IN_ORDER and name.startswith(("List", "GetLastIds", "Find", "Take"))
         whole = kind in {"Index Scan", "Index Only Scan"} and condition is None and not in_order
-        if whole and node["Relation Name"] in GROWING:
+        if whole and node["Relation Name"] in GROWING and node["Index Name"] not in OF_WHAT_WAITS:
             complaints.append(f"{name} reads all of {node['Index Name']}")
     return complaints
 

@@ -1,7 +1,6 @@
 """Callers with names, for tests of who may do what."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from cronring.controller.api.judging import Known
@@ -9,7 +8,9 @@ from cronring.controller.api.policy import Audience
 from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.core.rates import Rate
 from cronring.controller.errors import Unauthenticated
+from cronring.controller.ports.audit_chain import Refused
 from cronring.controller.ports.identity import TokenRefused
+from cronring.controller.runtime.refusals import CODES
 from cronring.schema.identity import Kind, Principal, RoleGrant
 
 
@@ -50,6 +51,11 @@ def bearer(name: str) -> tuple[tuple[str, str], ...]:
     return (("authorization", f"Bearer test-{name}"),)
 
 
-def counting(refused: list[str]) -> Callable[[str, int], None]:
-    """Takes what is refused, as a controller's counter does."""
-    return lambda what, count: refused.extend([what] * count)
+def counting(refused: list[str]) -> Refused:
+    """Takes what is refused, as a controller does."""
+
+    def refuse(what: str, count: int = 1, *, why: str = "") -> None:
+        assert (what in CODES) == bool(why), "who is refused for who they are is told why, and it goes on record"
+        refused.extend([what] * count)
+
+    return refuse

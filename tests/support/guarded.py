@@ -25,6 +25,7 @@ from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
 from cronring.protos.gossip.v1 import gossip_pb2_grpc
 from cronring.protos.runner.v1 import runner_pb2_grpc
+from tests.support.callers import counting
 from tests.support.sealing import SEAL
 
 INFO = ControllerInfo("c1", "127.0.0.1:1", "127.0.0.1:2", 7, "0.1.0")
@@ -113,7 +114,7 @@ def _api(database: Database) -> Api:
 @contextlib.asynccontextmanager
 async def guarded(database: Database, judge: Judge) -> AsyncIterator[grpc.aio.Channel]:
     """A channel to all its services."""
-    server = GrpcServer(Calls(_Around(), lambda _: None, lambda: None), lambda: True, lambda _: None, judge)
+    server = GrpcServer(Calls(_Around(), counting([]), lambda: None), lambda: True, counting([]), judge)
     api = _api(database)
     server.add([*api.registrations(), *OF_MEMBERS])
     port = server.bind("--grpc", "127.0.0.1:0", None)

@@ -1,4 +1,4 @@
-"""cronring.v1.Identities on real gRPC and PostgreSQL, in a thread of its own, for tests that are async and not."""
+"""cronring.v1.Identities and AuditLog on real gRPC and PostgreSQL, in a thread: for tests that are async, and not."""
 
 import asyncio
 import contextlib
@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 
+from cronring.controller.api.audit_log import AuditLogService
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.identities import IdentitiesService
@@ -17,12 +18,13 @@ from cronring.controller.api.judging import Known
 from cronring.controller.api.policy import Access
 from cronring.controller.api.shown import Shown
 from cronring.controller.services.tokens import TokenVerifier
+from cronring.controller.store.audit_chain import PostgresAuditLog
 from cronring.controller.store.pool import Database
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
-from cronring.protos.cronring.v1 import identities_pb2_grpc
+from cronring.protos.cronring.v1 import audit_log_pb2_grpc, identities_pb2_grpc
 from cronring.schema.identity import LOCAL, Principal
-from tests.support.callers import no_certificate, unlimited
+from tests.support.callers import counting, no_certificate, unlimited
 from tests.support.sealing import SEAL
 from tests.support.waiting import TIMEOUT_S
 
@@ -44,10 +46,12 @@ class Identified:
         store, later = PostgresTokens(database), itertools.count(step=60)
         known = Known([TokenVerifier(store, time.monotonic_ns)], no_certificate, unlimited(), now_s=lambda: next(later))
         server = grpc.aio.server()
-        door: Any = Door(server, lambda _: None, Calls(self, lambda _: None, lambda: None), _Judge(self, known))
+        door: Any = Door(server, counting([]), Calls(self, counting([]), lambda: None), _Judge(self, known))
         identities_pb2_grpc.add_IdentitiesServicer_to_server(
             IdentitiesService(store, PostgresWebSessions(database), SEAL), door
         )
+        audit_log = AuditLogService(PostgresAuditLog(database), SEAL)
+        audit_log_pb2_grpc.add_AuditLogServicer_to_server(audit_log, door)
         self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()
         started.set()
@@ -69,7 +73,7 @@ class _Judge:
         return await self._known.holder(shown)
 
     async def still(self, principal: Principal, access: Access, context: Any) -> None:
-        """No method of Identities goes on."""
+        """No method of them goes on."""
 
     def streaming(self, principal: Principal, access: Access, context: Any) -> contextlib.AbstractContextManager[None]:
         return self._known.streaming(principal, access, context)

@@ -6,7 +6,6 @@ from typing import Final
 from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
-from cronring.controller.ports.audit_log import AuditRow
 from cronring.controller.ports.caller import call_in_hand
 from cronring.controller.ports.limits import LimitRow
 from cronring.controller.ports.templates import TemplateRow
@@ -22,6 +21,7 @@ from cronring.controller.store.memory.rows import (
     RunnerRow,
     SkipRow,
 )
+from cronring.schema.audit_chain import AuditRow
 from cronring.schema.execution import Skipped
 from cronring.schema.job import JobSpec
 
@@ -76,8 +76,8 @@ class MemoryTables:
             row_id, before, after = len(self.audit_log) + 1, canonical(each.before), canonical(each.after)
             self.audit_log.append(
                 AuditRow(
-                    row_id, at, "", 1, str(call.principal), call.method, call.origin, each.namespace, each.subject,
-                    before, after, call.remark, controller_id="", seq=0, hash=b"",
+                    row_id, at, None, 1, str(call.principal), call.method, call.origin, each.namespace, each.subject,
+                    before, after, call.remark, controller_id="",
                 )
             )  # fmt: skip
 

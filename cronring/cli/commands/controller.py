@@ -54,6 +54,7 @@ _MEANINGS = {
     "sync_interval_ms": "How often two members exchange their whole views.",
     "history_days": "Executions are kept for so many days, or the newest of --history-runs if those reach further.",
     "history_runs": "How many of its newest executions each job keeps, however old.",
+    "audit_log_days": "Rows of the audit log are kept for so many days. Export them before that.",
     "activation_retry_ms": "How often a retry, manual run or backfill whose job runs elsewhere is tried, at least.",
 }
 

@@ -7,7 +7,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import token_name
-from cronring.cli.direct import make_in_database
+from cronring.cli.direct import is_direct, make_in_database
 from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_option
 from cronring.cli.options import controllers_option, database_option, limit_option, output_option, schema_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
@@ -68,7 +68,7 @@ def create(  # noqa: PLR0917 - click passes them by name
         --role viewer@prod --expires 365d --secret-file board.token
     """
     lasts_s = lasting_s(expires, "this token")
-    grants, direct = _grants(role, namespace), _is_direct(database_url)
+    grants, direct = _grants(role, namespace), is_direct(database_url, "a token is made in one place")
     with handing_over(secret_file) as hand_over:
         if direct:
             made = make_in_database(str(database_url), schema, name, grants, lasts_s)
@@ -139,18 +139,6 @@ def _grants(roles: tuple[str, ...], namespace: str) -> "list[RoleIn]":
 
     split = (role.partition("@") for role in roles)
     return [RoleIn(name, where if at else namespace) for name, at, where in split]
-
-
-def _is_direct(database_url: str | None) -> bool:
-    """A variable doesn't stand against controllers that were typed. Raises click.UsageError where both were."""
-    if not database_url:
-        return False
-    typed = click.core.ParameterSource.COMMANDLINE
-    context = click.get_current_context()
-    given, asked = (context.get_parameter_source(name) is typed for name in ("database_url", "controllers"))
-    if given and asked:
-        raise click.UsageError("give --database-url or --controllers: a token is made in one place")
-    return not asked
 
 
 def _may(row: "TokenInfo") -> str:

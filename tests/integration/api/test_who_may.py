@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from cronring.protos.cronring import v1 as api
 from cronring.protos.cronring.v1 import notifications_pb2
+from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
     ActivateDeploymentRequest,
@@ -218,6 +219,9 @@ def of_admins() -> list[Row]:
 
 def of_the_rest() -> list[Row]:
     return [
+        Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
+        Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(namespace="billing"), ADMIN_THERE),
+        Row("cronring.v1.AuditLog/ReadAuditChain", ReadAuditChainRequest(), EVERYWHERE),
         Row("cronring.v1.Cluster/GetCluster", GetClusterRequest(), TOKEN),
         Row("cronring.v1.Cluster/GetRing", GetRingRequest(), TOKEN),
         Row("cronring.v1.Cluster/ListDue", ListDueRequest(), TOKEN),

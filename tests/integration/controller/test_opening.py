@@ -1,6 +1,7 @@
 """A controller that can't finish opening its database leaves no connection behind."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -12,6 +13,7 @@ from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.readiness import Readiness
+from cronring.controller.runtime.refusals import RefusalLog
 from cronring.controller.runtime.service import Stopping
 from cronring.controller.runtime.trust import Trust
 from cronring.controller.store.connect import connect
@@ -51,8 +53,9 @@ def _base(url: str) -> main._Base:
     notes = Notes(clock, metrics)
     config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, notes)
     trust = Trust(config)
+    refusals = RefusalLog(metrics.refused, time.monotonic)
     return main._Base(
-        config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None, None
+        config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None, None, refusals
     )
 
 

@@ -16,7 +16,7 @@ from cronring.controller.identity.verifier import JwtVerifier
 from cronring.controller.runtime.clock import SystemClock
 from cronring.protos.cronring.v1 import jobs_pb2_grpc
 from cronring.schema.identity import Role
-from tests.support.callers import no_certificate, unlimited
+from tests.support.callers import counting, no_certificate, unlimited
 from tests.support.issuer import AUDIENCE, TestIssuer
 from tests.unit.cli.fake_api import FakeApi, job
 
@@ -43,8 +43,8 @@ async def opened(issuer: TestIssuer) -> AsyncIterator[str]:
     verifier = JwtVerifier([own], SystemClock())
     api = FakeApi()
     api.jobs = [job("refresh")]
-    calls = Calls(api, lambda _: None, lambda: None)
-    server = GrpcServer(calls, lambda: True, lambda _: None, Known([verifier], no_certificate, unlimited()))
+    calls = Calls(api, counting([]), lambda: None)
+    server = GrpcServer(calls, lambda: True, counting([]), Known([verifier], no_certificate, unlimited()))
     port = server.bind("--grpc", "127.0.0.1:0", None)
     adds: Any = jobs_pb2_grpc.add_JobsServicer_to_server
     server.add([("cronring.v1.Jobs", lambda target: adds(api, target))])

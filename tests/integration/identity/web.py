@@ -23,7 +23,7 @@ from cronring.controller.web import Web
 from cronring.schema.identity import Role
 from cronring.trust.holding import CertificateFolder
 from cronring.trust.web import server_context
-from tests.support.callers import no_certificate, unlimited
+from tests.support.callers import counting, no_certificate, unlimited
 from tests.support.issuer import AUDIENCE, CLIENT_ID, TestIssuer
 from tests.support.sealing import SEAL
 from tests.support.secured import Pki
@@ -111,7 +111,7 @@ async def _served(
     stack: AsyncExitStack, offices: Offices, replica: Replica, database: Database, issuers: tuple[IssuerSettings, ...]
 ) -> None:
     clock: Clock = offices.clock
-    server = HttpServer(lambda: None, lambda: b"", replica.refused.append, replica.web.door, replica.web.login)
+    server = HttpServer(lambda: None, lambda: b"", counting(replica.refused), replica.web.door, replica.web.login)
     tls = server_context(CertificateFolder(offices.pki.controller("c1")))
     replica.base = f"https://127.0.0.1:{await server.start('127.0.0.1', 0, tls)}"
     stack.push_async_callback(server.stop)
@@ -129,6 +129,6 @@ async def _served(
         attempts=Attempts(clock.now_ns),
         now_us=clock.wall_us,
         notes=replica,
-        refused=replica.refused.append,
+        refused=counting(replica.refused),
     )
     replica.web.open(parts, throttle, clock.now_ns)

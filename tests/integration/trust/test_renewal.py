@@ -24,7 +24,7 @@ from cronring.schema.spiffe import SpiffeName, controller_name, runner_name
 from cronring.trust.certificates import Authority, certificates_of, issue, new_authority, new_key, request_for
 from cronring.trust.channels import Presented, channel_to
 from cronring.trust.holding import Certificates, CertificateSet
-from tests.support.callers import unlimited
+from tests.support.callers import counting, unlimited
 from tests.support.cluster import free_port
 from tests.support.grants import Grants
 from tests.support.waiting import wait_until
@@ -86,7 +86,7 @@ class Controller:
             return await certified.judged(audience, context)
 
         judge = Known([], noted, unlimited())
-        server = GrpcServer(Calls(self, lambda _: None, lambda: None), lambda: True, lambda _: None, judge)
+        server = GrpcServer(Calls(self, counting([]), lambda: None), lambda: True, counting([]), judge)
         self.address = f"127.0.0.1:{server.bind('--peer', '127.0.0.1:0', self._own, mutual=True)}"
         service = RenewalsService(Signing(self.told, self.authority, "cronring", tuple))
         adds: Any = runner_pb2_grpc.add_RenewalsServicer_to_server

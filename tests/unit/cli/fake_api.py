@@ -40,6 +40,7 @@ from cronring.protos.cronring.v1 import (
     templates_pb2_grpc,
 )
 from cronring.schema.module import Module, Verb
+from tests.support.callers import counting
 from tests.support.sealing import SEAL
 from tests.unit.cli.fake_orders import FakeOrders
 
@@ -405,7 +406,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
 
     async def serve() -> None:
         server = grpc.aio.server()
-        door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None), api.judge)
+        door: Any = Door(server, counting([]), Calls(api, counting([]), lambda: None), api.judge)
         api.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         jobs_pb2_grpc.add_JobsServicer_to_server(api, door)
         executions_pb2_grpc.add_ExecutionsServicer_to_server(api, door)

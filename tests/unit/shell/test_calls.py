@@ -15,6 +15,7 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.judging import Insecure
 from cronring.protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from cronring.protos.problems import Fate
+from tests.support.callers import counting
 from tests.support.waiting import wait_until
 
 LONG_S = 60.0  # a deadline that no test here lives to see
@@ -49,7 +50,7 @@ class Place:
     def __init__(self) -> None:
         self.gate = Gate()  # type: ignore[abstract]  # only what is called is there
         self.away_since_us: int | None = None
-        self.calls = around.Calls(self, lambda _: None, lambda: self.away_since_us)
+        self.calls = around.Calls(self, counting([]), lambda: self.away_since_us)
         self.channel: grpc.aio.Channel
 
     def exception(self, event: str, error: BaseException) -> None:
@@ -81,7 +82,7 @@ class Place:
 async def place() -> AsyncIterator[Place]:
     made = Place()
     server = grpc.aio.server()
-    door: Any = Door(server, lambda _: None, made.calls, Insecure())
+    door: Any = Door(server, counting([]), made.calls, Insecure())
     jobs_pb2_grpc.add_JobsServicer_to_server(made.gate, door)
     doctor_pb2_grpc.add_DoctorServicer_to_server(made.gate, door)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -22,6 +22,7 @@ from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2, jobs_pb2_grpc
 from cronring.protos.gossip import v1 as gossip
 from cronring.protos.runner import v1 as runner
 from cronring.protos.runner.v1 import runner_pb2
+from tests.support.callers import counting
 
 
 def services() -> Iterator[ServiceDescriptor]:
@@ -75,7 +76,7 @@ def test_a_method_without_a_bound_is_not_served(monkeypatch: pytest.MonkeyPatch)
             assert not name.startswith("add_"), "nothing is added to the server"
             return print
 
-    door: Any = Door(Nobody(), lambda _: None, Calls(Nobody(), lambda _: None, lambda: None), Insecure())
+    door: Any = Door(Nobody(), counting([]), Calls(Nobody(), counting([]), lambda: None), Insecure())
     servicer: Any = Nobody()
     with pytest.raises(UnjudgedMethodError, match=r"WatchJobs.*policy\.py"):
         jobs_pb2_grpc.add_JobsServicer_to_server(servicer, door)

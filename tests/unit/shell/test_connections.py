@@ -14,6 +14,7 @@ from cronring.controller.api import server as servers
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Insecure
 from cronring.controller.api.server import GrpcServer
+from tests.support.callers import counting
 from tests.support.waiting import wait_until
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -29,8 +30,8 @@ class Quiet:
 @contextlib.asynccontextmanager
 async def opened() -> AsyncIterator[int]:
     """The port of a server with room for MOST connections."""
-    calls = Calls(Quiet(), lambda _: None, lambda: None)
-    server = GrpcServer(calls, lambda: True, lambda _: None, Insecure(), MOST)
+    calls = Calls(Quiet(), counting([]), lambda: None)
+    server = GrpcServer(calls, lambda: True, counting([]), Insecure(), MOST)
     server.add([], reflects=False)
     port = server.bind("--grpc", "127.0.0.1:0", None)
     await server.start()

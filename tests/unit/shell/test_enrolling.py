@@ -22,6 +22,7 @@ from cronring.trust.certificates import (
     request_for,
 )
 from cronring.trust.holding import Certificates, CertificateSet
+from tests.support.callers import counting
 from tests.support.grants import GRANT, Grants
 
 SECOND_US: Final = 1_000_000
@@ -47,7 +48,7 @@ class House:
         self.grants, self.refused = Grants(), list[str]()
         self.signs = True
         signing = Signing(own, lambda: Authority.read(*ca) if self.signs else None, "cronring", lambda: ())
-        self._service = EnrollmentService(signing, cast("Any", self.grants), self.refused.append)
+        self._service = EnrollmentService(signing, cast("Any", self.grants), counting(self.refused))
 
     async def enroll(self, token: str = "", csr: bytes = b"") -> runner_pb2.EnrollResponse:
         request = runner_pb2.EnrollRequest(

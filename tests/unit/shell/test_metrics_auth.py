@@ -16,7 +16,7 @@ from cronring.controller.config import ConfigError, MetricsAuth, ProcessConfig
 from cronring.controller.core.rates import Rate
 from cronring.controller.errors import StoreUnavailable
 from cronring.schema.identity import Principal, Role, RoleGrant
-from tests.support.callers import NamedCallers, no_certificate
+from tests.support.callers import NamedCallers, counting, no_certificate
 
 GRANTS: Final = {"ann": (RoleGrant(Role.VIEWER),), "bob": (RoleGrant(Role.ADMIN, "billing"),), "carl": ()}
 
@@ -47,7 +47,7 @@ class Served:
 @contextlib.asynccontextmanager
 async def serving(served: Served) -> AsyncIterator[Served]:
     server = HttpServer(
-        lambda: None, served.metrics, served.refused.append, served.door, Login(), metrics_ask=served.metrics_ask
+        lambda: None, served.metrics, counting(served.refused), served.door, Login(), metrics_ask=served.metrics_ask
     )
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as served.session:

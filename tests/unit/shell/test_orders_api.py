@@ -22,6 +22,7 @@ from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.protos.cronring.v1.jobs_pb2 import ControlJobsRequest, CreateJobRequest, JobFilter, JobSpec
 from cronring.schema.module import Module, Verb
+from tests.support.callers import counting
 from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 
@@ -54,7 +55,7 @@ async def api() -> AsyncIterator[Api]:
     templates = MemoryTemplates(lambda: 0)
     service = JobsService(reads, SEAL, hub, api.control, templates, Defaults(300_000, ""), api.told.append)
     server = grpc.aio.server()
-    door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None), Insecure())
+    door: Any = Door(server, counting([]), Calls(api, counting([]), lambda: None), Insecure())
     jobs_pb2_grpc.add_JobsServicer_to_server(service, door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()

@@ -22,6 +22,7 @@ from cronring.controller.api.problems import InvalidRequest, SlowReaderError
 from cronring.controller.api.web_identity import WebDoor
 from cronring.controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from tests.support.callers import counting
 from tests.support.waiting import TIMEOUT_S
 
 
@@ -67,7 +68,7 @@ async def calls() -> AsyncIterator[Calls]:
     calls = Calls()
     server = grpc.aio.server()
     door: typing.Any = Door(
-        server, lambda _: None, around.Calls(calls, calls.counted.append, lambda: calls.away_since_us), Insecure()
+        server, counting([]), around.Calls(calls, counting(calls.counted), lambda: calls.away_since_us), Insecure()
     )
     jobs_pb2_grpc.add_JobsServicer_to_server(calls.failing, door)
     port = server.add_insecure_port("127.0.0.1:0")
@@ -148,7 +149,7 @@ async def test_a_stream_fails_with_its_status_too(calls: Calls) -> None:
 
 async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
     reasons: list[str | None] = ["waiting for PostgreSQL"]
-    server = HttpServer(lambda: reasons[-1], lambda: b"cronring_claims_total 1\n", lambda _: None, WebDoor(), Login())
+    server = HttpServer(lambda: reasons[-1], lambda: b"cronring_claims_total 1\n", counting([]), WebDoor(), Login())
     port = await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
@@ -184,7 +185,7 @@ async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
 async def test_bytes_that_are_no_http_are_counted_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Each wrote a traceback to the log."""
     refused: list[str] = []
-    server = HttpServer(lambda: None, lambda: b"", refused.append, WebDoor(), Login())
+    server = HttpServer(lambda: None, lambda: b"", counting(refused), WebDoor(), Login())
     port = await server.start("127.0.0.1", 0)
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -10,6 +10,7 @@ from cronring.controller.ports.tokens import GrantInForce, RunnerGrant
 from cronring.controller.runners.registering import Registering
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.identity import Kind, Principal
+from tests.support.callers import counting
 
 RUNNER = Principal(Kind.RUNNER, "spiffe://test/runner/billing/east")
 GRANT = RunnerGrant(1, "east", "billing", (), True, True, None, 0, "ann", None, None, "")
@@ -45,5 +46,5 @@ async def test_who_is_told_of_other_namespaces_is_not_for_a_runner_to_say(after:
     hosted.schema.namespace, hosted.schema.name = "billing", "m"
     hosted.schema.verbs.add(name="v").policy.after = after
     with calling(RUNNER):
-        (answer,) = await Registering(books, books, lambda *_: None).modules(wire.Hello(modules=[hosted]))
+        (answer,) = await Registering(books, books, counting([])).modules(wire.Hello(modules=[hosted]))
     assert (answer.problem, answer.active, books.activating) == ("", activates, activates)

@@ -23,7 +23,7 @@ from cronring.controller.errors import CronringError, TooMany
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.web import Web
 from cronring.schema.identity import Kind, Principal
-from tests.support.callers import NamedCallers, judge_of, unlimited
+from tests.support.callers import NamedCallers, counting, judge_of, unlimited
 from tests.support.sealing import SEAL
 
 COOKIE, OTHERS = "crs_mine", "crs_another"
@@ -154,7 +154,7 @@ async def test_whoever_is_local_may_do_everything_and_pages_of_others_nothing(as
 
 async def test_without_a_database_nobody_is_known_and_told_so() -> None:
     composed = Web()
-    server = HttpServer(lambda: None, lambda: b"", lambda _: None, composed.door, composed.login)
+    server = HttpServer(lambda: None, lambda: b"", counting([]), composed.door, composed.login)
     port = await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:

@@ -1,0 +1,79 @@
+"""The audit log as it is sealed, read and cut; and the refusals that are written into it."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from cronring.controller.ports.reads import Namespaces
+from cronring.schema.audit_chain import AuditRow, ChainPart, Link
+
+COUNTED_MAX: Final = 10_000  # unsealed rows: beyond it, it is only known that there are so many
+SEALED_AT_ONCE: Final = 1_000
+READ_AT_ONCE: Final = 1_000
+BYTES_AT_ONCE: Final = 1024 * 1024  # of what stood before and after; one row more may be read
+
+
+class Refused(Protocol):
+    """Is told of what is not allowed, for the metrics.
+
+    `why`: what the caller was told, where they were refused for who they are: that goes on record, with the call in
+    hand.
+    """
+
+    def __call__(self, what: str, count: int = 1, *, why: str = "") -> None: ...
+
+
+class NotedRefusal(NamedTuple):
+    """`times`: how many like it this stands for. `age_ms`: of the first of them."""
+
+    age_ms: int
+    refused: str
+    times: int
+    principal: str
+    method: str
+    origin: str
+    why: str
+
+
+class AuditFilter(NamedTuple):
+    """Instants in microseconds since 1970; texts "": any. `before`: (at, id) of the row that the page follows."""
+
+    since: int
+    before: tuple[int, int]
+    limit: int
+    namespaces: Namespaces = None
+    namespace: str = ""
+    principal: str = ""
+    method: str = ""
+    subject: str = ""
+    changes: bool = True
+    refusals: bool = True
+
+
+class Sealed(NamedTuple):
+    """`head`: None where somebody else was at it. `unsealed`: before that, COUNTED_MAX at most."""
+
+    rows: int
+    unsealed: int
+    oldest_ms: int  # the age of the oldest that was not sealed
+    head: Link | None
+
+
+class AuditLog(Protocol):
+    """Every method raises StoreUnavailable and StoreError."""
+
+    async def list_rows(self, wanted: AuditFilter) -> Sequence[AuditRow]:
+        """The latest first."""
+        ...
+
+    async def read_chain(self, after_seq: int, limit: int) -> ChainPart:
+        """Rows behind a place; where the chain begins behind it, its first ones. Fewer rows than there are, if large.
+
+        An empty page is the last one.
+        """
+        ...
+
+    async def seal(self) -> Sealed:
+        """One batch of the rows that are committed get their places."""
+        ...
+
+    async def note_refusals(self, refusals: Sequence[NotedRefusal], controller_id: str) -> None: ...

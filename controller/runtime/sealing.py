@@ -1,0 +1,64 @@
+"""Seals the audit log now and then. Any number of controllers may: PostgreSQL lets one at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports.audit_chain import Sealed
+from cronring.controller.ports.clock import Clock
+from cronring.controller.runtime.notes import Notes
+from cronring.schema.audit_chain import Link
+
+INTERVAL_S: Final = 1.0
+FAILED_S: Final = 10.0  # until it is tried again
+# So often the head is logged. What is in the log of another machine, nobody changes in this database.
+TOLD_NS: Final = 60_000_000_000
+
+
+class Sealing:
+    """How far behind the chain is, by this controller's own rounds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rows = 0
+        self._unsealed = 0
+        self._oldest_ms = 0
+        self._head: Link | None = None  # not told yet
+        self._told_ns: int | None = None
+
+    async def go_on(self, seal: Callable[[], Awaitable[Sealed]], notes: Notes) -> None:
+        """For ever; a round that fails is tried again."""
+        pause_s = INTERVAL_S
+        while True:
+            await asyncio.sleep(pause_s)
+            try:
+                done = await seal()
+            except (StoreError, StoreUnavailable) as error:
+                notes.warning("audit_log_not_sealed", reason=str(error))
+                pause_s = FAILED_S
+                continue
+            self._rows += done.rows
+            self._unsealed = max(0, done.unsealed - done.rows)
+            self._oldest_ms = done.oldest_ms if self._unsealed else 0
+            pause_s = 0 if done.rows and self._unsealed else INTERVAL_S
+            self._tell(done.head if done.rows else self._head, notes)
+
+    def _tell(self, head: Link | None, notes: Notes) -> None:
+        self._head = head
+        now_ns = self._clock.now_ns()
+        if head is None or (self._told_ns is not None and now_ns - self._told_ns < TOLD_NS):
+            return
+        notes.info("audit_log_sealed", seq=head.seq, hash=head.hash.hex())
+        self._head, self._told_ns = None, now_ns
+
+    def counters(self) -> dict[str, float]:
+        """For Metrics.add_counters."""
+        return {"audit_log_sealed_rows": float(self._rows)}
+
+    def gauges(self) -> dict[str, float]:
+        """For Metrics.add_gauges."""
+        return {
+            "audit_log_unsealed_rows": float(self._unsealed),
+            "audit_log_unsealed_seconds": self._oldest_ms / 1_000,
+        }
