@@ -13,8 +13,8 @@ from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
 from cronring.schema.spiffe import controller_name, runner_name, server_name
-from cronring.trust.certificates import Pair
 from cronring.trust.channels import Tls, channel_to
+from tests.support.forging import shown
 from tests.support.secured import CLUSTER, Pki, SecuredCluster
 
 NAME: Final = server_name(CLUSTER)
@@ -40,10 +40,6 @@ def cluster(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) 
 def others(tmp_path_factory: pytest.TempPathFactory) -> Pki:
     """Of somebody else, who calls their cluster the same."""
     return Pki(tmp_path_factory.mktemp("others"))
-
-
-def shown(folder: Path, roots: bytes) -> Tls:
-    return Tls(roots, Pair((folder / "tls.crt").read_bytes(), (folder / "tls.key").read_bytes()), NAME)
 
 
 def packet(sender: str) -> gossip_pb2.Packet:
