@@ -18,7 +18,7 @@ NAME_LENGTH_MAX: Final = 63
 # Nobody can connect to these: a controller that listens there has to be told what it is called.
 DEFAULT_SCHEMA: Final = "cronring"
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
-WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 (compared with, not bound)
+WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 - not bound # nosec B104
 
 
 class LogLevel(StrEnum):

@@ -23,7 +23,7 @@ def _shed_secrets() -> None:
     if given:
         say(f"a runner needs no {', '.join(given)}: it starts anew without, as its verbs could read that", err=True)
         kept = {name: value for name, value in os.environ.items() if name not in SECRETS}
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept)  # noqa: S606  # this very program
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], kept)  # noqa: S606 - us # nosec B606
 
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
