@@ -1,4 +1,8 @@
-"""Every target by its name: one function each, `bytes -> None`, which raises only when the product misbehaves."""
+"""Every target by its name: one function each, `bytes -> None`, which raises only when the product misbehaves.
+
+Requests are drawn from our own descriptors (`drawn.py`). schemathesis, which does so for HTTP, has no gRPC: its release
+4.32.5 knows OpenAPI and GraphQL alone.
+"""
 
 from typing import Final
 
