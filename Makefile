@@ -29,7 +29,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test test-long test-pythons test-python lint protos schema parameters bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test test-long test-pythons test-python lint audit protos schema parameters bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: $(VENV)/.test  ## bandit over the code; pip-audit over what is installed, by the package registry's advisories of today
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive controller cronring schema protos sql sdk
+	$(BIN)/python -m tests.support.dependencies
 
 protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* (committed; a test proves them fresh)
 	$(BIN)/python protos/generate.py

@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.processes import spent_s
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, running_server
+from tests.support.secured import SecuredCluster
 
 
 @dataclass
@@ -49,10 +50,13 @@ def end_runners(runners: Sequence[Process]) -> None:
 
 
 @contextlib.contextmanager
-def fleet(controllers: int, wrapper: tuple[str, ...] = (), tree: Path | None = None) -> Iterator[Fleet]:
+def fleet(
+    controllers: int, wrapper: tuple[str, ...] = (), tree: Path | None = None, *, secured: bool = False
+) -> Iterator[Fleet]:
     """Controllers that are ready, and no runner yet; all are stopped at the end.
 
     `wrapper`: a command that starts another, of the controllers. `tree`: another checkout, whose code all of it runs.
+    `secured`: with certificates and tokens, as it is deployed; else with --insecure.
     """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cronring-bench-")))
@@ -61,10 +65,13 @@ def fleet(controllers: int, wrapper: tuple[str, ...] = (), tree: Path | None = N
         server = stack.enter_context(running_server("postgres18", database, durable=True))
         url = server.url(server.create_database() if tree is None else server.create_database("template1"))
         environment = None if tree is None else {"PYTHONPATH": str(tree)}
-        cluster = stack.enter_context(Cluster(url, folder, environment))
+        kind = SecuredCluster if secured else Cluster
+        cluster: Cluster = stack.enter_context(kind(url, folder, environment))
         if tree is not None:
             cluster.migrate()
         started = [cluster.start_controller(wait=False, wrapper=wrapper) for _ in range(controllers)]
         for each in started:
             cluster.wait_ready(each)
+        if isinstance(cluster, SecuredCluster):
+            cluster.let_in()
         yield Fleet(server, url, folder, cluster)

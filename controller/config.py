@@ -21,7 +21,7 @@ STREAMS_MAX: Final = 10_000
 DEFAULT_SCHEMA: Final = "cronring"
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 _ORIGIN: Final = re.compile(r"https://(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
-WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 (compared with, not bound)
+WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 - not bound # nosec B104
 
 
 class LogLevel(StrEnum):

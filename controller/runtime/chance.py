@@ -6,7 +6,7 @@ import secrets
 
 def seeded_chance(seed: int | None = None) -> random.Random:
     """A generator for the core: from the operating system's entropy, or from `seed` to replay."""
-    return random.Random(secrets.randbits(64) if seed is None else seed)  # noqa: S311 (spreads load, guards nothing)
+    return random.Random(secrets.randbits(64) if seed is None else seed)  # noqa: S311 - guards nothing # nosec B311
 
 
 def controller_id(name: str) -> str:

@@ -209,7 +209,7 @@ class Deliverer:
         self._busy: Counter[int] = Counter()
         self._troubled: set[int] = set()
         self._tries: set[asyncio.Task[None]] = set()
-        self._chance = random.Random()  # noqa: S311 - spreads retries
+        self._chance = random.Random()  # noqa: S311 - spreads retries # nosec B311
 
     async def deliver(self) -> None:
         """For ever; what is under way ends with it, and is tried again by another."""

@@ -44,7 +44,7 @@ def _compiled(path: str, source: bytes) -> CodeType:
 
 
 def _unmarshalled(code: bytes) -> CodeType:
-    made: CodeType = marshal.loads(memoryview(code)[len(importlib.util.MAGIC_NUMBER) :])  # noqa: S302  # our runner's
+    made: CodeType = marshal.loads(memoryview(code)[len(importlib.util.MAGIC_NUMBER) :])  # noqa: S302 - ours # nosec B302
     return made
 
 

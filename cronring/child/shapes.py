@@ -63,9 +63,9 @@ def resolve(annotation: Any, namespace: dict[str, Any]) -> Any:
     annotation = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(annotation, str):
         try:
-            annotation = eval(annotation, namespace)  # noqa: S307  # the author's own text, in the author's process
+            annotation = eval(annotation, namespace)  # noqa: S307 - the author's own # nosec B307
             if isinstance(annotation, str):  # quoted, under `from __future__ import annotations`
-                annotation = eval(annotation, namespace)  # noqa: S307
+                annotation = eval(annotation, namespace)  # noqa: S307 - as above # nosec B307
         except Exception:  # a name that only exists for type checkers
             return annotation
     return annotation

@@ -293,7 +293,7 @@ def _credentials(token: str) -> tuple[tuple[str, str], ...]:
 
 def _spread() -> float:
     """Those who were sent away at once don't come back at once."""
-    return 0.5 + random.random()  # noqa: S311 - nobody's secret
+    return 0.5 + random.random()  # noqa: S311 - nobody's secret # nosec B311
 
 
 class _Stopped(Exception):

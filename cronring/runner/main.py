@@ -103,7 +103,7 @@ async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
         log.warning("verbs_run_as_root", remedy="--run-as USER, or start the runner as another user")
     hello = hello_message(modules, trust.grant)
     settings = RunnerSettings(drain_ns=int(config.drain_timeout * SECOND_NS))
-    turn = random.randrange(1_000)  # noqa: S311  # spreads load, guards nothing
+    turn = random.randrange(1_000)  # noqa: S311 - guards nothing # nosec B311
     lanes = tuple(module_lanes(item.module, config) for item in modules)
     service = RunnerService(settings, trust, hello, config.sync_children, turn, lanes)
     loop = asyncio.get_running_loop()

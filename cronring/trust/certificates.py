@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
-from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes, CertificatePublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from cronring.schema.spiffe import PeerKind, SpiffeError, SpiffeName, check_cluster, parse_uri, server_name
@@ -24,6 +24,11 @@ RUNNER_HOURS: Final = 24
 # Clocks differ. A certificate that begins now would be refused by whoever is behind.
 BACKDATED: Final = dt.timedelta(minutes=5)
 CSR_BYTES_MAX: Final = 16 * 1024
+
+# What cryptography raises for bytes of strangers. Some of it is no ValueError, and comes when a part is looked at.
+_UNREADABLE: Final = (
+    ValueError, UnsupportedAlgorithm, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType,
+)  # fmt: skip
 
 PrivateKey = ec.EllipticCurvePrivateKey
 
@@ -53,7 +58,7 @@ class Authority:
         """Of a bundle, the certificate that the key belongs to. Raises CertificateError."""
         private = _issuing_key(key)
         for certificate in certificates_of(certificates):
-            if certificate.public_key() == private.public_key():
+            if _public_key(certificate) == private.public_key():
                 return cls(certificate, private)
         raise CertificateError("the CA's key belongs to none of the CA's certificates")
 
@@ -159,7 +164,7 @@ def key_of_request(csr: bytes) -> ec.EllipticCurvePublicKey:
         request = x509.load_pem_x509_csr(csr)
         key = request.public_key()
         signed = request.is_signature_valid
-    except (ValueError, UnsupportedAlgorithm) as error:
+    except _UNREADABLE as error:
         raise CertificateError("it is no certificate signing request in PEM") from error
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise CertificateError("its key must be an elliptic one on P-256 (secp256r1)")
@@ -172,14 +177,14 @@ def certificates_of(pem: bytes) -> list[x509.Certificate]:
     """Raises CertificateError when there is none."""
     try:
         return x509.load_pem_x509_certificates(pem)
-    except ValueError as error:
+    except _UNREADABLE as error:
         raise CertificateError("it holds no certificate in PEM") from error
 
 
 def check_pair(pair: Pair) -> x509.Certificate:
     """The leaf, which the key belongs to. Raises CertificateError."""
     leaf = certificates_of(pair.certificate)[0]
-    if leaf.public_key() != _issuing_key(pair.key).public_key():
+    if _public_key(leaf) != _issuing_key(pair.key).public_key():
         raise CertificateError("the key does not belong to the certificate")
     return leaf
 
@@ -188,8 +193,10 @@ def name_in(certificate: x509.Certificate) -> SpiffeName:
     """Raises CertificateError unless it has exactly one URI, and that is a name of ours."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (x509.ExtensionNotFound, ValueError) as error:
-        raise CertificateError("it has no SAN, which must name its holder by a spiffe:// URI") from error
+    except (x509.ExtensionNotFound, *_UNREADABLE) as error:
+        raise CertificateError(
+            "it has no SAN that can be read, which must name its holder by a spiffe:// URI"
+        ) from error
     uris = names.get_values_for_type(x509.UniformResourceIdentifier)
     if len(uris) != 1:
         raise CertificateError(f"its SAN must have one URI, and has {len(uris)}")
@@ -203,7 +210,7 @@ def hosts_in(certificate: x509.Certificate) -> list[str]:
     """DNS names and IP addresses of the SAN."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (x509.ExtensionNotFound, ValueError):
+    except (x509.ExtensionNotFound, *_UNREADABLE):
         return []
     dns: list[str] = names.get_values_for_type(x509.DNSName)
     return [*dns, *(str(address) for address in names.get_values_for_type(x509.IPAddress))]
@@ -214,10 +221,17 @@ def signed_by(certificate: x509.Certificate, authorities: Sequence[x509.Certific
     for authority in authorities:
         try:
             certificate.verify_directly_issued_by(authority)
-        except (ValueError, TypeError, InvalidSignature):
+        except (*_UNREADABLE, TypeError, InvalidSignature):
             continue
         return True
     return False
+
+
+def _public_key(certificate: x509.Certificate) -> CertificatePublicKeyTypes:
+    try:
+        return certificate.public_key()
+    except _UNREADABLE as error:
+        raise CertificateError("its key is of a kind that can't be read") from error
 
 
 def _issuing_key(pem: bytes) -> CertificateIssuerPrivateKeyTypes:

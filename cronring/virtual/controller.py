@@ -59,7 +59,8 @@ class VirtualController(Process):
     def __init__(self, engine: World, number: int) -> None:
         name = f"controller-{number}"
         self.info = ControllerInfo(name, ADDRESS, "", number, "virtual")
-        self.node = VirtualNode(name, ADDRESS, engine.settings, random.Random(number), engine.time.now_ns)  # noqa: S311
+        chance = random.Random(number)  # noqa: S311 - the same in each run # nosec B311
+        self.node = VirtualNode(name, ADDRESS, engine.settings, chance, engine.time.now_ns)
         super().__init__(engine.time, name, self.node, events.Woke())
         self._engine = engine
         self._runners: dict[str, ConnectedRunner] = {}

@@ -3,7 +3,6 @@
 import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import grpc
@@ -13,8 +12,9 @@ from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
 from cronring.schema.spiffe import controller_name, runner_name, server_name
-from cronring.trust.certificates import Pair
 from cronring.trust.channels import Tls, channel_to
+from tests.support.cluster import Cluster
+from tests.support.forging import shown
 from tests.support.secured import CLUSTER, Pki, SecuredCluster
 
 NAME: Final = server_name(CLUSTER)
@@ -40,10 +40,6 @@ def cluster(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) 
 def others(tmp_path_factory: pytest.TempPathFactory) -> Pki:
     """Of somebody else, who calls their cluster the same."""
     return Pki(tmp_path_factory.mktemp("others"))
-
-
-def shown(folder: Path, roots: bytes) -> Tls:
-    return Tls(roots, Pair((folder / "tls.crt").read_bytes(), (folder / "tls.key").read_bytes()), NAME)
 
 
 def packet(sender: str) -> gossip_pb2.Packet:
@@ -93,12 +89,17 @@ async def lists(address: str, tls: Tls | None, metadata: tuple[tuple[str, str], 
         return Code.OK
 
 
+async def owners(cluster: SecuredCluster) -> str:
+    """Of the ring, as a controller has it."""
+    async with cluster.client() as client:
+        return str(await client.cluster.ring())
+
+
 @pytest.fixture
 async def unharmed(cluster: SecuredCluster) -> AsyncIterator[SecuredCluster]:
     """Whatever a test tried: the ring is the controllers' own, and nobody fell over."""
     yield cluster
-    ring = (await asyncio.to_thread(cluster.ask, "cluster", "ring", "-o", "json")).stdout
-    assert "intruder" not in ring
+    assert "intruder" not in await owners(cluster)
     process = cluster.controllers[0]
     assert process.alive(), process.tail()
     assert "Traceback" not in process.log.read_text(errors="replace"), process.tail(60)
@@ -168,8 +169,7 @@ async def test_a_member_that_gossip_alone_knows_owns_nothing(unharmed: SecuredCl
     pki = unharmed.pki
     second = shown(pki.issue(controller_name(CLUSTER, "c2")), pki.trusted)
     assert await gossips(unharmed.peers[0], second, "c2-000000") is Code.OK
-    ring = (await asyncio.to_thread(unharmed.ask, "cluster", "ring", "-o", "json")).stdout
-    assert "c2-000000" not in ring
+    assert "c2-000000" not in await owners(unharmed)
 
 
 async def test_plaintext_and_guessed_tokens_open_nothing(unharmed: SecuredCluster) -> None:
@@ -182,3 +182,11 @@ async def test_plaintext_and_guessed_tokens_open_nothing(unharmed: SecuredCluste
     right = unharmed.environment["CRONRING_TOKEN"]
     assert await lists(port, people, (("authorization", f"Bearer {right}"),)) is Code.OK
     assert await lists(port, people, (("authorization", f"Bearer {right[:-1]}0"),)) is not Code.OK or right[-1] == "0"
+
+
+async def test_with_insecure_each_of_these_gets_in(attacked: Cluster) -> None:
+    """That is what makes the tests above ones: the same probes, where nothing stands in their way."""
+    port = attacked.controllers[0].grpc
+    assert await gossips(port, None, "intruder") is Code.OK
+    assert await connects(port, None, "tests.a") is Code.OK
+    assert await lists(port, None) is Code.OK

@@ -1,8 +1,12 @@
-"""Every target by its name: one function each, `bytes -> None`, which raises only when the product misbehaves."""
+"""Every target by its name: one function each, `bytes -> None`, which raises only when the product misbehaves.
+
+Requests are drawn from our own descriptors (`drawn.py`). schemathesis, which does so for HTTP, has no gRPC: its release
+4.32.5 knows OpenAPI and GraphQL alone.
+"""
 
 from typing import Final
 
-from tests.fuzz import bodies, lines, packets, servers, texts, tokens
+from tests.fuzz import bodies, certificates, doors, lines, packets, servers, texts, tokens
 from tests.fuzz.bounds import Target
 
 _TEXTS: Final = (
@@ -34,6 +38,15 @@ _BODIES: Final = (
     Target("child_line", lines.child_line),
     Target("runner_line", lines.runner_line),
 )
+_IDENTITIES: Final = (
+    Target("door", doors.door),
+    Target("join_token", doors.join_token),
+    Target("certificate", certificates.certificate),
+    Target("san", certificates.san),
+    Target("csr", certificates.csr),
+    Target("pem_files", certificates.pem_files),
+    Target("spiffe", certificates.spiffe),
+)
 _WIRE: Final = (
     Target("gossip_packet", packets.gossip_packet),
     Target("gossip_cluster", packets.gossip_cluster, seconds=10.0),
@@ -47,4 +60,6 @@ SERVED: Final = (
     Target("grpc_bytes", servers.grpc_bytes, seconds=10.0),
 )
 
-TARGETS: Final[dict[str, Target]] = {target.name: target for target in (*_TEXTS, *_BODIES, *_WIRE, *SERVED)}
+TARGETS: Final[dict[str, Target]] = {
+    target.name: target for target in (*_TEXTS, *_BODIES, *_IDENTITIES, *_WIRE, *SERVED)
+}

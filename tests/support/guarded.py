@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import partial
 from typing import Any
 
 import grpc
@@ -10,7 +9,7 @@ import grpc
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.server import GrpcServer
-from cronring.controller.api.services import Api, ApiParts, Registration
+from cronring.controller.api.services import Api, ApiParts
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.notify.delivering import Answer
 from cronring.controller.core.settings import ClusterSettings
@@ -23,26 +22,13 @@ from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
-from cronring.protos.gossip.v1 import gossip_pb2_grpc
-from cronring.protos.runner.v1 import runner_pb2_grpc
 from tests.support.callers import counting
 from tests.support.sealing import SEAL
 
 INFO = ControllerInfo("c1", "127.0.0.1:1", "127.0.0.1:2", 7, "0.1.0")
-# As they are generated: who is let in, hears UNIMPLEMENTED.
-_GOSSIP: Any = gossip_pb2_grpc.GossipServicer
-_GATEWAY: Any = runner_pb2_grpc.RunnerGatewayServicer
-_ENROLLMENT: Any = runner_pb2_grpc.EnrollmentServicer
-_RENEWALS: Any = runner_pb2_grpc.RenewalsServicer
-OF_MEMBERS: tuple[Registration, ...] = (
-    ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, _GOSSIP())),
-    ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, _GATEWAY())),
-    ("cronring.runner.v1.Enrollment", partial(runner_pb2_grpc.add_EnrollmentServicer_to_server, _ENROLLMENT())),
-    ("cronring.runner.v1.Renewals", partial(runner_pb2_grpc.add_RenewalsServicer_to_server, _RENEWALS())),
-)
 
 
-class _Around:
+class Around:
     """What a process knows beside its node, and the log, where no error is foreseen."""
 
     def not_ready(self) -> str | None:
@@ -72,6 +58,12 @@ class _Around:
     def exception(self, event: str, error: BaseException) -> None:
         raise AssertionError(event) from error
 
+    def info(self, event: str, **_: str) -> None:
+        """A note."""
+
+    def warning(self, event: str, **_: str) -> None:
+        """A note of somebody who was turned away."""
+
 
 class _Posting:
     """Whoever is posted to takes it. Nothing leaves this process."""
@@ -84,8 +76,9 @@ async def _nothing() -> tuple[()]:
     return ()
 
 
-def _api(database: Database) -> Api:
-    settings, clock, around = ClusterSettings(), SystemClock(), _Around()
+def api_on(database: Database) -> Api:
+    """All services, of a node that does nothing."""
+    settings, clock, around = ClusterSettings(), SystemClock(), Around()
     node = Node(INFO.controller_id, INFO.grpc_address, settings, seeded_chance(), clock.now_ns())
     examine: Callable[[], Awaitable[Any]] = _nothing
 
@@ -113,10 +106,10 @@ def _api(database: Database) -> Api:
 
 @contextlib.asynccontextmanager
 async def guarded(database: Database, judge: Judge) -> AsyncIterator[grpc.aio.Channel]:
-    """A channel to all its services."""
-    server = GrpcServer(Calls(_Around(), counting([]), lambda: None), lambda: True, counting([]), judge)
-    api = _api(database)
-    server.add([*api.registrations(), *OF_MEMBERS])
+    """A channel to all services that people call."""
+    server = GrpcServer(Calls(Around(), counting([]), lambda: None), lambda: True, counting([]), judge)
+    api = api_on(database)
+    server.add(api.registrations())
     port = server.bind("--grpc", "127.0.0.1:0", None)
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

@@ -24,7 +24,7 @@ def _shed_secrets() -> None:
     given = sorted(SECRETS.intersection(os.environ))
     if given:
         say(f"a runner needs no {', '.join(given)}: it starts anew without, as its verbs could read that", err=True)
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], without_secrets())  # noqa: S606  # this very program
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], without_secrets())  # noqa: S606 - us # nosec B606
 
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

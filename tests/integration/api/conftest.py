@@ -30,11 +30,23 @@ CALLERS = {
 }
 
 
-class Filled(NamedTuple):
+class Scene(NamedTuple):
     """`billing` and `hush`: ids of an execution that has ended, and of one that runs."""
+
+    database: Database
+    world: World
+    billing: tuple[int, int]
+    hush: tuple[int, int]
+    deployment: str
+    hidden_deployment: str
+
+
+class Filled(NamedTuple):
+    """The scene, behind a door: `callers` are who may call on `channel`."""
 
     channel: grpc.aio.Channel
     callers: NamedCallers
+    database: Database
     world: World
     billing: tuple[int, int]
     hush: tuple[int, int]
@@ -81,15 +93,20 @@ async def _fill(world: World, connection: Any, namespace: str, word: str) -> tup
 
 
 @pytest.fixture
-async def filled(database_url: str) -> AsyncIterator[Filled]:
+async def scene(database_url: str) -> AsyncIterator[Scene]:
     database = await Database.open(database_url, "cronring test", controller_id="c1")
     connection = await connect(database_url, "cronring test scene")
     world = World(PostgresScene(database, connection))
     await world.controller("c1")
     billing, deployment = await _fill(world, connection, "billing", "x")
     hush, hidden = await _fill(world, connection, "hush", "hush_")
-    callers = NamedCallers(**CALLERS)
-    async with guarded(database, judge_of(callers)) as channel:
-        yield Filled(channel, callers, world, billing, hush, deployment, hidden)
+    yield Scene(database, world, billing, hush, deployment, hidden)
     await connection.close()
     await database.close()
+
+
+@pytest.fixture
+async def filled(scene: Scene) -> AsyncIterator[Filled]:
+    callers = NamedCallers(**CALLERS)
+    async with guarded(scene.database, judge_of(callers)) as channel:
+        yield Filled(channel, callers, *scene)

@@ -2,14 +2,21 @@
 
 import importlib
 import pkgutil
+import ssl
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import aiohttp
 import grpc
+import pytest
+from google.protobuf import message_factory
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from cronring.controller.api import door as doors
+from cronring.controller.store.pool import Database
 from cronring.protos.cronring import v1 as api
 from cronring.protos.cronring.v1 import notifications_pb2
 from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
@@ -84,37 +91,61 @@ from cronring.protos.cronring.v1.templates_pb2 import (
 )
 from cronring.protos.gossip.v1 import gossip_pb2
 from cronring.protos.runner.v1 import runner_pb2
-from tests.integration.api.conftest import Filled
-from tests.support.callers import bearer
+from cronring.trust.channels import channel_to
+from tests.integration.api.conftest import CALLERS as ROLES
+from tests.integration.api.conftest import Scene
+from tests.integration.api.visitors import Visiting, Visitor
+from tests.support.listening import listening
+from tests.support.secured import Pki
 from tests.support.waiting import TIMEOUT_S
 
-CALLERS: Final = ("", "wrong", "viewer", "outputs", "operator", "deployer", "admin", "elsewhere", "root")
+CALLERS: Final = ("stranger", "viewer", "outputs", "operator", "deployer", "admin", "elsewhere", "root")
 CODES: Final = {
     "u": StatusCode.UNAUTHENTICATED,
     "f": StatusCode.PERMISSION_DENIED,
     "n": StatusCode.NOT_FOUND,
+    "-": StatusCode.UNIMPLEMENTED,
 }
 # A letter for each caller. A dot: let in. Who is admin elsewhere is told that what they name is not there.
-ALL: Final = "........."
-TOKEN: Final = "uu......."
-VIEW: Final = "uu.....n."
-VIEW_THERE: Final = "uu.....f."  # a namespace is named
-OUTPUTS: Final = "uuf..f.n."
-OUTPUTS_ANY: Final = "uuf..f..."
-OPERATE: Final = "uuff.f.n."
-OPERATE_THERE: Final = "uuff.f.f."
-DEPLOY: Final = "uufff..n."
-DEPLOY_THERE: Final = "uufff..f."
-ADMIN_ANY: Final = "uuffff..."
-ADMIN_THERE: Final = "uuffff.f."
-EVERYWHERE: Final = "uuffffff."
-CERTIFICATE: Final = "uuuuuuuuu"
+ALL: Final = "........"
+TOKEN: Final = "u......."
+VIEW: Final = "u.....n."
+VIEW_THERE: Final = "u.....f."  # a namespace is named
+OUTPUTS: Final = "uf..f.n."
+OUTPUTS_ANY: Final = "uf..f..."
+OPERATE: Final = "uff.f.n."
+OPERATE_THERE: Final = "uff.f.f."
+DEPLOY: Final = "ufff..n."
+DEPLOY_THERE: Final = "ufff..f."
+ADMIN_ANY: Final = "uffff..."
+ADMIN_THERE: Final = "uffff.f."
+EVERYWHERE: Final = "uffffff."
+OF_MEMBERS: Final = "--------"  # by the other port
 
 KEY: Final = "billing/xm.xa"
 PAUSED: Final = "billing/xm.xc"
 BAD, UNDONE, MISSING = StatusCode.INVALID_ARGUMENT, StatusCode.FAILED_PRECONDITION, StatusCode.NOT_FOUND
-UNSERVED: Final = StatusCode.UNIMPLEMENTED
-SPOKEN_TO: Final = {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}  # before it answers
+
+# Of the port of members: who gets a connection, and a letter for each of them.
+CERTIFIED: Final = (
+    "runner", "runner with a token", "revoked runner", "runner without a grant", "runner of another namespace",
+    "another cluster's runner", "controller", "controller with a token", "another cluster's controller",
+)  # fmt: skip
+AT_MEMBERS: Final = {
+    "cronring.gossip.v1.Gossip/Deliver": "fffffu..u",
+    "cronring.runner.v1.RunnerGateway/Connect": "..uuuuffu",
+    "cronring.runner.v1.Renewals/Renew": "..uuuuffu",
+    "grpc.health.v1.Health/Check": ".........",
+    "grpc.health.v1.Health/Watch": ".........",
+    "grpc.health.v1.Health/List": ".........",
+}
+UNSERVED: Final = "---------"
+TAKEN: Final = {"cronring.runner.v1.Renewals/Renew": StatusCode.INVALID_ARGUMENT}  # by who is let in: it has no CSR
+# What a stranger hears, whatever they show. They tell of no job.
+ROUTES: Final = {
+    "/": 200, "/healthz": 200, "/readyz": 200, "/metrics": 200, "/login": 200, "/login.css": 200, "/session": 401,
+    "/login/{issuer}": 404, "/login/callback/{issuer}": 404, "/logout": 405,
+}  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -126,22 +157,22 @@ class Row(NamedTuple):
     then: StatusCode = StatusCode.OK
 
 
-def of_executions_and_deployments(filled: Filled) -> list[Row]:
+def of_executions_and_deployments(scene: Scene) -> list[Row]:
     executions, deployments = "cronring.v1.Executions/", "cronring.v1.Deployments/"
-    ended, running = filled.billing
+    ended, running = scene.billing
     return [
         Row(deployments + "ListDeployments", ListDeploymentsRequest(), TOKEN),
         Row(deployments + "ListDeployments", ListDeploymentsRequest(namespace="billing"), VIEW_THERE),
-        Row(deployments + "GetDeployment", GetDeploymentRequest(key=filled.deployment), VIEW),
+        Row(deployments + "GetDeployment", GetDeploymentRequest(key=scene.deployment), VIEW),
         Row(
             deployments + "CreateDeployment",
             CreateDeploymentRequest(schema=Module(namespace="billing", name="m"), digest="?"),
             DEPLOY_THERE,
             BAD,
         ),
-        Row(deployments + "ActivateDeployment", ActivateDeploymentRequest(key=filled.deployment, dry_run=True), DEPLOY),
-        Row(deployments + "KillDeployment", KillDeploymentRequest(key=filled.deployment, dry_run=True), DEPLOY),
-        Row(deployments + "KillDeployment", KillDeploymentRequest(key="billing/no@1"), "uufffnnnn", MISSING),
+        Row(deployments + "ActivateDeployment", ActivateDeploymentRequest(key=scene.deployment, dry_run=True), DEPLOY),
+        Row(deployments + "KillDeployment", KillDeploymentRequest(key=scene.deployment, dry_run=True), DEPLOY),
+        Row(deployments + "KillDeployment", KillDeploymentRequest(key="billing/no@1"), "ufffnnnn", MISSING),
         Row(executions + "ListExecutions", ListExecutionsRequest(), TOKEN),
         Row(executions + "ListExecutions", ListExecutionsRequest(job=KEY), VIEW),
         Row(executions + "GetExecution", GetExecutionRequest(id=ended), VIEW),
@@ -152,7 +183,7 @@ def of_executions_and_deployments(filled: Filled) -> list[Row]:
     ]  # fmt: skip
 
 
-def of_jobs(filled: Filled) -> list[Row]:
+def of_jobs(scene: Scene) -> list[Row]:
     jobs, where = "cronring.v1.Jobs/", JobFilter(namespace="billing")
     made = CreateJobRequest(
         namespace="billing", module="xm", verb="xa", name="made", spec=JobSpec(schedule="every 1h", anchor=Timestamp())
@@ -165,7 +196,7 @@ def of_jobs(filled: Filled) -> list[Row]:
         Row(jobs + "GetJob", GetJobRequest(key=KEY), VIEW),
         Row(jobs + "ListActions", ListActionsRequest(), TOKEN),
         Row(jobs + "ListActions", ListActionsRequest(job=PAUSED), VIEW),
-        Row(jobs + "ListActions", ListActionsRequest(deployment=filled.deployment), VIEW),
+        Row(jobs + "ListActions", ListActionsRequest(deployment=scene.deployment), VIEW),
         Row(jobs + "ListActions", ListActionsRequest(template="billing/xt"), TOKEN),
         Row(jobs + "ListActivations", ListActivationsRequest(key=KEY), VIEW),
         Row(jobs + "CreateJob", made, OPERATE_THERE),
@@ -189,7 +220,7 @@ def of_jobs(filled: Filled) -> list[Row]:
             ControlJobsRequest(
                 filter=JobFilter(module="xm"), action=ControlJobsRequest.ACTION_PAUSE, dry_run=True
             ),
-            "uuff.f...",
+            "uff.f...",
         ),
     ]  # fmt: skip
 
@@ -247,17 +278,17 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Templates/SetTemplate", SetTemplateRequest(namespace="billing", name="new"), OPERATE_THERE),
         Row(
             "cronring.v1.Templates/DeleteTemplate", DeleteTemplateRequest(namespace="billing", name="no"),
-            "uuff.f.n.", MISSING,
+            "uff.f.n.", MISSING,
         ),
     ]  # fmt: skip
 
 
 def of_members_and_grpc() -> list[Row]:
     return [
-        Row("cronring.gossip.v1.Gossip/Deliver", gossip_pb2.Packet(), CERTIFICATE),
-        Row("cronring.runner.v1.RunnerGateway/Connect", runner_pb2.RunnerMessage(), CERTIFICATE),
-        Row("cronring.runner.v1.Renewals/Renew", runner_pb2.RenewRequest(), CERTIFICATE),
-        Row("cronring.runner.v1.Enrollment/Enroll", runner_pb2.EnrollRequest(), ALL, UNSERVED),
+        Row("cronring.gossip.v1.Gossip/Deliver", gossip_pb2.Packet(), OF_MEMBERS),
+        Row("cronring.runner.v1.RunnerGateway/Connect", runner_pb2.RunnerMessage(), OF_MEMBERS),
+        Row("cronring.runner.v1.Renewals/Renew", runner_pb2.RenewRequest(), OF_MEMBERS),
+        Row("cronring.runner.v1.Enrollment/Enroll", runner_pb2.EnrollRequest(), ALL, StatusCode.UNAUTHENTICATED),
         Row("grpc.health.v1.Health/Check", health_pb2.HealthCheckRequest(), ALL),
         Row("grpc.health.v1.Health/Watch", health_pb2.HealthCheckRequest(), ALL),
         Row("grpc.health.v1.Health/List", health_pb2.HealthListRequest(), ALL),
@@ -269,10 +300,10 @@ def of_members_and_grpc() -> list[Row]:
     ]  # fmt: skip
 
 
-def table(filled: Filled) -> list[Row]:
+def table(scene: Scene) -> list[Row]:
     return [
-        *of_executions_and_deployments(filled),
-        *of_jobs(filled),
+        *of_executions_and_deployments(scene),
+        *of_jobs(scene),
         *of_admins(),
         *of_the_rest(),
         *of_members_and_grpc(),
@@ -295,40 +326,186 @@ def methods() -> dict[str, Any]:
     }
 
 
-async def code_of(filled: Filled, method: Any, path: str, request: Any, caller: str) -> StatusCode:
-    """Of a stream, by its first message."""
-    how: dict[str, Any] = {"metadata": bearer(caller) if caller else (), "timeout": TIMEOUT_S}
-    channel: Any = filled.channel
-    raw = request.SerializeToString()
-    call: Any
-    try:
-        if not method.server_streaming:
-            await channel.unary_unary(f"/{path}")(raw, **how)
-            return StatusCode.OK
-        if method.client_streaming:
-            call = channel.stream_stream(f"/{path}")(**how)
-            if path in SPOKEN_TO and caller not in {"", "wrong"}:  # else it ends before this is sent
+class Port:
+    """`async with Port(...)`: connections of visitors to it. `parsed`: what became a message since the last call."""
+
+    def __init__(self, address: str, parsed: list[type[Any]]) -> None:
+        self._address = address
+        self._channels: dict[str, Any] = {}
+        self.parsed = parsed
+
+    async def code_of(self, visitor: tuple[str, Visitor], method: Any, request: Any, *, speaks: bool) -> StatusCode:
+        """Of a stream, by its first message. `speaks`: it sends one to a method that takes many.
+
+        Whoever sends to a call that has ended isn't told why it has.
+        """
+        name, shown = visitor
+        if name not in self._channels:
+            self._channels[name] = channel_to(self._address, answer_bytes=1 << 22, tls=shown.tls)
+        channel = self._channels[name]
+        self.parsed.clear()
+        path, raw = f"/{method.containing_service.full_name}/{method.name}", request.SerializeToString()
+        how: dict[str, Any] = {"metadata": shown.metadata, "timeout": TIMEOUT_S}
+        try:
+            if not method.server_streaming:
+                await channel.unary_unary(path)(raw, **how)
+                return StatusCode.OK
+            if not method.client_streaming:
+                return await _first_of(channel.unary_stream(path)(raw, **how))
+            call = channel.stream_stream(path)(**how)
+            if speaks:
                 await call.write(raw)
-        else:
-            call = channel.unary_stream(f"/{path}")(raw, **how)
-        message = await call.read()
-        if not isinstance(message, bytes):
-            return StatusCode(await call.code())
-        call.cancel()
-    except grpc.aio.AioRpcError as error:
-        return error.code()
+            return await _first_of(call)
+        except grpc.aio.AioRpcError as error:
+            return error.code()
+
+    async def __aenter__(self) -> "Port":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for channel in self._channels.values():
+            await channel.close()
+
+
+async def _first_of(call: Any) -> StatusCode:
+    message = await call.read()
+    if not isinstance(message, bytes):
+        return StatusCode(await call.code())
+    call.cancel()
     return StatusCode.OK
 
 
-async def test_every_method_answers_everybody_as_the_table_says(filled: Filled) -> None:
-    served = methods()
-    rows = table(filled)
-    assert {row.method for row in rows} == set(served), "each method has a row"
-    wrong = []
-    for row in rows:
-        assert len(row.who) == len(CALLERS)
-        for caller, letter in zip(CALLERS, row.who, strict=True):
-            found = await code_of(filled, served[row.method], row.method, row.request, caller)
-            if found != CODES.get(letter, row.then):
-                wrong.append((row.method, caller or "nobody", found.name))
-    assert not wrong, "\n".join(map(str, wrong))
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[type[Any]]:
+    """Of which kinds messages are made of bytes."""
+    found: list[type[Any]] = []
+    admitted: Any = vars(doors)["admitted"]
+
+    def spied(kind: type[Any], raw: bytes) -> Any:
+        found.append(kind)
+        return admitted(kind, raw)
+
+    monkeypatch.setattr(doors, "admitted", spied)
+    return found
+
+
+def at_the_door(caller: str, letter: str) -> bool:
+    """Whether one is refused before anything is parsed. Who may do it elsewhere is refused by what a message names."""
+    return letter in "u-" or (letter == "f" and caller != "elsewhere")
+
+
+class Asked:
+    """What was answered otherwise than it should be."""
+
+    def __init__(self, port: Port) -> None:
+        self.wrong: list[tuple[str, ...]] = []
+        self._port = port
+        self._served = methods()
+
+    async def ask(self, visitor: tuple[str, Visitor], row: Row, letter: str) -> None:
+        """As a letter of the table says, `then` of the row for a dot."""
+        expected, name = CODES.get(letter, row.then), visitor[0]
+        found = await self._port.code_of(visitor, self._served[row.method], row.request, speaks=letter == ".")
+        if found != expected:
+            self.wrong.append((row.method, name, found.name))
+        if self._port.parsed and at_the_door(name, letter):
+            self.wrong.append((row.method, name, "was parsed"))
+
+
+async def test_every_method_answers_everybody_as_the_table_says(
+    scene: Scene, parsed: list[type[Any]], tmp_path: Path
+) -> None:
+    rows = table(scene)
+    assert {row.method for row in rows} == set(methods()), "each method has a row"
+    visiting = Visiting(scene.database, Pki(tmp_path / "pki"), tmp_path)
+    holders = await visiting.holders({name: ROLES[name] for name in CALLERS[1:]})
+    strangers = await visiting.strangers()
+    opening = listening(scene.database, visiting.pki, visiting.keys())
+    async with opening as opened, Port(opened.people, parsed) as port:
+        asked, met = Asked(port), set[str]()
+        for row in rows:
+            letters = dict(zip(CALLERS, row.who, strict=True))
+            letters["user"] = letters["viewer"]
+            for holder in holders.items():
+                await asked.ask(holder, row, letters[holder[0]])
+            for stranger in strangers.items() if row.method not in met else ():
+                await asked.ask(stranger, row, letters["stranger"])
+            met.add(row.method)
+    assert not asked.wrong, "\n".join(map(str, asked.wrong))
+
+
+async def test_at_the_port_of_members_certificates_alone_count(
+    database_url: str, parsed: list[type[Any]], tmp_path: Path
+) -> None:
+    database = await Database.open(database_url, "cronring test")
+    visiting = Visiting(database, Pki(tmp_path / "pki"), tmp_path)
+    certified = await visiting.certified()
+    assert set(certified) == set(CERTIFIED)
+    async with listening(database, visiting.pki, None) as opened, Port(opened.members, parsed) as port:
+        asked = Asked(port)
+        for method, described in methods().items():
+            letters = AT_MEMBERS.get(method, UNSERVED)
+            row = Row(method, request_of(described), letters, TAKEN.get(method, StatusCode.OK))
+            for name, letter in zip(CERTIFIED, letters, strict=True):
+                await asked.ask((name, certified[name]), row, letter)
+    await database.close()
+    assert not asked.wrong, "\n".join(map(str, asked.wrong))
+
+
+async def test_who_has_no_connection_hears_nothing_at_any_port(
+    database_url: str, parsed: list[type[Any]], tmp_path: Path
+) -> None:
+    """Each method is tried: that it is the connection which fails isn't taken for granted."""
+    database = await Database.open(database_url, "cronring test")
+    visiting = Visiting(database, Pki(tmp_path / "pki"), tmp_path)
+    nowhere = visiting.unconnected()
+    async with listening(database, visiting.pki, None) as opened:
+        for address, visitors in (
+            (opened.people, nowhere),
+            (opened.members, nowhere | visiting.uncertified() | visiting.forgers()),
+        ):
+            async with Port(address, parsed) as port:
+                asked = Asked(port)
+                for method, described in methods().items():
+                    row = Row(method, request_of(described), "", StatusCode.UNAVAILABLE)
+                    for visitor in visitors.items():
+                        await asked.ask(visitor, row, "x")
+                    assert not parsed
+                assert not asked.wrong, "\n".join(map(str, asked.wrong))
+    await database.close()
+
+
+async def test_http_asks_nobody_who_they_are_and_has_no_other_routes(database_url: str, tmp_path: Path) -> None:
+    database = await Database.open(database_url, "cronring test")
+    visiting = Visiting(database, Pki(tmp_path / "pki"), tmp_path)
+    strangers = await visiting.strangers() | visiting.uncertified()
+    async with listening(database, visiting.pki, None) as opened:
+        assert set(opened.routes) == set(ROUTES), "each route has a row"
+        for name, visitor in strangers.items():
+            async with web_client(visitor, tmp_path) as client:
+                for route, status in ROUTES.items():
+                    path = route.replace("{issuer}", "corp")
+                    async with client.get(f"https://{opened.http}{path}", headers=dict(visitor.metadata)) as answer:
+                        assert answer.status == status, (name, route)
+                        assert "billing" not in await answer.text(), (name, route)
+        async with aiohttp.ClientSession() as client:
+            with pytest.raises(aiohttp.ClientError):
+                await client.get(f"http://{opened.http}/healthz")
+    await database.close()
+
+
+def request_of(method: Any) -> Any:
+    """An empty one."""
+    return message_factory.GetMessageClass(method.input_type)()
+
+
+def web_client(visitor: Visitor, folder: Path) -> aiohttp.ClientSession:
+    """It trusts the cluster's CA, and shows what the visitor shows, which nobody asks for."""
+    assert visitor.tls is not None
+    assert visitor.tls.roots is not None
+    context = ssl.create_default_context(cadata=visitor.tls.roots.decode())
+    if visitor.tls.pair is not None:
+        file = folder / "shown.pem"
+        file.write_bytes(visitor.tls.pair.certificate + visitor.tls.pair.key)
+        context.load_cert_chain(file)
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context))

@@ -13,8 +13,9 @@ import pytest
 from cronring.schema.spiffe import runner_name
 from cronring.trust.certificates import new_authority
 from cronring.trust.holding import RELOAD_S
-from tests.attacks.test_strangers import gossips, shown
+from tests.attacks.test_strangers import gossips
 from tests.support.cluster import READY_S, Process
+from tests.support.forging import shown
 from tests.support.secured import CLUSTER, SecuredCluster
 
 VERBS = 40

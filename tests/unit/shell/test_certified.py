@@ -1,5 +1,6 @@
 """What a certificate makes of whoever shows it. TLS has checked its chain; here is what stays to be asked."""
 
+import base64
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -20,6 +21,7 @@ from cronring.trust.certificates import (
     Authority,
     Pair,
     certificates_of,
+    hosts_in,
     issue,
     issued_us,
     new_authority,
@@ -225,3 +227,38 @@ async def test_one_that_is_backdated_by_more_counts_as_older(house: House) -> No
     house.grants.found = GrantInForce(GRANT, house.now_us - HOUR // dt.timedelta(microseconds=2))
     with pytest.raises(Unauthenticated, match="older than the grant"):
         await house.judged(pem)
+
+
+def _odd_san(house: House, extensions: Sequence[bytes]) -> bytes:
+    """By the house's CA, as another PKI might: with these for SANs."""
+    key, now = new_key(), dt.datetime.now(dt.UTC)
+    signing: Any = serialization.load_pem_private_key(house.ca.key, None)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([]))
+        .issuer_name(certificates_of(house.ca.certificate)[0].subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - HOUR)
+        .not_valid_after(now + HOUR)
+    )
+    for raw in extensions:
+        san = x509.UnrecognizedExtension(x509.SubjectAlternativeName.oid, raw)
+        builder = builder.add_extension(san, critical=False)
+    return builder.sign(signing, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+@pytest.mark.parametrize("raw", [b"0\x02\xa3\x00", b"0\x04\xa5\x020\x00", b"0\x05", b"\xff"])
+async def test_a_san_that_can_not_be_read_names_nobody(house: House, raw: bytes) -> None:
+    """Names of kinds that cryptography has an error of its own for, and what is no SAN at all."""
+    pem = _odd_san(house, [raw])
+    with pytest.raises(Unauthenticated, match="names nobody of the cluster: it has no SAN that can be read"):
+        await house.judged(pem)
+    assert hosts_in(certificates_of(pem)[0]) == []
+
+
+async def test_a_certificate_of_a_version_that_there_is_not_names_nobody(house: House) -> None:
+    der = certificates_of(house.pem(EAST))[0].public_bytes(serialization.Encoding.DER)
+    odd = base64.encodebytes(der.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x09", 1)).decode()
+    with pytest.raises(Unauthenticated, match="it holds no certificate in PEM"):
+        await house.judged(f"-----BEGIN CERTIFICATE-----\n{odd}-----END CERTIFICATE-----\n".encode())

@@ -1,10 +1,13 @@
 """What a join token gives: a certificate of its own grant, that counts as younger than the grant of its name before."""
 
+import base64
 import datetime as dt
 from typing import Any, Final, NoReturn, cast
 
 import grpc
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from cronring.controller.ports.tokens import GrantInForce
 from cronring.controller.runners.enrolling import EnrollmentService, Signing
@@ -99,3 +102,12 @@ async def test_what_gives_none_says_why(house: House) -> None:
     with pytest.raises(AbortedError, match="UNAUTHENTICATED: this join token is not known here"):
         await house.enroll()
     assert house.refused == ["unauthenticated"] * 2
+
+
+async def test_a_request_of_a_version_that_there_is_not_is_refused_as_any_other(house: House) -> None:
+    """cryptography has an error of its own for it, which is no ValueError."""
+    der = x509.load_pem_x509_csr(request_for(new_key())).public_bytes(Encoding.DER)
+    odd = der.replace(b"\x02\x01\x00", b"\x02\x01\x09", 1)
+    csr = f"-----BEGIN CERTIFICATE REQUEST-----\n{base64.encodebytes(odd).decode()}-----END CERTIFICATE REQUEST-----\n"
+    with pytest.raises(AbortedError, match="INVALID_ARGUMENT: csr: it is no certificate signing request"):
+        await house.enroll(csr=csr.encode())
