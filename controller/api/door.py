@@ -18,7 +18,7 @@ from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import POLICY, Access, Audience
 from cronring.controller.api.problems import InvalidRequest, refusal_of, status_of
 from cronring.controller.errors import CronringError, Forbidden, StoreError, StoreUnavailable, Unauthenticated
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import calling
 from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
 from cronring.schema.identity import LOCAL, NOBODY, Principal
@@ -47,7 +47,7 @@ class UnjudgedMethodError(Exception):
 class Door:
     """Servicers are added to it as to a server. `calls` stands around ours; `refused` counts what stays out."""
 
-    def __init__(self, server: Any, refused: Refused, calls: Calls, judge: Judge) -> None:
+    def __init__(self, server: Any, refused: OnRefusal, calls: Calls, judge: Judge) -> None:
         self._server = server
         self._calls = calls
         self._refused = refused
@@ -93,7 +93,7 @@ class Door:
 class _Guard:
     """Of one method. `lasts`: its calls may go on for long."""
 
-    def __init__(self, path: str, access: Access, judge: Judge, refused: Refused, *, lasts: bool) -> None:
+    def __init__(self, path: str, access: Access, judge: Judge, refused: OnRefusal, *, lasts: bool) -> None:
         self.path = path
         self._access = access
         self._judge = judge

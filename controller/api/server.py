@@ -18,7 +18,7 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.health import ServiceHealth
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import LARGEST
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 from cronring.trust.channels import listen
 from cronring.trust.holding import Certificates
@@ -68,7 +68,7 @@ def in_use(option: str, address: str, error: OSError) -> AddressInUseError:
 class GrpcServer:
     """bind, add the services, start, stop; in this order."""
 
-    def __init__(self, calls: Calls, is_ready: Callable[[], bool], refused: Refused, judge: Judge) -> None:
+    def __init__(self, calls: Calls, is_ready: Callable[[], bool], refused: OnRefusal, judge: Judge) -> None:
         self._server = grpc.aio.server(options=_OPTIONS)
         self._door: Any = Door(self._server, refused, calls, judge)
         self._is_ready = is_ready
