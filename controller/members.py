@@ -12,7 +12,7 @@ from cronring.controller.config import ProcessConfig
 from cronring.controller.core.node.events import PacketReceived
 from cronring.controller.identity.verifier import JwtVerifier
 from cronring.controller.peers.server import GossipService
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.identity import Verifier
 from cronring.controller.ports.tokens import TokenStore
@@ -43,7 +43,7 @@ def judge_of(
 
 
 def services_of_members(
-    gateway: Gateway, put: Callable[[PacketReceived], None], refused: Refused
+    gateway: Gateway, put: Callable[[PacketReceived], None], refused: OnRefusal
 ) -> Sequence[Registration]:
     """Those of --peer that need no certificates to exist."""
     gossip = GossipService(put, refused)
@@ -66,7 +66,7 @@ def enrolling(
     cluster: str,
     peers: Callable[[], tuple[tuple[str, str], ...]],
     tokens: TokenStore,
-    refused: Refused,
+    refused: OnRefusal,
 ) -> Enrolling:
     """Nothing with --insecure: there are no certificates then."""
     if own is None:

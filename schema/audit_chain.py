@@ -34,7 +34,7 @@ class AuditRow(NamedTuple):
     hash: bytes = b""
 
 
-class Link(NamedTuple):
+class ChainLink(NamedTuple):
     """A place of the chain, and its hash."""
 
     seq: int
@@ -48,13 +48,13 @@ class ChainPart(NamedTuple):
     """Rows in the order of the chain, behind `previous`. The chain begins behind `cut`, and ends with `head`."""
 
     rows: Sequence[AuditRow]
-    previous: Link
-    cut: Link
-    head: Link
+    previous: ChainLink
+    cut: ChainLink
+    head: ChainLink
     unsealed: int  # rows that are not sealed yet, of 10,000 at most
 
 
-START: Final = Link(0, bytes(HASH_BYTES))
+START: Final = ChainLink(0, bytes(HASH_BYTES))
 """Before the first row."""
 
 FIELDS: Final = (
@@ -90,17 +90,17 @@ def hash_after(previous: bytes, row: AuditRow) -> bytes:
     return hashlib.sha256(b"".join(parts)).digest()
 
 
-def sealed(last: Link, rows: Iterable[AuditRow]) -> list[AuditRow]:
+def sealed(last: ChainLink, rows: Iterable[AuditRow]) -> list[AuditRow]:
     """The rows in the places that follow `last`."""
     found = []
     for row in rows:
         placed = row._replace(seq=last.seq + 1)
-        last = Link(placed.seq, hash_after(last.hash, placed))
+        last = ChainLink(placed.seq, hash_after(last.hash, placed))
         found.append(placed._replace(hash=last.hash))
     return found
 
 
-def parse_link(text: str) -> Link:
+def parse_link(text: str) -> ChainLink:
     """`SEQ:HASH`, as `str` writes it. Raises ValueError, saying what is wrong."""
     number, colon, digits = text.partition(":")
     if not colon or not (number.isascii() and number.isdecimal()) or len(number) > 18:
@@ -111,4 +111,4 @@ def parse_link(text: str) -> Link:
         raise ValueError("its hash is none: it must be hexadecimal digits") from None
     if len(digest) != HASH_BYTES:
         raise ValueError(f"its hash has {len(digits)} digits, and a SHA-256 has {2 * HASH_BYTES}")
-    return Link(int(number), digest)
+    return ChainLink(int(number), digest)

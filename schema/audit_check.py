@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from cronring.schema.audit_chain import AuditRow, Link, hash_after, instant_words
+from cronring.schema.audit_chain import AuditRow, ChainLink, hash_after, instant_words
 
 # Rows that don't fit, of which it is found out what happened to them: each is tried in the places of all others.
 EXPLAINED_MAX: Final = 24
@@ -37,7 +37,7 @@ class _Stray(NamedTuple):
 class ChainCheck:
     """Takes rows in the order of the chain. `expected`: places whose hashes somebody kept elsewhere."""
 
-    def __init__(self, start: Link, expected: Iterable[Link] = ()) -> None:
+    def __init__(self, start: ChainLink, expected: Iterable[ChainLink] = ()) -> None:
         """`start`: the place before the first row."""
         self._last = start
         self._known = True  # whether the hash before the next row is
@@ -52,11 +52,11 @@ class ChainCheck:
         self._compare(start)
 
     @property
-    def last(self) -> Link:
+    def last(self) -> ChainLink:
         """The latest row's place, as it is stored."""
         return self._last
 
-    def cut(self, link: Link) -> None:
+    def cut(self, link: ChainLink) -> None:
         """Retention has removed the rows up to that place, while others were read."""
         if link.seq > self._last.seq:
             self._last, self._known = link, True
@@ -79,10 +79,10 @@ class ChainCheck:
                 self._strays.append(_Stray(row, self._last.hash))
             else:
                 self._fault(FaultKind.CHANGED, row.seq, _changed(row))
-        self._last, self._known = Link(row.seq, row.hash), True
+        self._last, self._known = ChainLink(row.seq, row.hash), True
         self._compare(self._last)
 
-    def finish(self, head: Link | None = None) -> list[ChainFault]:
+    def finish(self, head: ChainLink | None = None) -> list[ChainFault]:
         """What is wrong. `head`: the last place, as the controllers noted it; None: that is not known."""
         if head is not None:
             self._end(head)
@@ -97,7 +97,7 @@ class ChainCheck:
                 self._fault(FaultKind.UNKNOWN, seq, words)
         return sorted(self._faults, key=lambda fault: fault.seq)
 
-    def _compare(self, link: Link) -> None:
+    def _compare(self, link: ChainLink) -> None:
         kept = self._expected.pop(link.seq, None)
         if kept is not None and kept != link.hash:
             words = f"row {link.seq} has another hash than the one that you kept: the log was rewritten up to there"
@@ -111,7 +111,7 @@ class ChainCheck:
             words = f"{which} missing: deleted after they were sealed; row {last + 1} can't be checked without"
             self._fault(FaultKind.MISSING, first, words)
 
-    def _end(self, head: Link) -> None:
+    def _end(self, head: ChainLink) -> None:
         if self._last.seq < head.seq:
             first = self._last.seq + 1
             which = f"row {head.seq} is" if first == head.seq else f"rows {first} to {head.seq} are"

@@ -11,7 +11,7 @@ from cronring.controller.ports.audit_chain import AuditFilter, AuditLog
 from cronring.protos.cronring.v1 import audit_log_pb2 as pb2
 from cronring.protos.cronring.v1 import audit_log_pb2_grpc
 from cronring.protos.instants import timestamp
-from cronring.schema.audit_chain import AuditRow, Link
+from cronring.schema.audit_chain import AuditRow, ChainLink
 from cronring.schema.identity import Permission
 
 # Of PostgreSQL's bigint, and the years 1 to 9999.
@@ -75,5 +75,5 @@ def _row(row: AuditRow) -> pb2.AuditLogRow:
     )  # fmt: skip
 
 
-def _link(link: Link) -> pb2.ChainLink:
+def _link(link: ChainLink) -> pb2.ChainLink:
     return pb2.ChainLink(seq=link.seq, hash=link.hash)

@@ -15,7 +15,7 @@ from grpc_status import rpc_status
 from cronring.controller.api.problems import SlowReaderError, status_of
 from cronring.controller.errors import Busy, Overdue, StoreUnavailable
 from cronring.controller.ports import fates
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.protos.admission import RefusedMessage
 from cronring.schema.duration import measured
 
@@ -48,7 +48,7 @@ class Calls:
     `away_since`: since when PostgreSQL can't be reached, in microseconds since 1970; None: it can.
     """
 
-    def __init__(self, log: Log, counted: Refused, away_since: Callable[[], int | None]) -> None:
+    def __init__(self, log: Log, counted: OnRefusal, away_since: Callable[[], int | None]) -> None:
         self._log = log
         self._counted = counted
         self._away_since = away_since

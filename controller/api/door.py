@@ -20,7 +20,7 @@ from cronring.controller.api.policy import POLICY, Access, Audience
 from cronring.controller.api.problems import InvalidRequest, counted_as, refusal_of, status_of
 from cronring.controller.api.requests import remarks
 from cronring.controller.errors import CronringError, Denied, StoreError, StoreUnavailable
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import calling, remarking
 from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
 from cronring.schema.duration import measured
@@ -47,7 +47,7 @@ class UnjudgedMethodError(Exception):
 class Door:
     """Servicers are added to it as to a server. `calls` stands around ours; `refused` counts what stays out."""
 
-    def __init__(self, server: Any, refused: Refused, calls: Calls, judge: Judge) -> None:
+    def __init__(self, server: Any, refused: OnRefusal, calls: Calls, judge: Judge) -> None:
         self._server = server
         self._calls = calls
         self._refused = refused
@@ -93,7 +93,7 @@ class Door:
 class _Guard:
     """Of one method. `lasts`: its calls may go on for long."""
 
-    def __init__(self, path: str, access: Access, judge: Judge, refused: Refused, *, lasts: bool) -> None:
+    def __init__(self, path: str, access: Access, judge: Judge, refused: OnRefusal, *, lasts: bool) -> None:
         self.path = path
         self._access = access
         self._judge = judge

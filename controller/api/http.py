@@ -18,7 +18,7 @@ from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.web_identity import DOOR, WebDoor, web_principal
 from cronring.controller.api.web_problems import problem
 from cronring.controller.errors import CronringError, Denied
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import calling
 from cronring.schema.identity import NOBODY, Permission
 
@@ -47,7 +47,7 @@ class HttpServer:
         self,
         not_ready: Callable[[], str | None],
         metrics: Callable[[], bytes],
-        refused: Refused,
+        refused: OnRefusal,
         door: WebDoor,
         login: Login,
         *,
@@ -117,7 +117,7 @@ class HttpServer:
         return web.Response(body=self._metrics(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 
-def _problems_as_json(refused: Refused) -> object:
+def _problems_as_json(refused: OnRefusal) -> object:
     """A middleware: whatever a path raises gets its status, and whoever is refused is counted.
 
     What a request changes is on record by its method and path. Who it is, its handler finds out.

@@ -13,7 +13,7 @@ from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.server import GrpcServer
 from cronring.controller.config import ProcessConfig
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.trust.holding import Certificates
 
 Services = Sequence[tuple[str, Callable[[grpc.aio.Server], None]]]
@@ -30,7 +30,7 @@ class Listeners:
         self,
         calls: Calls,
         is_ready: Callable[[], bool],
-        refused: Refused,
+        refused: OnRefusal,
         judge: Judge,
         shown: Certificates | None,
         own: Certificates | None,

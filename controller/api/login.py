@@ -32,7 +32,7 @@ from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.web_identity import web_caller
 from cronring.controller.api.web_problems import headers_of, status_of
 from cronring.controller.errors import CronringError, Forbidden, NotFound, Unauthenticated
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.login import LoginAnswered, LoginAsked, LoginIssuer, LoginRefused
 from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.services.web_sessions import MadeBy, end_session, make_session
@@ -70,7 +70,7 @@ class LoginParts(NamedTuple):
     attempts: Attempts
     now_us: Callable[[], int]
     notes: Telling
-    refused: Refused
+    refused: OnRefusal
 
 
 def _as_page(handler: Handler) -> Handler:

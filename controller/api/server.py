@@ -18,7 +18,7 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.health import ServiceHealth
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import LARGEST
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 from cronring.trust.channels import listen
 from cronring.trust.holding import Certificates
@@ -87,7 +87,7 @@ class GrpcServer:
         self,
         calls: Calls,
         is_ready: Callable[[], bool],
-        refused: Refused,
+        refused: OnRefusal,
         judge: Judge,
         connections: int = CONNECTIONS,
     ) -> None:

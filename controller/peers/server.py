@@ -7,7 +7,7 @@ import grpc
 
 from cronring.controller.core.node.events import PacketReceived
 from cronring.controller.peers.codec import MalformedPacketError, decode
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import caller
 from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 from cronring.schema.identity import Kind
@@ -19,7 +19,7 @@ _DELIVERED: Final = gossip_pb2.Delivered()
 class GossipService(gossip_pb2_grpc.GossipServicer):
     """`put` takes the events; `refused` counts what is not a packet."""
 
-    def __init__(self, put: Callable[[PacketReceived], None], refused: Refused) -> None:
+    def __init__(self, put: Callable[[PacketReceived], None], refused: OnRefusal) -> None:
         self._put = put
         self._refused = refused
 

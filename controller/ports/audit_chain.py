@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.ports.reads import Namespaces
-from cronring.schema.audit_chain import AuditRow, ChainPart, Link
+from cronring.schema.audit_chain import AuditRow, ChainLink, ChainPart
 
 COUNTED_MAX: Final = 10_000  # unsealed rows: beyond it, it is only known that there are so many
 SEALED_AT_ONCE: Final = 1_000
@@ -12,7 +12,7 @@ READ_AT_ONCE: Final = 1_000
 BYTES_AT_ONCE: Final = 1024 * 1024  # of what stood before and after; one row more may be read
 
 
-class Refused(Protocol):
+class OnRefusal(Protocol):
     """Is told of what is not allowed, for the metrics.
 
     `why`: what the caller was told, where they were refused for who they are: that goes on record, with the call in
@@ -55,7 +55,7 @@ class Sealed(NamedTuple):
     rows: int
     unsealed: int
     oldest_ms: int  # the age of the oldest that was not sealed
-    head: Link | None
+    head: ChainLink | None
 
 
 class AuditLog(Protocol):

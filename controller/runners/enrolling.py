@@ -11,7 +11,7 @@ from typing import Final
 import grpc
 
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.ports.tokens import RunnerGrant, TokenStore
@@ -70,7 +70,7 @@ class Signing:
 class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
     """`refused` counts join tokens that are none."""
 
-    def __init__(self, signing: Signing, grants: TokenStore, refused: Refused) -> None:
+    def __init__(self, signing: Signing, grants: TokenStore, refused: OnRefusal) -> None:
         self._signing = signing
         self._grants = grants
         self._refused = refused

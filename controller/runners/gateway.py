@@ -30,7 +30,7 @@ from cronring.controller.core.node.events import (
     RunsDeclined,
 )
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.store import Store
 from cronring.controller.runners.codec import (
@@ -83,7 +83,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         sessions: RunnerStreams,
         inbox: Inbox,
         peers: Callable[[], tuple[tuple[str, str], ...]],
-        refused: Refused,
+        refused: OnRefusal,
         now_us: Callable[[], int],
         *,
         lease_valid: Callable[[], bool],

@@ -1,7 +1,7 @@
 """What a runner hosts becomes deployments, as far as its grant goes."""
 
 from cronring.controller.errors import Conflict, InvalidModule, StoreUnavailable
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import acting, caller, remarking
 from cronring.controller.ports.tokens import RunnerGrant, TokenStore
 from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
@@ -14,7 +14,7 @@ from cronring.schema.spiffe import parse_uri
 class Registering:
     """`grants` say what a runner with a certificate may host. `refused` counts what it may not."""
 
-    def __init__(self, deployer: Deployer, grants: TokenStore, refused: Refused) -> None:
+    def __init__(self, deployer: Deployer, grants: TokenStore, refused: OnRefusal) -> None:
         self._deployer = deployer
         self._grants = grants
         self._refused = refused

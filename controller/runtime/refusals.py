@@ -43,7 +43,7 @@ class _Count:
 
 
 class RefusalLog:
-    """cronring.controller.ports.audit_chain.Refused. `counted`: the metric's. `now_s`: a monotonic clock."""
+    """cronring.controller.ports.audit_chain.OnRefusal. `counted`: the metric's. `now_s`: a monotonic clock."""
 
     def __init__(self, counted: Callable[[str, int], None], now_s: Callable[[], float]) -> None:
         self._counted = counted

@@ -8,7 +8,7 @@ from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.audit_chain import Sealed
 from cronring.controller.ports.clock import Clock
 from cronring.controller.runtime.notes import Notes
-from cronring.schema.audit_chain import Link
+from cronring.schema.audit_chain import ChainLink
 
 INTERVAL_S: Final = 1.0
 FAILED_S: Final = 10.0  # until it is tried again
@@ -24,7 +24,7 @@ class Sealing:
         self._rows = 0
         self._unsealed = 0
         self._oldest_ms = 0
-        self._head: Link | None = None  # not told yet
+        self._head: ChainLink | None = None  # not told yet
         self._told_ns: int | None = None
 
     async def go_on(self, seal: Callable[[], Awaitable[Sealed]], notes: Notes) -> None:
@@ -44,7 +44,7 @@ class Sealing:
             pause_s = 0 if done.rows and self._unsealed else INTERVAL_S
             self._tell(done.head if done.rows else self._head, notes)
 
-    def _tell(self, head: Link | None, notes: Notes) -> None:
+    def _tell(self, head: ChainLink | None, notes: Notes) -> None:
         self._head = head
         now_ns = self._clock.now_ns()
         if head is None or (self._told_ns is not None and now_ns - self._told_ns < TOLD_NS):

@@ -12,7 +12,7 @@ from cronring.controller.ports.audit_chain import (
     Sealed,
 )
 from cronring.controller.store.pool import Database
-from cronring.schema.audit_chain import AuditRow, ChainPart, Link, sealed
+from cronring.schema.audit_chain import AuditRow, ChainLink, ChainPart, sealed
 from cronring.sql.parameters import (
     CountUnsealed,
     GetAuditChain,
@@ -46,14 +46,14 @@ class PostgresAuditLog:
             ((cut_seq, cut_hash, head_seq, head_hash, unsealed),) = await transaction.fetch(
                 GetAuditChain(limit=COUNTED_MAX)
             )
-            previous = cut = Link(cut_seq, cut_hash)
+            previous = cut = ChainLink(cut_seq, cut_hash)
             if after_seq > cut_seq:
                 found = await transaction.fetch(GetAuditHash(seq=after_seq))
-                previous = Link(after_seq, found[0][0] if found else b"")
+                previous = ChainLink(after_seq, found[0][0] if found else b"")
             records = await transaction.fetch(
                 ReadAuditChain(after_seq=previous.seq, limit=limit, bytes_max=BYTES_AT_ONCE)
             )
-        return ChainPart(list(map(AuditRow._make, records)), previous, cut, Link(head_seq, head_hash), unsealed)
+        return ChainPart(list(map(AuditRow._make, records)), previous, cut, ChainLink(head_seq, head_hash), unsealed)
 
     async def seal(self) -> Sealed:
         """See cronring.controller.ports.audit_chain.AuditLog."""
@@ -63,18 +63,19 @@ class PostgresAuditLog:
         rows, head = await self._seal()
         return Sealed(rows, unsealed, max(0, (now - oldest) // 1_000), head)
 
-    async def _seal(self) -> tuple[int, Link | None]:
+    # docs/decisions/0072: whoever holds the chain seals; writers and other sealers wait for nobody
+    async def _seal(self) -> tuple[int, ChainLink | None]:
         async with self._database.transaction("sealing the audit log") as transaction:
             taken = await transaction.fetch(TakeAuditChain())
             if not taken:
                 return 0, None
-            last = Link._make(taken[0])
+            last = ChainLink._make(taken[0])
             records = await transaction.fetch(GetUnsealedRows(limit=SEALED_AT_ONCE, bytes_max=BYTES_AT_ONCE))
             # Beside the loop, which ticks wait for.
             rows = await asyncio.to_thread(sealed, last, [AuditRow._make((*record, 0, b"")) for record in records])
             if not rows:
                 return 0, last
-            head = Link(rows[-1].seq, rows[-1].hash)
+            head = ChainLink(rows[-1].seq, rows[-1].hash)
             await transaction.fetch(
                 SealRows(
                     ids=[row.row_id for row in rows], seqs=[row.seq for row in rows], hashes=[row.hash for row in rows]

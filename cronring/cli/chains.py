@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cronring.cli.failures import Failure
 from cronring.cli.interrupts import run_loop
 from cronring.cli.session import ask
-from cronring.schema.audit_chain import FIELDS, HASH_BYTES, START, AuditRow, ChainPart, Link, fields_of
+from cronring.schema.audit_chain import FIELDS, HASH_BYTES, START, AuditRow, ChainLink, ChainPart, fields_of
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -63,7 +63,7 @@ def exported_line(row: AuditRow, previous: bytes) -> str:
     return json.dumps({**fields_of(row), "previous": previous.hex(), "hash": row.hash.hex()}, separators=(",", ":"))
 
 
-def rows_of_files(files: Sequence[Path]) -> Iterator[tuple[AuditRow, Link]]:
+def rows_of_files(files: Sequence[Path]) -> Iterator[tuple[AuditRow, ChainLink]]:
     """Rows as they stand there, each with the place before it by its own line. Raises Failure."""
     for path in files:
         try:
@@ -78,7 +78,7 @@ def rows_of_files(files: Sequence[Path]) -> Iterator[tuple[AuditRow, Link]]:
             raise Failure(f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}") from None
 
 
-def _row_of(line: str) -> tuple[AuditRow, Link]:
+def _row_of(line: str) -> tuple[AuditRow, ChainLink]:
     """Raises ValueError, KeyError, TypeError, OverflowError."""
     found = json.loads(line)
     values = {name: found[name] for name in FIELDS}
@@ -90,7 +90,7 @@ def _row_of(line: str) -> tuple[AuditRow, Link]:
     row_id, seq = values.pop("id"), values.pop("seq")
     at = (moment - _1970) // timedelta(microseconds=1)
     row = AuditRow(row_id, at, seq=seq, hash=_hash_of(found["hash"]), **values)
-    return row, START if seq == 1 else Link(seq - 1, _hash_of(found["previous"]))
+    return row, START if seq == 1 else ChainLink(seq - 1, _hash_of(found["previous"]))
 
 
 def _hash_of(digits: str) -> bytes:

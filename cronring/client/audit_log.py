@@ -12,7 +12,7 @@ from cronring.client.paging import follow
 from cronring.protos.cronring.v1 import audit_log_pb2 as pb2
 from cronring.protos.cronring.v1.audit_log_pb2_grpc import AuditLogStub
 from cronring.protos.instants import instant_us
-from cronring.schema.audit_chain import AuditRow, ChainPart, Link
+from cronring.schema.audit_chain import AuditRow, ChainLink, ChainPart
 
 if TYPE_CHECKING:
     from cronring.protos.cronring.v1.audit_log_pb2_grpc import AuditLogAsyncStub  # there in the stubs only
@@ -117,5 +117,5 @@ def _row(message: pb2.AuditLogRow) -> AuditRow:
     )
 
 
-def _link(message: pb2.ChainLink) -> Link:
-    return Link(message.seq, message.hash)
+def _link(message: pb2.ChainLink) -> ChainLink:
+    return ChainLink(message.seq, message.hash)

@@ -735,8 +735,8 @@ BEGIN
     placed.seq := OLD.seq;
     placed.hash := OLD.hash;
     IF OLD.seq IS NOT NULL OR placed IS DISTINCT FROM OLD THEN
-        RAISE EXCEPTION 'row % of the audit log is kept as it is: nothing but its place in the chain is ever set', OLD.id
-            USING ERRCODE = 'object_not_in_prerequisite_state';
+        RAISE EXCEPTION 'row % of the audit log is kept as it is: nothing but its place in the chain is ever set',
+            OLD.id USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     RETURN NEW;
 END $$;

@@ -14,9 +14,8 @@ from cronring.controller.store.audit_chain import PostgresAuditLog
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.maintenance import _cut_audit_log
 from cronring.controller.store.pool import Database
-from cronring.schema.audit_chain import START, Link
+from cronring.schema.audit_chain import START, ChainLink
 from cronring.schema.audit_check import ChainCheck, FaultKind
-from cronring.sql.parameters import MoveAuditHead
 from tests.support.audit_rows import tamper, write
 from tests.support.waiting import TIMEOUT_S, wait_until
 
@@ -37,7 +36,7 @@ class Books:
     async def written(self, count: int) -> list[int]:
         return [await write(self.connection, number) for number in range(1, count + 1)]
 
-    async def faults(self, *expected: Link, limit: int = 2) -> list[tuple[FaultKind, int]]:
+    async def faults(self, *expected: ChainLink, limit: int = 2) -> list[tuple[FaultKind, int]]:
         """What `verify` finds, page by page."""
         part = await self.log.read_chain(0, limit)
         check = ChainCheck(part.cut, expected)
@@ -116,7 +115,6 @@ async def test_a_sealer_that_stays_open_holds_no_writer_and_no_other_sealer_up(b
 
 async def test_a_sealer_that_dies_leaves_nothing_half(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
     await books.written(3)
-    head = MoveAuditHead
 
     def dying(**_: Any) -> Any:
         raise ConnectionResetError
@@ -125,7 +123,7 @@ async def test_a_sealer_that_dies_leaves_nothing_half(books: Books, monkeypatch:
     with pytest.raises(Exception, match=r".*"):
         await books.log.seal()
     assert [row["seq"] for row in await books.connection.fetch(PLACES)] == [None] * 3
-    monkeypatch.setattr(audit_chain, "MoveAuditHead", head)
+    monkeypatch.undo()
     assert (await books.log.seal()).rows == 3
     assert await books.faults() == []
 
@@ -241,11 +239,11 @@ async def test_retention_cuts_whole_beginnings_and_the_rest_is_still_whole(books
     await _cut_audit_log(books.connection, 400 * 86_400_000)
     part = await books.log.read_chain(0, 10)
     assert [row.seq for row in part.rows] == [3, 4]
-    assert part.cut == part.previous == Link(2, whole.rows[1].hash)
+    assert part.cut == part.previous == ChainLink(2, whole.rows[1].hash)
     assert (await books.connection.fetchval("SELECT count(*) FROM cron_audit_log"), part.unsealed) == (3, 1)
     await tamper(books.connection, "UPDATE cron_audit_log SET at = at + interval '500 days' WHERE seq = 4")
-    assert await books.faults(Link(2, whole.rows[1].hash)) == []
-    assert await books.faults(Link(1, whole.rows[0].hash)) == [(FaultKind.UNKNOWN, 1)]
+    assert await books.faults(ChainLink(2, whole.rows[1].hash)) == []
+    assert await books.faults(ChainLink(1, whole.rows[0].hash)) == [(FaultKind.UNKNOWN, 1)]
     await books.log.seal()
     assert [row.seq for row in (await books.log.read_chain(0, 10)).rows] == [3, 4, 5]
 

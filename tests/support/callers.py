@@ -8,7 +8,7 @@ from cronring.controller.api.policy import Audience
 from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.core.rates import Rate
 from cronring.controller.errors import Unauthenticated
-from cronring.controller.ports.audit_chain import Refused
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.runtime.refusals import CODES
 from cronring.schema.identity import Kind, Principal, RoleGrant
@@ -51,7 +51,7 @@ def bearer(name: str) -> tuple[tuple[str, str], ...]:
     return (("authorization", f"Bearer test-{name}"),)
 
 
-def counting(refused: list[str]) -> Refused:
+def counting(refused: list[str]) -> OnRefusal:
     """Takes what is refused, as a controller does."""
 
     def refuse(what: str, count: int = 1, *, why: str = "") -> None:

@@ -11,10 +11,10 @@ import click
 from cronring.cli.chains import Take, exported_line, read_controllers, read_database, rows_of_files
 from cronring.cli.direct import is_direct, is_typed
 from cronring.cli.failures import EXIT_FAILED, Failure
-from cronring.cli.options import controllers_option, database_option, output_option, schema_option
+from cronring.cli.options import ROW_ID, controllers_option, database_option, output_option, schema_option
 from cronring.cli.output import print_fields, print_json
 from cronring.cli.printing import progress_bar, say, say_lines, say_source
-from cronring.schema.audit_chain import START, ChainPart, Link, parse_link
+from cronring.schema.audit_chain import START, ChainLink, ChainPart, parse_link
 from cronring.schema.audit_check import ChainCheck, ChainFault
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 
-class ChainPlace(click.ParamType[Link]):
+class ChainPlace(click.ParamType[ChainLink]):
     """SEQ:HASH."""
 
     name = "SEQ:HASH"
 
-    def convert(self, value: str | Link, param: click.Parameter | None, ctx: click.Context | None) -> Link:
-        if isinstance(value, Link):
+    def convert(self, value: str | ChainLink, param: click.Parameter | None, ctx: click.Context | None) -> ChainLink:
+        if isinstance(value, ChainLink):
             return value
         try:
             return parse_link(value.strip())
@@ -39,13 +39,13 @@ class ChainPlace(click.ParamType[Link]):
 
 @click.command()
 @click.option("--file", "path", type=FILE, help="Write there: a new file, or behind what it has with --after.")
-@click.option("--after", "after_seq", type=click.IntRange(0, 2**63 - 1), default=0, metavar="SEQ",
+@click.option("--after", "after_seq", type=ROW_ID, metavar="SEQ",
               help="Only rows behind that place: go on where the last export ended.")  # fmt: skip
 @database_option
 @schema_option
 @controllers_option
 def export(
-    path: Path | None, after_seq: int, database_url: str | None, schema: str, controllers: tuple[str, ...]
+    path: Path | None, after_seq: int | None, database_url: str | None, schema: str, controllers: tuple[str, ...]
 ) -> None:
     """Write all sealed rows, in the order of the chain.
 
@@ -58,21 +58,21 @@ def export(
       cronring audit-log export --file audit-2026-11.ndjson
       cronring audit-log export --after 120000 | gzip > more.ndjson.gz
     """
-    latest: list[Link] = []
+    latest: list[ChainLink] = []
     unsealed = 0
-    with _writing(path, goes_on=after_seq > 0) as write:
+    with _writing(path, goes_on=after_seq is not None) as write:
 
         def take(part: ChainPart) -> None:
             nonlocal unsealed
-            _check_reached(part, after_seq)
+            _check_reached(part, after_seq or 0)
             unsealed, previous = part.unsealed, part.previous.hash
             for row in part.rows:
                 write(exported_line(row, previous))
                 previous = row.hash
-            latest[:] = [Link(part.rows[-1].seq, previous)] if part.rows else latest or [part.previous]
+            latest[:] = [ChainLink(part.rows[-1].seq, previous)] if part.rows else latest or [part.previous]
 
         try:
-            _read(controllers, database_url, schema, after_seq, "exporting", take)
+            _read(controllers, database_url, schema, after_seq or 0, "exporting", take)
         except BaseException:
             if latest:
                 say(f"it ended early, with row {latest[0].seq}; go on by --after {latest[0].seq}", err=True)
@@ -130,7 +130,7 @@ def _writing(path: Path | None, *, goes_on: bool) -> Iterator[Callable[[str], No
 @output_option
 @controllers_option
 def verify(
-    paths: tuple[Path, ...], expected: tuple[Link, ...], database_url: str | None, schema: str, output: str,
+    paths: tuple[Path, ...], expected: tuple[ChainLink, ...], database_url: str | None, schema: str, output: str,
     controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Check that each row is what was sealed, and that all are there.
@@ -158,7 +158,7 @@ def verify(
         raise click.exceptions.Exit(EXIT_FAILED)
 
 
-def _of_files(paths: Sequence[Path], expected: Sequence[Link]) -> dict[str, object]:
+def _of_files(paths: Sequence[Path], expected: Sequence[ChainLink]) -> dict[str, object]:
     if is_typed("controllers") or is_typed("database_url"):
         raise click.UsageError("give --file alone, or leave it out: the log is read from one place")
     check: ChainCheck | None = None
@@ -173,7 +173,7 @@ def _of_files(paths: Sequence[Path], expected: Sequence[Link]) -> dict[str, obje
 
 
 def _of_log(
-    controllers: tuple[str, ...], database_url: str | None, schema: str, expected: Sequence[Link]
+    controllers: tuple[str, ...], database_url: str | None, schema: str, expected: Sequence[ChainLink]
 ) -> dict[str, object]:
     check: ChainCheck | None = None
     latest: list[ChainPart] = []
@@ -192,7 +192,9 @@ def _of_log(
     return _answer(check, latest[0].cut, check.finish(latest[0].head), latest[0].unsealed)
 
 
-def _answer(check: ChainCheck, began: Link, faults: Sequence[ChainFault], unsealed: int | None) -> dict[str, object]:
+def _answer(
+    check: ChainCheck, began: ChainLink, faults: Sequence[ChainFault], unsealed: int | None
+) -> dict[str, object]:
     """`unsealed` None: that is not known."""
     shown = [{"kind": fault.kind.value, "seq": fault.seq, "text": fault.text} for fault in faults]
     found = {"rows": check.rows, "begins_behind": str(began), "head": str(check.last), "unsealed": unsealed}

@@ -10,7 +10,7 @@ import grpc
 from cronring.client import ClientError
 from cronring.client.audit_log import AuditLogEntry
 from cronring.protos.admission import ANSWER_BYTES_MAX
-from cronring.protos.gossip.v1 import gossip_pb2
+from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
 from cronring.trust.certificates import Pair
 from cronring.trust.channels import Tls, channel_to
@@ -57,8 +57,8 @@ async def by_certificates(house: House) -> None:
         assert (await runner.ended())[0] is grpc.StatusCode.UNAUTHENTICATED
     await house.grant("some", "invoices")
     async with peer(house, house.pki.runner("some")) as channel:
-        deliver = channel.unary_unary("/cronring.gossip.v1.Gossip/Deliver", None, None)
-        await refused(deliver(gossip_pb2.Packet().SerializeToString()))
+        gossip: Any = gossip_pb2_grpc.GossipStub(channel)
+        await refused(gossip.Deliver(gossip_pb2.Packet()))
         async with FakeRunner(channel) as runner:
             await runner.say(hello=hello("default.other.1"))
             assert (await runner.ended())[0] is grpc.StatusCode.PERMISSION_DENIED

@@ -5,26 +5,26 @@ from typing import Any
 
 import pytest
 
-from cronring.schema.audit_chain import FIELDS, START, AuditRow, Link, fields_of, hash_after, parse_link, sealed
+from cronring.schema.audit_chain import FIELDS, START, AuditRow, ChainLink, fields_of, hash_after, parse_link, sealed
 from cronring.schema.audit_check import EXPLAINED_MAX, FAULTS_MAX, ChainCheck, FaultKind
 from tests.support.audit_rows import chain_of
 
 CHANGED, MISSING, MOVED = FaultKind.CHANGED, FaultKind.MISSING, FaultKind.OUT_OF_ORDER
-OTHERWISE: dict[str, object] = {
+OTHERWISE: dict[str, Any] = {
     "row_id": 99, "at": 1, "refused": "UNAUTHENTICATED", "times": 2, "principal": "token:eve", "method": "/m",
     "origin": "::1", "namespace": "", "subject": "", "before": "", "after": None, "remark": "x", "controller_id": "c2",
 }  # fmt: skip
 
 
-def faults(rows: list[AuditRow], head: Link | None = None, *expected: Link) -> list[tuple[FaultKind, int]]:
+def faults(rows: list[AuditRow], head: ChainLink | None = None, *expected: ChainLink) -> list[tuple[FaultKind, int]]:
     check = ChainCheck(START, expected)
     for row in rows:
         check.take(row)
     return [(fault.kind, fault.seq) for fault in check.finish(head)]
 
 
-def head_of(rows: list[AuditRow]) -> Link:
-    return Link(rows[-1].seq, rows[-1].hash)
+def head_of(rows: list[AuditRow]) -> ChainLink:
+    return ChainLink(rows[-1].seq, rows[-1].hash)
 
 
 def renumbered(rows: list[AuditRow], first: int) -> list[AuditRow]:
@@ -44,7 +44,7 @@ def test_the_form_is_that_of_the_page() -> None:
 
 def test_what_nobody_touched_is_whole() -> None:
     rows = chain_of(5)
-    assert faults(rows, head_of(rows), Link(0, bytes(32)), Link(3, rows[2].hash)) == []
+    assert faults(rows, head_of(rows), ChainLink(0, bytes(32)), ChainLink(3, rows[2].hash)) == []
     assert faults([], START) == []
 
 
@@ -100,7 +100,7 @@ def test_a_row_that_was_put_between_is_named() -> None:
     rows = chain_of(5)
     head = head_of(rows)
     forged = rows[0]._replace(seq=3, row_id=77, hash=bytes(32))
-    found = faults([*rows[:2], forged, *renumbered(rows[2:], 4)], Link(6, head.hash))
+    found = faults([*rows[:2], forged, *renumbered(rows[2:], 4)], ChainLink(6, head.hash))
     assert found == [(CHANGED, 3), (MOVED, 4), (MOVED, 5), (MOVED, 6)]
 
 
@@ -112,7 +112,7 @@ def test_a_row_that_was_put_behind_the_head_is_named() -> None:
 
 def test_a_gap_that_was_closed_by_new_numbers_is_named() -> None:
     rows = chain_of(5)
-    found = faults([*rows[:2], *renumbered(rows[3:], 3)], Link(4, rows[-1].hash))
+    found = faults([*rows[:2], *renumbered(rows[3:], 3)], ChainLink(4, rows[-1].hash))
     assert found == [(CHANGED, 3), (MOVED, 4)]  # what the first one stood behind is gone
 
 
@@ -121,7 +121,7 @@ def test_a_chain_that_was_made_anew_is_shown_by_what_was_kept() -> None:
     forged = sealed(START, [rows[0], rows[1]._replace(principal="token:eve"), *rows[2:]])
     head = head_of(forged)
     assert faults(forged, head) == []
-    assert faults(forged, head, Link(1, rows[0].hash), head_of(rows)) == [(FaultKind.REWRITTEN, 5)]
+    assert faults(forged, head, ChainLink(1, rows[0].hash), head_of(rows)) == [(FaultKind.REWRITTEN, 5)]
     assert faults(forged, head_of(rows)) == [(FaultKind.REWRITTEN, 5)]
     assert faults(forged[:3], head_of(forged[:3]), head_of(rows)) == [(MISSING, 5)]
 
@@ -133,10 +133,10 @@ def test_lines_that_changed_places_in_a_file_are_named() -> None:
 
 def test_it_may_begin_later_and_retention_may_cut_meanwhile() -> None:
     rows = chain_of(6)
-    check = ChainCheck(Link(2, rows[1].hash), [Link(1, rows[0].hash), Link(2, rows[1].hash)])
+    check = ChainCheck(ChainLink(2, rows[1].hash), [ChainLink(1, rows[0].hash), ChainLink(2, rows[1].hash)])
     for row in rows[2:3]:
         check.take(row)
-    check.cut(Link(4, rows[3].hash))
+    check.cut(ChainLink(4, rows[3].hash))
     for row in rows[4:]:
         check.take(row)
     assert [(fault.kind, fault.seq) for fault in check.finish(head_of(rows))] == [(FaultKind.UNKNOWN, 1)]

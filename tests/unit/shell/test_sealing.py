@@ -10,7 +10,7 @@ from cronring.controller.ports.audit_chain import Sealed
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.sealing import FAILED_S, INTERVAL_S, TOLD_NS, Sealing
-from cronring.schema.audit_chain import Link
+from cronring.schema.audit_chain import ChainLink
 
 
 class _Over(Exception):
@@ -62,7 +62,7 @@ async def rounds(monkeypatch: pytest.MonkeyPatch, answers: Sequence[Sealed | Exc
 
 
 def sealed(rows: int, unsealed: int, seq: int = 0) -> Sealed:
-    return Sealed(rows, unsealed, 7_000 if unsealed else 0, Link(seq, bytes(32)) if seq else None)
+    return Sealed(rows, unsealed, 7_000 if unsealed else 0, ChainLink(seq, bytes(32)) if seq else None)
 
 
 async def test_a_backlog_is_sealed_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
