@@ -32,6 +32,7 @@ from cronring.controller.ports.store import ControllerInfo, Outputs
 from cronring.controller.ports.stores import Stores
 from cronring.controller.ports.webhooks import Posting
 from cronring.controller.services.deploying import Deployer
+from cronring.controller.services.vault import Vault
 from cronring.protos.cronring.v1 import (
     cluster_pb2_grpc,
     deployments_pb2_grpc,
@@ -65,6 +66,7 @@ class ApiParts(NamedTuple):
     deployer: Deployer
     outputs: Outputs
     posting: Posting
+    vault: Vault
     around: ProcessFacts
     examine: Callable[[], Awaitable[Sequence[Finding]]]
 
@@ -112,7 +114,7 @@ class Api:
         )
         ledger = LedgerService(stores.ledger, stores.reads)
         statistics = StatisticsService(stores.statistics, stores.reads)
-        notifications = NotificationsService(stores.webhooks, parts.posting, parts.seal)
+        notifications = NotificationsService(stores.webhooks, parts.posting, parts.seal, parts.vault)
         return [
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),

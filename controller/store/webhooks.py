@@ -54,8 +54,8 @@ class PostgresWebhooks:
             added = await transaction.fetch(
                 AddWebhook(
                     name=webhook.name,
-                    url=webhook.url,
-                    secret=webhook.secret,
+                    origin=webhook.origin,
+                    sealed=webhook.sealed,
                     events=webhook.events,
                     reasons=webhook.reasons,
                     namespace=webhook.namespace,

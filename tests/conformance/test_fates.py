@@ -17,7 +17,7 @@ from tests.support.cutting import Direction, Streams, cutting
 from tests.support.databases import PostgresServer
 from tests.support.waiting import TIMEOUT_S
 
-WEBHOOK = NewWebhook("pager", "http://127.0.0.1:1/", "", (), (), "", "", "", {}, "ann")
+WEBHOOK = NewWebhook("pager", "http://127.0.0.1:1", "cronring1$plain$$", (), (), "", "", "", {}, "ann")
 
 
 @pytest.mark.parametrize("direction", Direction)

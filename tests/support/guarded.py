@@ -18,6 +18,7 @@ from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runtime.chance import seeded_chance
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.services.deploying import Deployer
+from cronring.controller.services.vault import Vault
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
@@ -60,6 +61,12 @@ class _Around:
     def issuer_problem(self) -> str:
         return ""
 
+    def secrets_key(self) -> str:
+        return ""
+
+    def secrets_problem(self) -> str:
+        return ""
+
     def runners(self) -> tuple[str, ...]:
         return ()
 
@@ -80,6 +87,8 @@ def _api(database: Database) -> Api:
     examine: Callable[[], Awaitable[Any]] = _nothing
     posting: Any = None  # nothing is posted
 
+    vault = Vault([], plain_allowed=False)
+
     def put(_: object) -> None:
         """There is nobody to tell."""
 
@@ -96,6 +105,7 @@ def _api(database: Database) -> Api:
             deployer=Deployer(PostgresStore(database), settings, put, put),
             outputs=RunnerStreams(),
             posting=posting,
+            vault=vault,
             around=around,
             examine=examine,
         )

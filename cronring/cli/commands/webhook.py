@@ -103,7 +103,7 @@ def list_webhooks(output: str, controllers: tuple[str, ...]) -> None:
         Column("waiting", lambda row: str(row.waiting), right=True),
         Column("delivered", lambda row: str(row.delivered), right=True),
         Column("failed", lambda row: str(row.failed), right=True),
-        Column("url", lambda row: row.url),
+        Column("origin", lambda row: row.origin),
     ]
     print_rows(columns, found, "there is no webhook; `cronring webhook add` makes one")
 
@@ -260,7 +260,7 @@ async def _has_jobs(client: "Client", row: "Webhook") -> bool:
 def _show(row: "Webhook") -> None:
     print_fields([
         ("name", row.name),
-        ("url", row.url),
+        ("origin", row.origin),
         ("told of", _wanted(row)),
         ("state", _state(row) + (f" ({row.disabled_reason})" if row.disabled_reason else "")),
         ("waiting", str(row.waiting)),

@@ -12,6 +12,7 @@ from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.readiness import Readiness
+from cronring.controller.runtime.secret_keys import SecretKeys
 from cronring.controller.runtime.service import Stopping
 from cronring.controller.runtime.trust import Trust
 from cronring.controller.store.connect import connect
@@ -50,8 +51,10 @@ def _base(url: str) -> main._Base:
     clock, metrics = SystemClock(), Metrics()
     notes = Notes(clock, metrics)
     config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, notes)
-    trust = Trust(config)
-    return main._Base(config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None)
+    trust, keys = Trust(config), SecretKeys(config)
+    return main._Base(
+        config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None, keys
+    )
 
 
 async def _sessions(url: str, wanted: int) -> None:
