@@ -1,0 +1,19 @@
+"""A controller without a key for secrets takes none, and says what to start it with."""
+
+import grpc
+import pytest
+
+from cronring.protos.cronring.v1.notifications_pb2 import AddWebhookRequest
+from cronring.protos.cronring.v1.notifications_pb2_grpc import NotificationsStub
+from tests.integration.api.conftest import Filled
+from tests.support.callers import bearer
+
+
+async def test_a_webhook_is_refused_and_nothing_is_kept(filled: Filled) -> None:
+    webhooks = NotificationsStub(filled.channel)
+    request = AddWebhookRequest(name="pager", url="https://example.com/xyzzy")
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await webhooks.AddWebhook(request, metadata=bearer("root"))
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert "start all controllers with --secrets-key FILE" in (refused.value.details() or "")
+    assert await filled.world.scene.sql("SELECT count(*) FROM cron_webhooks WHERE name = 'pager'") == [(0,)]
