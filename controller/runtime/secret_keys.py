@@ -18,7 +18,7 @@ from cronring.trust.keyfile import KeyFile, KeyFileError
 LOOK_S: Final = 60.0  # between two looks at what is sealed, unless the key has changed
 
 
-class FileKeys:
+class KeyFileSource:
     """cronring.controller.ports.secrets.KeySource, of a file's keys."""
 
     def __init__(self, file: KeyFile) -> None:
@@ -56,7 +56,7 @@ class SecretKeys:
         if config.secrets_command:
             sources.append(_command(config.secrets_command))
         if self._file is not None:
-            sources.append(FileKeys(self._file))
+            sources.append(KeyFileSource(self._file))
         self.vault = Vault(sources, plain_allowed=config.insecure)
         self._seen: Resealed | None = None
         self._away = ""  # why the last look could not be ended

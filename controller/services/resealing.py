@@ -26,6 +26,7 @@ class Resealed(NamedTuple):
 async def reseal(rows: SealedRows, vault: Vault) -> Resealed:
     """All of them, once. Raises KeysAway, StoreUnavailable, StoreError; what was done by then stays done."""
     key_id, troubles, after_id = await vault.current(), list[str](), 0
+    # docs/decisions/0073: no order among controllers, and none to give
     while page := await rows.sealed_otherwise(key_id, after_id, _AT_ONCE):
         for row in page:
             try:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from cronring.controller.runtime.secret_keys import FileKeys
+from cronring.controller.runtime.secret_keys import KeyFileSource
 from cronring.controller.services.vault import Vault
 from cronring.trust.keyfile import KeyFile, WrappingKey, write_keys
 
@@ -76,4 +76,4 @@ def key_file(file: Path, *keys: WrappingKey) -> KeyFile:
 
 
 def file_vault(file: KeyFile) -> Vault:
-    return Vault([FileKeys(file)], plain_allowed=False)
+    return Vault([KeyFileSource(file)], plain_allowed=False)

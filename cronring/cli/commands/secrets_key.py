@@ -28,12 +28,12 @@ def secrets_key() -> None:
     database: without the key, what it has sealed is lost.
 
     \b
-    A new key in place of an old one, each time with the file copied to all:
-      cronring secrets-key add secrets.key             it opens, everywhere
-      cronring secrets-key use secrets.key ID          it seals; old ones are
-                                                       sealed anew by themselves
-      cronring doctor                                  once `secrets` names it
-      cronring secrets-key remove secrets.key OLD_ID   alone, the old one goes
+    A new key, step by step, with the file copied to all after each:
+      cronring secrets-key add secrets.key      the new one, ID, opens
+      cronring secrets-key use secrets.key ID   it seals; what others have
+                                                sealed is sealed anew
+      cronring doctor                           `secrets` names it alone:
+      cronring secrets-key retire secrets.key   the others are over
     """
 
 
@@ -58,36 +58,41 @@ def init(file: Path) -> None:
 @secrets_key.command("add")
 @click.argument("file", type=_THERE)
 def add(file: Path) -> None:
-    """Add a new key to FILE, after the others: it opens, and does not seal yet."""
+    """Add a new key to FILE, after the others, and print its id. It opens, and does not seal yet."""
     from cronring.trust.keyfile import make_key
 
     keys, made = _read(file), make_key()
     _write(file, [*keys, made])
-    say(f"{file}: key {made.key_id} opens. Once all controllers have it: cronring secrets-key use {file} {made.key_id}")
+    say(made.key_id)
+    say(f"copy {file} to all controllers, then: cronring secrets-key use {file} {made.key_id}", err=True)
 
 
 @secrets_key.command("use")
 @click.argument("file", type=_THERE)
 @click.argument("key_id", metavar="ID")
 def use(file: Path, key_id: str) -> None:
-    """Put the key ID first in FILE: it seals from then on, and what others have sealed is sealed anew."""
+    """Put key ID first in FILE: from then on it seals.
+
+    What other keys have sealed is sealed anew, by controllers themselves. All must know the key before (`add`).
+    """
     keys = _read(file)
     chosen = _find(file, keys, key_id)
-    _write(file, [chosen, *(key for key in keys if key.key_id != key_id)])
-    say(f"{file}: key {key_id} seals. `cronring doctor` says when no other is needed")
+    _write(file, [chosen, *(key for key in keys if key != chosen)])
+    say(f"{file}: key {chosen.key_id} seals. `cronring doctor` says when no other is needed")
 
 
-@secrets_key.command("remove")
+@secrets_key.command("retire")
 @click.argument("file", type=_THERE)
-@click.argument("key_id", metavar="ID")
-def remove(file: Path, key_id: str) -> None:
-    """Take the key ID out of FILE. What it has sealed opens no more: ask `cronring doctor` first, and mind backups."""
-    keys = _read(file)
-    chosen = _find(file, keys, key_id)
-    if chosen == keys[0]:
-        raise Failure(f"key {key_id} is the one that seals; put another one first: cronring secrets-key use {file} ID")
-    _write(file, [key for key in keys if key != chosen])
-    say(f"{file}: key {key_id} is gone")
+def retire(file: Path) -> None:
+    """Leave in FILE the key that seals, and no other.
+
+    What the others have sealed opens no more. Ask `cronring doctor` first, and keep them for as long as backups of the
+    database are kept that need them.
+    """
+    first, *others = _read(file)
+    _write(file, [first])
+    gone = ", ".join(key.key_id for key in others) or "none"
+    say(f"{file}: key {first.key_id} is left; gone: {gone}")
 
 
 @secrets_key.command("show")

@@ -169,9 +169,9 @@ class DiagnoseControllerResponse(_message.Message):
     issuer_problem: _builtins.str
     """why keys of issuers can't be fetched; empty: they can, or nobody asked"""
     secrets_key: _builtins.str
-    """the id of the key by which it seals secrets; empty: it has none, or knows none yet"""
+    """the id of the key by which it seals secrets; empty: none"""
     secrets_problem: _builtins.str
-    """why secrets don't open here, or their keys can't be taken; empty: nothing is wrong"""
+    """why secrets don't open here, or their keys can't be taken; empty: they do"""
     @_builtins.property
     def database_time(self) -> _timestamp_pb2.Timestamp:
         """PostgreSQL's clock as it estimates it; absent: unknown"""

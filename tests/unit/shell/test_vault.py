@@ -7,7 +7,7 @@ import pytest
 from cronring.controller.core.notify.endpoint import Endpoint, origin
 from cronring.controller.errors import Conflict, SecretLocked
 from cronring.controller.runtime.key_command import CommandKeys
-from cronring.controller.runtime.secret_keys import FileKeys
+from cronring.controller.runtime.secret_keys import KeyFileSource
 from cronring.controller.services.vault import Vault, open_endpoint, seal_endpoint
 from cronring.trust.envelopes import Envelope
 from cronring.trust.keyfile import make_key, write_keys
@@ -71,7 +71,7 @@ async def test_a_program_seals_and_a_file_beside_it_still_opens(tmp_path: Path) 
     file = key_file(tmp_path / "key", make_key())
     before = await seal_endpoint(file_vault(file), "pager", AT)
     now_s = 0.0
-    both = Vault([CommandKeys(Kms(tmp_path).command, lambda: now_s), FileKeys(file)], plain_allowed=False)
+    both = Vault([CommandKeys(Kms(tmp_path).command, lambda: now_s), KeyFileSource(file)], plain_allowed=False)
     after = await seal_endpoint(both, "pager", AT)
     assert Envelope.parse(after).key_id == await both.current() == "kms:first"
     assert await open_endpoint(both, "pager", before) == await open_endpoint(both, "pager", after) == AT
