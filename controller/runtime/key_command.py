@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import contextlib
 import json
 import os
@@ -144,10 +143,10 @@ async def _exchange(process: asyncio.subprocess.Process, question: bytes) -> byt
 
 
 def _answer(said: bytes) -> dict[str, Any]:
-    """What it said may hold a key, so that errors quote nothing of it."""
+    """What it said may hold a key, so that errors quote nothing of it. Raises KeysAway."""
     try:
         answer = json.loads(said)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
         raise KeysAway("--secrets-command answered with something other than a JSON object")
@@ -164,7 +163,7 @@ def _key_id(answer: dict[str, Any]) -> str:
 def _bytes(answer: dict[str, Any], name: str) -> bytes:
     try:
         found = base64.b64decode(str(answer.get(name, "")), validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         found = b""
     if not found:
         raise KeysAway(f"--secrets-command answered without {name!r} in base64")

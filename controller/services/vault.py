@@ -73,5 +73,5 @@ async def open_endpoint(vault: Vault, webhook: str, sealed: str) -> Endpoint:
     raw = await vault.open(place_of_webhook(webhook), sealed)
     try:
         return Endpoint.unpacked(raw)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise SecretLocked(f"webhook {webhook!r} holds no URL and secret; remove it, and add it again") from None

@@ -6,7 +6,6 @@ data key and CONTENT the secret, both encrypted and in base64. Encryption is AES
 """
 
 import base64
-import binascii
 import os
 import re
 from dataclasses import dataclass, field
@@ -53,7 +52,7 @@ class Envelope:
             raise EnvelopeError("it is no envelope of a form that this release knows")
         try:
             wrapped, content = (base64.b64decode(each, validate=True) for each in fields[1:])
-        except (ValueError, binascii.Error):
+        except ValueError:
             raise EnvelopeError("it is no envelope: its fields are no base64") from None
         return cls(fields[0], wrapped, content)
 

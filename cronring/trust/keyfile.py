@@ -1,7 +1,6 @@
 """The file of keys that wrap secrets' data keys: a line for each, the first one wraps, all of them open."""
 
 import base64
-import binascii
 import os
 import re
 import stat
@@ -112,6 +111,6 @@ def _key(words: Sequence[str]) -> WrappingKey | None:
         return None
     try:
         key = base64.b64decode(words[1], validate=True)
-    except binascii.Error:
+    except ValueError:  # also of base64 that is no ASCII
         return None
     return WrappingKey(words[0], key) if len(key) == KEY_BYTES else None

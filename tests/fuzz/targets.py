@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.fuzz import bodies, lines, packets, servers, texts, tokens
+from tests.fuzz import bodies, lines, packets, sealed, servers, texts, tokens
 from tests.fuzz.bounds import Target
 
 _TEXTS: Final = (
@@ -31,6 +31,9 @@ _BODIES: Final = (
     Target("token", tokens.token),
     Target("token_claims", tokens.token_claims),
     Target("issuer_keys", tokens.issuer_keys),
+    Target("envelope", sealed.envelope),
+    Target("key_file", sealed.key_file),
+    Target("key_answer", sealed.key_answer),
     Target("child_line", lines.child_line),
     Target("runner_line", lines.runner_line),
 )

@@ -137,7 +137,8 @@ def desk(talkative: PostgresServer, tmp_path: Path, receiver: Receiver) -> Itera
     away = f"http://127.0.0.1:{free_port()}/{PATH}?{QUERY}"
     for name, content in (("secret", SECRET), ("url", receiver.url), ("away", away)):
         (tmp_path / name).write_text(content)
-    with Desk(talkative.url(talkative.create_database()), tmp_path) as desk:
+    desk = Desk(talkative.url(talkative.create_database()), tmp_path)
+    with desk:
         desk.let_in()
         yield desk
 

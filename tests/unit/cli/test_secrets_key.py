@@ -62,6 +62,17 @@ def test_what_would_lose_a_key_is_refused(tmp_path: Path, words: tuple[str, ...]
     assert file.read_text() == before
 
 
+def test_a_controller_does_not_start_with_keys_that_can_t_be_used(tmp_path: Path) -> None:
+    file = tmp_path / "secrets.key"
+    told("init", file)
+    start = ["controller", "--insecure", "--database-url", "postgresql://127.0.0.1:1/x"]
+    file.chmod(0o644)
+    done = CliRunner().invoke(cli, [*start, "--secrets-key", str(file)])
+    assert (done.exit_code, f"--secrets-key: {file} is open to others" in done.stderr) == (2, True)
+    done = CliRunner().invoke(cli, [*start, "--secrets-command", "kms 'open"])
+    assert (done.exit_code, "--secrets-command: No closing quotation" in done.stderr) == (2, True)
+
+
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "secrets.key"
     told("init", file)

@@ -10,7 +10,14 @@ import pytest
 from cronring.controller.errors import KeysAway, SecretLocked
 from cronring.controller.ports.secrets import WrappedKey
 from cronring.controller.runtime import key_command
-from cronring.controller.runtime.key_command import CURRENT_S, REMEMBERED_S, SILENT_S, CommandKeys
+from cronring.controller.runtime.key_command import (
+    CURRENT_S,
+    REMEMBERED_S,
+    SILENT_S,
+    CommandKeys,
+    _answer,
+    _bytes,
+)
 from tests.support.keys import Kms
 
 PLACE = "cron_webhooks/pager"
@@ -113,6 +120,14 @@ async def test_a_program_that_is_not_there_is_said() -> None:
     keys = CommandKeys("/nowhere/kms --key 1", time.monotonic)
     with pytest.raises(KeysAway, match="can't be started: /nowhere/kms: No such file"):
         await keys.current()
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"null", b"[" * 60_000, b"\xff", b"1" * 5_000, b'{"key": "a b"}', b'{"key": 7.5e9}']
+)
+def test_nothing_else_is_taken_for_an_answer(said: bytes) -> None:
+    with pytest.raises(KeysAway):
+        _bytes(_answer(said), "wrapped")
 
 
 @pytest.mark.parametrize("command", [" ", "kms 'open"])

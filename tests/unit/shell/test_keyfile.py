@@ -50,6 +50,7 @@ def test_a_file_that_is_open_to_others_is_refused(tmp_path: Path, mode: int, by_
         (f"kms:a {GOOD}\n", "line 1: must be"),
         ("a c2hvcnQ=\n", "line 1: must be"),
         ("a notbase64!\n", "line 1: must be"),
+        (f"a \x80{GOOD[1:]}\n", "line 1: must be"),
         ("\xff\xfe", "line 1: must be"),
         ("".join(f"a{number} {GOOD}\n" for number in range(101)), "has 101 keys"),
         ("#" * 70_000, "has more than 65536 bytes"),
