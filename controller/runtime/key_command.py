@@ -20,6 +20,7 @@ from cronring.trust.names import SECRETS
 VERSION: Final = 1
 PREFIX: Final = "kms:"  # of the ids of its keys, so that none of a file's is taken for one
 TIMEOUT_S: Final = 5.0
+KILLED_S: Final = 1.0  # for one that was killed to be gone
 ANSWER_BYTES_MAX: Final = 64 * 1024
 REASON_LENGTH_MAX: Final = 300
 AT_ONCE: Final = 4
@@ -116,15 +117,25 @@ async def _run(arguments: list[str], question: dict[str, Any]) -> dict[str, Any]
             said = await _exchange(process, json.dumps(question).encode() + b"\n")
             code = await process.wait()
     except BaseException as error:
-        # With what it has started, which may hold its output open.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        await _end(process)
         if isinstance(error, TimeoutError):
             raise KeysAway(f"--secrets-command gave no answer within {measured(TIMEOUT_S * 1_000)}") from None
         raise
     if code != 0:
         raise KeysAway(f"--secrets-command ended with exit code {code}")
     return _answer(said)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """With what it has started, which may hold its output open."""
+    assert process.stdout is not None
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):  # of what has left its group
+        async with asyncio.timeout(KILLED_S):
+            while await process.stdout.read(ANSWER_BYTES_MAX):
+                pass  # else a loop waits for it to be read
+            await process.wait()
 
 
 async def _exchange(process: asyncio.subprocess.Process, question: bytes) -> bytes:

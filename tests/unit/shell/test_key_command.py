@@ -1,11 +1,14 @@
 """--secrets-command: a real program that wraps keys; and every way in which one can fail."""
 
+import asyncio
 import json
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
+import uvloop
 
 from cronring.controller.errors import KeysAway, SecretLocked
 from cronring.controller.ports.secrets import WrappedKey
@@ -55,6 +58,30 @@ async def test_a_key_is_wrapped_and_unwrapped_and_asked_for_once(
     clock.now_s += REMEMBERED_S
     assert await keys.unwrap(wrapped, PLACE) == KEY
     assert len(kms.asked()) == 3, "it is not remembered for ever"
+
+
+def test_it_is_so_on_the_loop_of_a_controller(kms: Kms, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is uvloop's, with processes of its own making."""
+    monkeypatch.setattr(key_command, "SILENT_S", 0.0)
+
+    async def story() -> None:
+        keys = CommandKeys(kms.command, time.monotonic)
+        wrapped = await keys.wrap(KEY, PLACE)
+        assert await keys.unwrap(wrapped, PLACE) == KEY
+        for fault, says in (
+            ("dies", "exit code 3"),
+            ("floods", "more than 65536"),
+            ("hangs", "no answer within 200ms"),
+        ):
+            kms.set("fault", fault)
+            if fault == "hangs":
+                monkeypatch.setattr(key_command, "TIMEOUT_S", 0.2)
+            with pytest.raises(KeysAway, match=says):
+                await keys.wrap(KEY, PLACE)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(story())
+    assert not [each for each in psutil.Process().children() if "kms.py" in " ".join(each.cmdline())]
 
 
 async def test_what_is_remembered_is_bounded(keys: CommandKeys, kms: Kms, monkeypatch: pytest.MonkeyPatch) -> None:
