@@ -21,6 +21,10 @@ class IssuerAway(CronringError):
     """Whose a token is can't be told now, without its issuer's keys. Another controller may have them."""
 
 
+class KeysAway(CronringError):
+    """The program that wraps and unwraps keys gives no answer. Try again later, or at another controller."""
+
+
 class RunnerAway(CronringError):
     """The runner that is needed isn't connected to this controller. Another may have it."""
 
@@ -92,6 +96,10 @@ class IllegalTransition(Conflict):
         self.state = state
         self.target = target
         self.action = action
+
+
+class SecretLocked(Conflict):
+    """A secret does not open here: its key is missing, or it is not what was sealed. The message names the key."""
 
 
 class Outdated(Conflict):

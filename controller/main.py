@@ -65,6 +65,7 @@ from cronring.controller.runtime.performer import Performer
 from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.refusals import RefusalLog
 from cronring.controller.runtime.sealing import Sealing
+from cronring.controller.runtime.secret_keys import SecretKeys
 from cronring.controller.runtime.service import Background, Stopping, within
 from cronring.controller.runtime.trust import Trust
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures, read_books
@@ -77,6 +78,7 @@ from cronring.controller.store.listen import PostgresNotifications
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
+from cronring.controller.store.secrets import PostgresSealedRows
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
 from cronring.controller.store.tokens import PostgresTokens
@@ -114,20 +116,21 @@ class _Base:
     jwts: JwtVerifier | None
     logins: Logins | None
     refusals: RefusalLog
+    secret_keys: SecretKeys
 
 
 def run(config: ProcessConfig, settings: ClusterSettings) -> int:
     """Run one controller until it has left: its process's exit code. Signals are this function's while it runs.
 
-    Raises ConfigError for certificates, or an identity file, that can't be used.
+    Raises ConfigError for certificates, keys, or an identity file, that can't be used.
     """
-    trust = Trust(config)
+    trust, secret_keys = Trust(config), SecretKeys(config)
     jwts, logins = issuers_of(config)
     set_up_logging(config.log_level, config.log_format)
     spare_the_collector()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_main(config, settings, trust, jwts, logins))
+        return runner.run(_main(config, settings, trust, jwts, logins, secret_keys))
 
 
 def issuers_of(config: ProcessConfig) -> tuple[JwtVerifier | None, Logins | None]:
@@ -154,14 +157,20 @@ def spare_the_collector() -> None:
 
 
 async def _main(
-    config: ProcessConfig, settings: ClusterSettings, trust: Trust, jwts: JwtVerifier | None, logins: Logins | None
+    config: ProcessConfig,
+    settings: ClusterSettings,
+    trust: Trust,
+    jwts: JwtVerifier | None,
+    logins: Logins | None,
+    secret_keys: SecretKeys,
 ) -> int:
     own_id, clock, metrics = controller_id(trust.name or socket.gethostname()), SystemClock(), Metrics()
     notes = Notes(clock, metrics, controller=own_id)
     stopping = Stopping(config.drain_timeout_s, notes)
     refusals = RefusalLog(metrics.refused, time.monotonic)
     base = _Base(
-        config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts, logins, refusals
+        config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts, logins, refusals,
+        secret_keys,
     )  # fmt: skip
     stopping.watch_signals()
     try:
@@ -351,6 +360,7 @@ class _Controller:
                 deployer=self._deployer,
                 outputs=self._sessions,
                 posting=self._posting,
+                vault=base.secret_keys.vault,
                 around=self,
                 examine=self._examine,
             )
@@ -397,6 +407,7 @@ class _Controller:
         silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
         start("health", self._servers.follow_health())
         start("certificates", base.trust.follow(base.notes))
+        start("secrets", base.secret_keys.follow(PostgresSealedRows(self._database), base.notes))
         start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
         notifications = PostgresNotifications(base.config.database_url, base.controller_id, schema=base.config.schema)
         start("notifications", self._hear(notifications))
@@ -409,7 +420,9 @@ class _Controller:
         start("refusals", base.refusals.go_on(self._note_refusals, base.notes))
         wake = asyncio.Event()
         start("webhooks", read_books(self._notifier.read, self._interest, wake, self._notified, base.notes))
-        deliverer = Deliverer(self._outbox, self._posting, self._interest, wake, self._notified, base.notes)
+        deliverer = Deliverer(
+            self._outbox, base.secret_keys.vault, self._posting, self._interest, wake, self._notified, base.notes
+        )
         start("deliveries", deliverer.deliver())
         start("standings", self._standings.tell_changes())
         start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
@@ -478,6 +491,7 @@ class _Controller:
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))
         self._base.metrics.add_gauges(lambda: {name: float(value) for name, value in self._process_gauges().items()})
         self._base.metrics.add_gauges(lambda: self._base.trust.gauges(self._base.clock))
+        self._base.metrics.add_gauges(self._base.secret_keys.gauges)
 
     def _process_gauges(self) -> dict[str, int]:
         return {
@@ -517,6 +531,12 @@ class _Controller:
     def issuer_problem(self) -> str:
         jwts = self._base.jwts
         return "" if jwts is None else "; ".join(f"{name}: {why}" for name, why in sorted(jwts.troubles().items()))
+
+    def secrets_key(self) -> str:
+        return self._base.secret_keys.key_id()
+
+    def secrets_problem(self) -> str:
+        return self._base.secret_keys.problem()
 
     async def unreachable(self, addresses: Iterable[str]) -> dict[str, str]:
         return await unreachable(addresses, self._base.trust.tls())

@@ -66,15 +66,16 @@ _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
         "action actor answered_by base_type_name by cancel_requested_by changed_by check created_by ended event "
-        "event_id grpc_address hash http_address id issuer kind last_outcome next_tick_local origin "
-        "paused_by peer_address principal refused revoked_by ring_digest runner source valid_host verdict zone_data",
+        "event_id grpc_address hash http_address id issuer kind last_outcome next_tick_local "
+        "paused_by peer_address principal refused revoked_by ring_digest runner secrets_key source valid_host verdict "
+        "zone_data",
     ),
     (NOTE, "cancel_note paused_note"),
-    (TOKEN, "next_page_token"),
+    (TOKEN, "next_page_token origin"),
     (
         TRACE,
         "advice certificate_problem disabled_reason error issuer_problem last_error look not_ready remark "
-        "schedule_words seen text unreachable",
+        "schedule_words secrets_problem seen text unreachable",
     ),
     (PAYLOAD, "body sent"),
     (SCHEMA, "after_json before_json details schema_text"),

@@ -41,6 +41,7 @@ class Reason(StrEnum):
     BUSY = "BUSY"  # it has more calls in hand than it takes at once
     TOO_SLOW = "TOO_SLOW"  # the caller's time was up before it was done
     ISSUER_AWAY = "ISSUER_AWAY"  # who asks can't be told, without the keys of a token's issuer
+    KEYS_AWAY = "KEYS_AWAY"  # what unwraps the keys of secrets gives no answer
     RUNNER_AWAY = "RUNNER_AWAY"
     DATABASE_AWAY = "DATABASE_AWAY"
     STATEMENT_REFUSED = "STATEMENT_REFUSED"

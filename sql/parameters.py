@@ -65,8 +65,8 @@ class AddToClosedBooks(Statement):
 
 class AddWebhook(Statement):
     name: str
-    url: str
-    secret: str
+    origin: str
+    sealed: str
     events: Sequence[str]
     reasons: Sequence[str]
     namespace: str
@@ -194,6 +194,9 @@ class CountRuns(Statement):
     late_after_us: int
     until_tick: int
     limit: int
+
+
+class CountSealed(Statement): ...
 
 
 class CountSkips(Statement):
@@ -1095,6 +1098,12 @@ class ListRunningExecutions(Statement):
     limit: int
 
 
+class ListSealedOtherwise(Statement):
+    key_id: str
+    after_id: int
+    limit: int
+
+
 class ListSessions(Statement):
     after_id: int
     with_ended: bool
@@ -1360,6 +1369,12 @@ class RenewLease(Statement):
     runner_ids: Sequence[str]
     cancelling: Sequence[int]
     lost_after_ms: int
+
+
+class ReplaceSealed(Statement):
+    after: str
+    id: int
+    before: str
 
 
 class RevokeRunnerGrant(Statement):

@@ -1120,8 +1120,8 @@ WITH (autovacuum_vacuum_scale_factor='0.05');
 CREATE TABLE cronring.cron_webhooks (
     id bigint NOT NULL,
     name text NOT NULL COLLATE pg_catalog."C",
-    url text NOT NULL,
-    secret text NOT NULL,
+    origin text NOT NULL,
+    sealed text NOT NULL,
     events text[] DEFAULT '{}'::text[] NOT NULL,
     reasons text[] DEFAULT '{}'::text[] NOT NULL,
     namespace text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
@@ -1133,7 +1133,8 @@ CREATE TABLE cronring.cron_webhooks (
     enabled_at timestamp with time zone DEFAULT now() NOT NULL,
     disabled_at timestamp with time zone,
     disabled_reason text DEFAULT ''::text NOT NULL,
-    CONSTRAINT cron_webhooks_name_check CHECK ((name > ''::text))
+    CONSTRAINT cron_webhooks_name_check CHECK ((name > ''::text)),
+    CONSTRAINT cron_webhooks_sealed_check CHECK ((sealed ~~ 'cronring1$%$%$%'::text))
 );
 
 ALTER TABLE cronring.cron_webhooks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (

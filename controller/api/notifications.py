@@ -12,8 +12,10 @@ from cronring.controller.api.requests import Context, actor, labels, name, note,
 from cronring.controller.api.scope import namespaces
 from cronring.controller.api.seal import Seal
 from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
+from cronring.controller.core.notify.endpoint import Endpoint, origin
 from cronring.controller.core.notify.notices import EVENTS, trial_letter
 from cronring.controller.ports.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
+from cronring.controller.services.vault import Vault, open_endpoint, seal_endpoint
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
 from cronring.protos.instants import timestamp
@@ -32,8 +34,9 @@ _ALL_FAILED: Final = 0  # in place of a delivery's id, among ourselves
 class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
     """Any controller answers; any may deliver."""
 
-    def __init__(self, webhooks: Webhooks, posting: Posting, seal: Seal) -> None:
+    def __init__(self, webhooks: Webhooks, posting: Posting, seal: Seal, vault: Vault) -> None:
         self._webhooks = webhooks
+        self._vault = vault
         self._seal = seal
         self._posting = posting
 
@@ -44,8 +47,8 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
         row = await self._webhooks.add(
             NewWebhook(
                 request.name,
-                request.url,
-                secret,
+                origin(request.url),
+                await seal_endpoint(self._vault, request.name, Endpoint(request.url, secret)),
                 tuple(dict.fromkeys(request.events)),
                 tuple(dict.fromkeys(request.reasons)),
                 name("namespace", request.namespace),
@@ -82,9 +85,10 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
 
     async def TestWebhook(self, request: pb2.TestWebhookRequest, context: Context) -> pb2.TestWebhookResponse:
         to = await self._webhooks.addressee(required("name", request.name, _WEBHOOK))
+        at = await open_endpoint(self._vault, request.name, to.sealed)
         letter = trial_letter(to.cluster, request.name, to.now_ms * 1_000)
         body = letter.body.encode()
-        sent = await self._posting.post(to.url, body, headers(to.secret, letter.event_id, to.now_ms // 1_000, body))
+        sent = await self._posting.post(at.url, body, headers(at.secret, letter.event_id, to.now_ms // 1_000, body))
         status = sent.answer.status or 0
         return pb2.TestWebhookResponse(
             delivered=200 <= status < 300,
@@ -152,9 +156,7 @@ def _url_fault(url: str) -> str:
     if not host or port == 0:
         return f"names no host, or the port 0; write one {example}"
     if parts.username is not None or parts.password is not None:
-        return (
-            "has a user or a password in it, which everybody who lists webhooks would see; the signature says who sends"
-        )
+        return "has a user or a password in it, which lists of webhooks would show; the signature says who sends"
     if parts.fragment:
         return "has a part after #, which is never sent; leave it out"
     return ""
@@ -173,7 +175,7 @@ def _words(field: str, words: Sequence[str], known: Sequence[str]) -> Violations
 def _webhook(row: WebhookRow) -> pb2.Webhook:
     return pb2.Webhook(
         name=row.name,
-        url=row.url,
+        origin=row.origin,
         events=row.events,
         reasons=row.reasons,
         namespace=row.namespace,

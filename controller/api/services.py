@@ -33,6 +33,7 @@ from cronring.controller.ports.store import ControllerInfo, Outputs
 from cronring.controller.ports.stores import Stores
 from cronring.controller.ports.webhooks import Posting
 from cronring.controller.services.deploying import Deployer
+from cronring.controller.services.vault import Vault
 from cronring.protos.cronring.v1 import (
     audit_log_pb2_grpc,
     cluster_pb2_grpc,
@@ -67,6 +68,7 @@ class ApiParts(NamedTuple):
     deployer: Deployer
     outputs: Outputs
     posting: Posting
+    vault: Vault
     around: ProcessFacts
     examine: Callable[[], Awaitable[Sequence[Finding]]]
 
@@ -114,7 +116,7 @@ class Api:
         )
         ledger = LedgerService(stores.ledger, stores.reads)
         statistics = StatisticsService(stores.statistics, stores.reads)
-        notifications = NotificationsService(stores.webhooks, parts.posting, parts.seal)
+        notifications = NotificationsService(stores.webhooks, parts.posting, parts.seal, parts.vault)
         return [
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),

@@ -8,11 +8,11 @@ from cronring.controller.ports.reads import Namespaces
 
 
 class NewWebhook(NamedTuple):
-    """What somebody asks for. Empty filters match everything."""
+    """What somebody asks for. `sealed`: its Endpoint, in an envelope. Empty filters match everything."""
 
     name: str
-    url: str
-    secret: str
+    origin: str
+    sealed: str
     events: tuple[str, ...]
     reasons: tuple[str, ...]
     namespace: str
@@ -23,11 +23,11 @@ class NewWebhook(NamedTuple):
 
 
 class WebhookRow(NamedTuple):
-    """Without its secret. The counts are of its newest 10,000 deliveries."""
+    """`origin`: scheme, host and port of its URL. The counts are of its newest 10,000 deliveries."""
 
     webhook_id: int
     name: str
-    url: str
+    origin: str
     events: tuple[str, ...]
     reasons: tuple[str, ...]
     namespace: str
@@ -71,11 +71,10 @@ class DeliveryFilter(NamedTuple):
 
 
 class Addressee(NamedTuple):
-    """Where a webhook is, for a letter that is sent at once. `now_ms`: PostgreSQL's clock, since 1970."""
+    """Where a webhook is, `sealed`, for a letter that is sent at once. `now_ms`: PostgreSQL's clock, since 1970."""
 
     webhook_id: int
-    url: str
-    secret: str
+    sealed: str
     now_ms: int
     cluster: str
 
@@ -89,8 +88,7 @@ class DeliveryBatch(NamedTuple):
     body: str
     attempt: int
     name: str
-    url: str
-    secret: str
+    sealed: str
     now_ms: int
     age_ms: int
 

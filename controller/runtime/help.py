@@ -91,6 +91,12 @@ HELP: Final[dict[str, str]] = {
     "the logs, or a transaction stays open in this PostgreSQL",
     "audit_log_refusals_waiting": "Refusals that are counted here and not in the audit log yet; each minute at most",
     "audit_log_refusals_dropped": "Refusals that never came into the audit log: PostgreSQL was away as this left",
+    # Secrets
+    "secrets_stored": "Secrets in the database, as this controller last saw them; none without --secrets-key",
+    "secrets_on_other_keys": "Those of them that are sealed by another key than its current one. Above 0 for 5 "
+    "minutes: a rotation does not end (secrets_locked, secrets_not_looked_at)",
+    "secrets_locked": "Those that this controller can't open. Above 0: give it the key (cronring doctor: "
+    "secrets' keys)",
     # Figures
     "figures_folded_executions": "Ended executions that this controller has added to the figures of their jobs",
     "figures_behind_executions": "Executions that the figures don't have yet; 0 where another controller folds "
@@ -104,5 +110,7 @@ HELP: Final[dict[str, str]] = {
     "webhook_tries_retry": "Deliveries from here that failed and will be tried again",
     "webhook_tries_given_up": "Deliveries from here that failed for as long as is tried. Mend the receiver, then "
     "cronring webhook redeliver NAME",
+    "webhook_tries_locked": "Deliveries that this controller can't sign, as their secret does not open here: they wait "
+    "(cronring doctor: secrets' keys)",
     "webhook_tries_gone": "Deliveries answered with 410 Gone, so that their webhook was disabled",
 }

@@ -16,9 +16,11 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from cronring.controller.core.notify.delivering import Answer, Next, headers, judged
-from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.core.notify.endpoint import Endpoint
+from cronring.controller.errors import KeysAway, SecretLocked, StoreError, StoreUnavailable
 from cronring.controller.ports.webhooks import BooksReading, DeliveryBatch, Outbox, Sent, Tried, Waiting
 from cronring.controller.runtime.notes import Notes
+from cronring.controller.services.vault import Vault, open_endpoint
 from cronring.schema.duration import measured
 
 READ_S: Final = 0.5
@@ -33,6 +35,9 @@ TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 5.0
 AT_ONCE: Final = 64
 EACH_AT_ONCE: Final = 4
+# A controller that can't open a webhook's secret leaves it to others for so long; then its key may be back.
+LOCKED_S: Final = 10.0
+LOCKED_WAIT_MS: Final = 1_000
 # All that is told of a try without an answer. Whoever may add a webhook could scan internal hosts with more: a port
 # that is closed, one that speaks no HTTP and a name that there isn't are told alike.
 NO_ANSWER: Final = "no answer: no connection, or nothing that speaks HTTP; the controller's log says more"
@@ -43,6 +48,7 @@ TIMED_OUT: Final = (
 UNTRUSTED: Final = "tls: its certificate is not trusted; the controller's log says more"
 REASON_LENGTH_MAX: Final = 300
 USER_AGENT: Final = "cronring"
+LOCKED: Final = "locked"  # in counts, a try whose secret did not open
 
 
 class HttpPosting:
@@ -126,7 +132,7 @@ class WebhookFigures:
 
     def counters(self) -> dict[str, float]:
         return {"webhook_notices": float(self.notices)} | {
-            f"webhook_tries_{kind.value}": float(self.tries[kind.value]) for kind in Next
+            f"webhook_tries_{kind}": float(self.tries[kind]) for kind in (*(each.value for each in Next), LOCKED)
         }
 
 
@@ -194,6 +200,7 @@ class Deliverer:
     def __init__(
         self,
         outbox: Outbox,
+        vault: Vault,
         posting: HttpPosting,
         interest: Interest,
         wake: asyncio.Event,
@@ -201,6 +208,7 @@ class Deliverer:
         notes: Notes,
     ) -> None:
         self._outbox = outbox
+        self._vault = vault
         self._posting = posting
         self._interest = interest
         self._wake = wake
@@ -208,6 +216,7 @@ class Deliverer:
         self._notes = notes
         self._busy: Counter[int] = Counter()
         self._troubled: set[int] = set()
+        self._locked: dict[int, float] = {}  # webhooks that are left to others, and until when, by the loop's clock
         self._tries: set[asyncio.Task[None]] = set()
         self._chance = random.Random()  # noqa: S311 - spreads retries # nosec B311
 
@@ -235,7 +244,9 @@ class Deliverer:
         free = AT_ONCE - len(self._tries)
         if free <= 0:
             return 0
-        limited = sorted({*self._busy, *self._troubled})
+        now_s = asyncio.get_running_loop().time()
+        self._locked = {webhook_id: until_s for webhook_id, until_s in self._locked.items() if until_s > now_s}
+        limited = sorted({*self._busy, *self._troubled, *self._locked})
         busy = {webhook_id: self._free(webhook_id) for webhook_id in limited}
         try:
             batches = await self._outbox.claim(busy, EACH_AT_ONCE, free)
@@ -251,15 +262,18 @@ class Deliverer:
 
     def _free(self, webhook_id: int) -> int:
         """A receiver that doesn't take what it is sent gets one try at a time: the others need the room."""
+        if webhook_id in self._locked:
+            return 0
         limit = 1 if webhook_id in self._troubled else EACH_AT_ONCE
         return max(0, limit - self._busy[webhook_id]) if webhook_id in self._busy else limit
 
     async def _try(self, batch: DeliveryBatch) -> None:
         try:
-            body = batch.body.encode()
-            signed = headers(batch.secret, batch.event_id, batch.now_ms // 1_000, body)
-            sent = await self._posting.post(batch.url, body, signed)
-            await self._finish(batch, sent)
+            to = await self._open(batch)
+            if to is not None:
+                body = batch.body.encode()
+                signed = headers(to.secret, batch.event_id, batch.now_ms // 1_000, body)
+                await self._finish(batch, await self._posting.post(to.url, body, signed))
         except (StoreError, StoreUnavailable) as error:  # it is tried again when its hold ends: at least once
             self._notes.warning("delivery_not_recorded", webhook=batch.name, reason=str(error))
         finally:
@@ -267,6 +281,18 @@ class Deliverer:
             if not self._busy[batch.webhook_id]:
                 del self._busy[batch.webhook_id]
             self._wake.set()
+
+    async def _open(self, batch: DeliveryBatch) -> Endpoint | None:
+        """Where it goes; None: that does not open here. Nothing is its receiver's fault then, so it is not given up."""
+        try:
+            return await open_endpoint(self._vault, batch.name, batch.sealed)
+        except (SecretLocked, KeysAway) as error:
+            reason = str(error)
+        self._locked[batch.webhook_id] = asyncio.get_running_loop().time() + LOCKED_S
+        self._figures.tries[LOCKED] += 1
+        self._notes.warning("delivery_locked", webhook=batch.name, reason=reason)
+        await self._outbox.finish([Tried(batch.delivery_id, batch.attempt, "waiting", LOCKED_WAIT_MS, None, reason)])
+        return None
 
     async def _finish(self, batch: DeliveryBatch, sent: Sent) -> None:
         answer = sent.answer

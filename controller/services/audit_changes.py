@@ -1,14 +1,13 @@
 """What a change says of itself in the audit log: the fields that differ, bounded, and nothing that is secret.
 
-Who reads the audit log need not be who may read payloads. So payloads stand in it by digest and size. So do the URLs of
-webhooks, which may hold a secret.
+Who reads the audit log need not be who may read payloads. So payloads stand in it by digest and size. Of the URLs of
+webhooks, which may hold a secret, only the origin does.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from cronring.controller.core.model import Activation
 from cronring.controller.core.orders.orders import OrderColumns
@@ -114,7 +113,7 @@ def of_webhook(name: str, before: Fields | None, after: Fields | None) -> Change
 
 def webhook_fields(webhook: NewWebhook) -> dict[str, object]:
     return {
-        "host": urlsplit(webhook.url).netloc, "url": digest(webhook.url), "events": webhook.events,
+        "origin": webhook.origin, "events": webhook.events,
         "reasons": webhook.reasons, "namespace": webhook.namespace, "module": webhook.module, "job": webhook.job,
         "labels": dict(webhook.labels),
     }  # fmt: skip

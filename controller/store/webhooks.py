@@ -57,8 +57,8 @@ class PostgresWebhooks:
             added = await transaction.fetch(
                 AddWebhook(
                     name=webhook.name,
-                    url=webhook.url,
-                    secret=webhook.secret,
+                    origin=webhook.origin,
+                    sealed=webhook.sealed,
                     events=webhook.events,
                     reasons=webhook.reasons,
                     namespace=webhook.namespace,
@@ -212,9 +212,9 @@ async def _lock(transaction: Transaction, name: str) -> _Locked:
     records = await transaction.fetch(LockWebhook(name=name))
     if not records:
         raise _unknown(name)
-    webhook_id, enabled, disabled_reason, url, events, reasons, namespace, module, job, labels = records[0]
+    webhook_id, enabled, disabled_reason, origin, events, reasons, namespace, module, job, labels = records[0]
     webhook = NewWebhook(
-        name, url, "", tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), created_by=""
+        name, origin, "", tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), created_by=""
     )  # fmt: skip
     return _Locked(webhook_id, enabled, disabled_reason, webhook)
 

@@ -188,6 +188,8 @@ def _has_password(url: str) -> bool:
 
 DATABASE_URL: Final = Secret(_has_password)
 WEBHOOK_SECRET: Final = Secret(bool)
+# Most have no secret in them. Those that do are given as @FILE: nobody can tell them apart by looking.
+WEBHOOK_URL: Final = Secret(lambda _: False)
 
 database_option = option(
     "--database-url",

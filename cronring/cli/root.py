@@ -33,6 +33,7 @@ from cronring.cli.commands.plan import plan
 from cronring.cli.commands.rollback import rollback
 from cronring.cli.commands.runner import runner
 from cronring.cli.commands.runner_grant import runner_grant
+from cronring.cli.commands.secrets_key import secrets_key
 from cronring.cli.commands.stats import stats
 from cronring.cli.commands.templates import template
 from cronring.cli.commands.token import token
@@ -151,7 +152,8 @@ def cli() -> None:
 for command in (
     audit, audit_log, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill,
     executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback,
-    runner, runner_grant, schema, stats, template, token, top, undeploy, web_session, webhook, whoami, why,
+    runner, runner_grant, schema, secrets_key, stats, template, token, top, undeploy, web_session, webhook,
+    whoami, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

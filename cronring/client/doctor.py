@@ -51,6 +51,8 @@ class ControllerReport:
     certificate_left_ms: int | None = None  # until the first of its certificates ends; None: it has none
     certificate_problem: str = ""  # why one that was replaced could not be taken
     issuer_problem: str = ""  # why keys of issuers can't be fetched
+    secrets_key: str = ""  # the id of the key by which it seals secrets
+    secrets_problem: str = ""  # why secrets don't open there, or their keys can't be taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +140,6 @@ def _report(address: str, message: doctor_pb2.DiagnoseControllerResponse) -> Con
         certificate_left_ms=message.certificate_left_ms if message.HasField("certificate_left_ms") else None,
         certificate_problem=message.certificate_problem,
         issuer_problem=message.issuer_problem,
+        secrets_key=message.secrets_key,
+        secrets_problem=message.secrets_problem,
     )

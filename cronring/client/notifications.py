@@ -1,7 +1,7 @@
 """Calls about webhooks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -17,10 +17,13 @@ _ANSWER_S = 15.0  # a test waits for its receiver
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Empty filters match everything. The counts are of its newest 10,000 deliveries."""
+    """`origin`: scheme, host and port of its URL. Empty filters match everything.
+
+    The counts are of its newest 10,000 deliveries.
+    """
 
     name: str
-    url: str
+    origin: str
     events: tuple[str, ...]
     reasons: tuple[str, ...]
     namespace: str
@@ -38,10 +41,10 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """`secret` is never told again."""
+    """`secret` is never told again, and `repr` doesn't show it."""
 
     webhook: Webhook
-    secret: str
+    secret: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,7 @@ class NotificationCalls:
 
 def _webhook(message: pb2.Webhook) -> Webhook:
     return Webhook(
-        message.name, message.url, tuple(message.events), tuple(message.reasons), message.namespace, message.module,
+        message.name, message.origin, tuple(message.events), tuple(message.reasons), message.namespace, message.module,
         message.job, dict(sorted(message.labels.items())), convert.instant(message.created_at), message.created_by,
         convert.instant(message.disabled_at), message.disabled_reason, message.waiting, message.delivered,
         message.failed,

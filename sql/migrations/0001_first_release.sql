@@ -1010,9 +1010,11 @@ LEFT JOIN LATERAL (
 CREATE TABLE cron_webhooks (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name           text COLLATE "C" NOT NULL UNIQUE CHECK (name > ''),
-    url            text NOT NULL,
-    -- whsec_ and base64: the key of the signatures. It has to be here as it is, as one who signs needs it.
-    secret         text NOT NULL,
+    -- Scheme, host and port of its URL. The rest of that may be a secret.
+    origin         text NOT NULL,
+    -- Its URL, and the key of its signatures, in an envelope: cronring1$KEY$WRAPPED$CONTENT, where KEY is the id of the
+    -- key that opens it, or "plain" (cronring/trust/envelopes.py).
+    sealed         text NOT NULL CHECK (sealed LIKE 'cronring1$%$%$%'),
     -- What it wants to be told of, and of which jobs. Empty: of all.
     events         text[] NOT NULL DEFAULT '{}',
     reasons        text[] NOT NULL DEFAULT '{}',

@@ -201,7 +201,7 @@ SET attempts = d.attempts + 1, next_try_at = now() + :held_ms::bigint * interval
     controller_id = :controller_id
 FROM due, cron_webhooks w
 WHERE d.id = due.id AND w.id = d.webhook_id
-RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.url, w.secret,
+RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.sealed,
           (date_part('epoch', now()) * 1000)::bigint AS now_ms,
           (date_part('epoch', now() - d.tried_since) * 1000)::bigint AS age_ms;
 
@@ -246,8 +246,8 @@ FROM (SELECT attempts FROM cron_deliveries WHERE state = 'waiting' LIMIT 100000)
 
 -- name: AddWebhook
 -- `:labels`: JSON.
-INSERT INTO cron_webhooks (name, url, secret, events, reasons, namespace, module, job, labels, created_by)
-VALUES (:name, :url, :secret, :events, :reasons, :namespace, :module, :job, :labels::text::jsonb, :actor)
+INSERT INTO cron_webhooks (name, origin, sealed, events, reasons, namespace, module, job, labels, created_by)
+VALUES (:name, :origin, :sealed, :events, :reasons, :namespace, :module, :job, :labels::text::jsonb, :actor)
 ON CONFLICT (name) DO NOTHING
 RETURNING id;
 
@@ -269,7 +269,7 @@ SELECT id FROM enabled;
 
 -- name: ListWebhooks
 -- Those of a name, or all (""), after one, with what waits for them and what has failed, as far as the log goes back.
-SELECT w.id, w.name, w.url, w.events, w.reasons, w.namespace, w.module, w.job, w.labels::text, w.created_at,
+SELECT w.id, w.name, w.origin, w.events, w.reasons, w.namespace, w.module, w.job, w.labels::text, w.created_at,
        w.created_by,
        w.disabled_at, w.disabled_reason, n.waiting, n.delivered, n.failed
 FROM cron_webhooks w
@@ -284,13 +284,13 @@ ORDER BY w.name
 LIMIT :limit?::bigint;
 
 -- name: GetAddressee
--- Of the webhook of a name: where it is, and its secret, for a letter that is sent at once.
-SELECT id, url, secret, (date_part('epoch', now()) * 1000)::bigint AS now_ms, (SELECT cluster FROM cron_notifier)
+-- Of the webhook of a name: where it is and its secret, sealed, for a letter that is sent at once.
+SELECT id, sealed, (date_part('epoch', now()) * 1000)::bigint AS now_ms, (SELECT cluster FROM cron_notifier)
 FROM cron_webhooks WHERE name = :name;
 
 -- name: LockWebhook
 -- Without its secret; locked until the transaction ends.
-SELECT id, disabled_at IS NULL AS enabled, disabled_reason, url, events, reasons, namespace, module, job, labels::text
+SELECT id, disabled_at IS NULL AS enabled, disabled_reason, origin, events, reasons, namespace, module, job, labels::text
 FROM cron_webhooks WHERE name = :name
 FOR NO KEY UPDATE;
 

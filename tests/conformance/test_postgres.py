@@ -31,7 +31,7 @@ from tests.support.waiting import TIMEOUT_S
 
 BILLING = Module("billing", (Verb("a", schedule="every 1h"),))
 SLOTS = tuple(range(4096))
-WEBHOOK = NewWebhook("pager", "http://127.0.0.1:1/", "", (), (), "", "", "", {}, "ann")
+WEBHOOK = NewWebhook("pager", "http://127.0.0.1:1", "cronring1$plain$$", (), (), "", "", "", {}, "ann")
 
 
 @pytest.fixture(scope="module")

@@ -145,6 +145,7 @@ def _give_certificates(cluster: Cluster) -> None:
     for source, name in (("ca.crt", "ca.crt"), ("ca.crt", "ca/ca.crt"), ("ca.key", "ca/ca.key")):
         (cluster.folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(trust / source, cluster.folder / name)
+    shutil.copy(trust / "secrets.key", cluster.folder)
     shutil.copytree(trust / "controller-1", cluster.folder / "certs" / "c1")
     grant = "runner-grant create --name billing --modules billing --may-activate --secret-file billing.join"
     code, said = cluster.run(grant.split())

@@ -89,8 +89,8 @@ class Desk:
                 return self._start(text, environment, sign)
         if text.startswith("export "):
             name = text.removeprefix("export ").partition("=")[0]
-            code, value = self._run(f'{text}\nprintf %s "${name}"', environment)
-            environment[name] = value
+            code, said = self._run(f'{text}\nprintf "\\0%s" "${name}"', environment)
+            environment[name] = said.rpartition("\0")[2]  # what a command in it has remarked stands before
             return code, ""
         return self._run(text, environment)
 

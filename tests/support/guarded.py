@@ -19,6 +19,7 @@ from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runtime.chance import seeded_chance
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.services.deploying import Deployer
+from cronring.controller.services.vault import Vault
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
@@ -49,6 +50,12 @@ class Around:
     def issuer_problem(self) -> str:
         return ""
 
+    def secrets_key(self) -> str:
+        return ""
+
+    def secrets_problem(self) -> str:
+        return ""
+
     def runners(self) -> tuple[str, ...]:
         return ()
 
@@ -76,11 +83,12 @@ async def _nothing() -> tuple[()]:
     return ()
 
 
-def api_on(database: Database) -> Api:
-    """All services, of a node that does nothing."""
+def api_on(database: Database, *, takes_secrets: bool = True) -> Api:
+    """All services, of a node that does nothing. It has no key: secrets are kept as they are, or refused."""
     settings, clock, around = ClusterSettings(), SystemClock(), Around()
     node = Node(INFO.controller_id, INFO.grpc_address, settings, seeded_chance(), clock.now_ns())
     examine: Callable[[], Awaitable[Any]] = _nothing
+    vault = Vault([], plain_allowed=takes_secrets)
 
     def put(_: object) -> None:
         """There is nobody to tell."""
@@ -98,6 +106,7 @@ def api_on(database: Database) -> Api:
             deployer=Deployer(PostgresStore(database), settings, put, put),
             outputs=RunnerStreams(),
             posting=_Posting(),
+            vault=vault,
             around=around,
             examine=examine,
         )
@@ -105,10 +114,10 @@ def api_on(database: Database) -> Api:
 
 
 @contextlib.asynccontextmanager
-async def guarded(database: Database, judge: Judge) -> AsyncIterator[grpc.aio.Channel]:
+async def guarded(database: Database, judge: Judge, *, takes_secrets: bool = True) -> AsyncIterator[grpc.aio.Channel]:
     """A channel to all services that people call."""
     server = GrpcServer(Calls(Around(), counting([]), lambda: None), lambda: True, counting([]), judge)
-    api = api_on(database)
+    api = api_on(database, takes_secrets=takes_secrets)
     server.add(api.registrations())
     port = server.bind("--grpc", "127.0.0.1:0", None)
     await server.start()

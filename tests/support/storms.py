@@ -47,7 +47,7 @@ INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at)
 SELECT job_id, job_id, 'retry', tick, 2, now() FROM cron_executions WHERE job_id BETWEEN 21 AND 29;
 INSERT INTO cron_retrying SELECT job_id, tick, 1 FROM cron_executions WHERE job_id BETWEEN 51 AND 59;
 UPDATE cron_notifier SET position = 'x', holder = 'c1', lease_until = now() + interval '1 hour';
-INSERT INTO cron_webhooks (name, url, secret) SELECT 'w' || i, '', '' FROM generate_series(1, 2) i;
+INSERT INTO cron_webhooks (name, origin, sealed) SELECT 'w' || i, '', 'cronring1$plain$$' FROM generate_series(1, 2) i;
 UPDATE cron_webhooks SET disabled_at = now() WHERE name = 'w2';
 INSERT INTO cron_deliveries (webhook_id, event_id, event, body, state, created_at)
 SELECT w.id, 'e' || i, '', '', CASE WHEN i > 4 THEN 'failed' ELSE 'waiting' END, now() - interval '9 days'
@@ -91,7 +91,7 @@ CHANGED = {
     "cron_executions": "output", "cron_jobs": "labels",
     "cron_activations": "payload", "cron_limits": "running", "controllers": "version",
     "runners": "version", "cron_retrying": "attempt", "cron_schedules": "policy", "cron_maintenance": "width",
-    "deployments": "module", "cron_webhooks": "url", "cron_deliveries": "body", "cron_failing": "execution_id",
+    "deployments": "module", "cron_webhooks": "origin", "cron_deliveries": "body", "cron_failing": "execution_id",
     "cron_late": "tick", "cron_pauses": "note", "cron_templates": "payload",
     "cron_actions": "note", "cron_skips": "reason", "cron_closings": "until_at", "cron_closed_books": "until_at",
     "cron_notifier": "holder", "cron_followers": "after", "cron_figures": "duration_us",

@@ -7,6 +7,7 @@ from cronring.controller.core.doctor.finding import Finding, found, listed, prob
 from cronring.schema.duration import measured
 
 OVERDUE_RUN_MS: Final = 15_000  # past the hard timeout, and after leases and runners had their time
+PLAIN_KEY: Final = "plain"  # as cronring/trust/envelopes.py has it, which this may not import
 LATE_DELIVERY_MS: Final = 600_000
 UNREAD_MS: Final = 60_000
 
@@ -89,6 +90,13 @@ class WebhookState(NamedTuple):
     attempts: int | None
     error: str
     unread_ms: int | None
+
+
+class SealedSecrets(NamedTuple):
+    """Of one key, by its id; PLAIN_KEY: they are not encrypted."""
+
+    key_id: str
+    secrets: int
 
 
 def check_leases(leases: Sequence[LeaseState]) -> Finding:
@@ -207,3 +215,18 @@ def check_webhooks(states: Sequence[WebhookState]) -> Finding:
                                 "A controller does, if it can: look for `books_not_read` in its log."))  # fmt: skip
     names = listed([each.name for each in states])
     return found("webhooks", troubles, f"{len(states)}: {names}" if states else "none")
+
+
+def check_secrets(sealed: Sequence[SealedSecrets]) -> Finding:
+    """By which keys they are sealed, as the database has it. Whether anybody has those keys, controllers know."""
+    troubles = [
+        warning(f"{each.secrets} secrets are not encrypted",
+                "Give all controllers --secrets-key: then these are encrypted by themselves.")
+        for each in sealed if each.key_id == PLAIN_KEY
+    ]  # fmt: skip
+    by_key = [f"{each.secrets} by key {each.key_id}" for each in sealed if each.key_id != PLAIN_KEY]
+    if len(by_key) > 1:
+        troubles.append(warning(f"a rotation is not over: {listed(by_key)}",
+                                "Keep all these keys until one is left. If it takes longer than a minute, see "
+                                "`secrets' keys`, and the controllers' logs."))  # fmt: skip
+    return found("secrets", troubles, listed(by_key) or "none")

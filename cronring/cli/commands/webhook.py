@@ -8,7 +8,15 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED
 from cronring.cli.job_options import Label
-from cronring.cli.options import ROW_ID, WEBHOOK_SECRET, controllers_option, limit_option, option, output_option
+from cronring.cli.options import (
+    ROW_ID,
+    WEBHOOK_SECRET,
+    WEBHOOK_URL,
+    controllers_option,
+    limit_option,
+    option,
+    output_option,
+)
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
@@ -43,7 +51,7 @@ def webhook() -> None:
 
 @webhook.command()
 @click.argument("name")
-@click.argument("url")
+@click.argument("url", type=WEBHOOK_URL, metavar="URL|@FILE")
 @click.option("--event", type=click.Choice(EVENTS), multiple=True, help="Only these; may be repeated.")
 @click.option("--reason", multiple=True, help="Of skipped ticks, only those for this reason.")
 @click.option("--namespace", help="Only of jobs in this namespace.")
@@ -61,6 +69,9 @@ def add(  # noqa: PLR0917 - click passes them by name
     controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Tell URL of what happens from now on. Shows the secret that its receiver needs, once.
+
+    URL is kept sealed, and lists show its host alone. One with a secret in it is best given as @FILE, as `ps` shows
+    command lines to everybody.
 
     \b
     Example:
@@ -103,7 +114,7 @@ def list_webhooks(output: str, controllers: tuple[str, ...]) -> None:
         Column("waiting", lambda row: str(row.waiting), right=True),
         Column("delivered", lambda row: str(row.delivered), right=True),
         Column("failed", lambda row: str(row.failed), right=True),
-        Column("url", lambda row: row.url),
+        Column("origin", lambda row: row.origin),
     ]
     print_rows(columns, found, "there is no webhook; `cronring webhook add` makes one")
 
@@ -260,7 +271,7 @@ async def _has_jobs(client: "Client", row: "Webhook") -> bool:
 def _show(row: "Webhook") -> None:
     print_fields([
         ("name", row.name),
-        ("url", row.url),
+        ("origin", row.origin),
         ("told of", _wanted(row)),
         ("state", _state(row) + (f" ({row.disabled_reason})" if row.disabled_reason else "")),
         ("waiting", str(row.waiting)),

@@ -24,7 +24,9 @@ DRAIN_S: Final = 1.0
 QUICK_DEATH_S: Final = 3.0
 QUICK_DEATHS_MAX: Final = 3
 # What is meant for another cluster.
-_NOT_THEIRS: Final = frozenset({INSECURE, CA, SERVER_NAME, "CRONRING_CERTS", "CRONRING_CLUSTER"})
+_NOT_THEIRS: Final = frozenset(
+    {INSECURE, CA, SERVER_NAME, "CRONRING_CERTS", "CRONRING_CLUSTER", "CRONRING_SECRETS_COMMAND"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class LocalCluster:
             name = certs.name
             arguments = ["controller", "--certs", str(certs), "--grpc", grpc, "--peer", peer, "--http", http]
             arguments += ["--ca-key", str(self._trust.ca.with_name(CA_KEY_FILE)), "--drain-timeout", f"{DRAIN_S}"]
+            arguments += ["--secrets-key", str(self._trust.secrets_key)]
             child = await self._processes.start(name, arguments, grpc, http, self._of_controllers)
             self._state.controllers.append(child)
             self._tell(ProcessStarted(name, child.pid, grpc, http))

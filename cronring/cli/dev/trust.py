@@ -21,6 +21,7 @@ from cronring.schema.spiffe import DEFAULT_CLUSTER, controller_name, runner_name
 from cronring.trust.certificates import Authority, Pair, issue, new_authority
 from cronring.trust.files import write_file
 from cronring.trust.holding import CA_FILE, CA_KEY_FILE, CERTIFICATE_FILE, KEY_FILE
+from cronring.trust.keyfile import make_key, write_keys
 
 METHOD: Final = "cronring dev"  # as the audit log names it
 NAME: Final = "dev"  # of the token, and of the runner's grant
@@ -30,22 +31,25 @@ LIFETIME_MS: Final = int(LIFETIME.total_seconds() * 1_000)
 
 
 class DevTrust(NamedTuple):
-    """Paths. `controllers`: a folder of certificates for each."""
+    """Paths. `controllers`: a folder of certificates for each. `secrets_key`: what seals secrets in its database."""
 
     ca: Path
+    secrets_key: Path
     token_file: Path
     controllers: tuple[Path, ...]
     runner: Path
 
 
 def make_certificates(folder: Path, controllers: int) -> DevTrust:
-    """Those of controllers of a dev with its data in `folder`; the CA is made once."""
+    """Those of controllers of a dev with its data in `folder`; the CA, and the key of secrets, are made once."""
     trust = make_private(folder / "trust")
     authority = _authority(trust)
     names = [controller_name(DEFAULT_CLUSTER, f"controller-{number}") for number in range(1, controllers + 1)]
     hosts = ("127.0.0.1", "localhost")
     made = [_issued(trust / name.name, authority, issue(authority, name, LIFETIME, hosts)) for name in names]
-    return DevTrust(trust / CA_FILE, trust / "token", tuple(made), trust / "runner")
+    return DevTrust(
+        trust / CA_FILE, _secrets_key(trust / "secrets.key"), trust / "token", tuple(made), trust / "runner"
+    )
 
 
 async def make_identities(url: str, schema: str, trust: DevTrust, namespace: str) -> None:
@@ -75,6 +79,12 @@ async def _drop(tokens: TokenStore) -> None:
         await tokens.revoke_token((await tokens.get_token(NAME)).token_id, "dev")
     with contextlib.suppress(NotFound, Conflict):
         await tokens.revoke_runner_grant((await tokens.get_runner_grant(NAME)).grant_id, "dev")
+
+
+def _secrets_key(file: Path) -> Path:
+    if not file.exists():
+        write_keys(file, [make_key()])
+    return file
 
 
 def _authority(folder: Path) -> Authority:

@@ -45,6 +45,7 @@ def check_members(reports: Reports, silent: Sequence[NoReport], own_version: str
         ("runner streams", lambda: check_streams(reports)),
         ("certificates", lambda: check_certificates(reports)),
         ("issuers", lambda: check_issuers(reports)),
+        ("secrets' keys", lambda: check_secrets_keys(reports)),
     )
     if not reports:
         return [check_answers(reports, silent)] + [unchecked(name, "no controller answered") for name, _ in rules[1:]]
@@ -354,3 +355,25 @@ def check_issuers(reports: Reports) -> Finding:
         if report.issuer_problem
     ]
     return found("issuers", troubles, "keys are there, or nobody needed them")
+
+
+def check_secrets_keys(reports: Reports) -> Finding:
+    """Who can't open secrets delivers nothing; two that seal by other keys undo each other's work."""
+    troubles = [
+        problem(
+            f"{report.id}: {report.secrets_problem}",
+            "Give all controllers the same --secrets-key; it is read again within 10 s. Nothing is lost meanwhile.",
+        )
+        for report in reports
+        if report.secrets_problem
+    ]
+    keys = {report.secrets_key for report in reports}
+    if len(keys) > 1:
+        by_key = listed([f"{report.id} by {report.secrets_key or 'none'}" for report in reports])
+        troubles.append(
+            warning(
+                f"controllers seal by other keys: {by_key}",
+                "Give all the same file, with the same key first, or the same --secrets-command.",
+            )
+        )
+    return found("secrets' keys", troubles, f"all seal by {max(keys)}" if max(keys) else "nobody has one")

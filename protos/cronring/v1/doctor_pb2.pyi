@@ -133,6 +133,8 @@ class DiagnoseControllerResponse(_message.Message):
     CERTIFICATE_LEFT_MS_FIELD_NUMBER: _builtins.int
     CERTIFICATE_PROBLEM_FIELD_NUMBER: _builtins.int
     ISSUER_PROBLEM_FIELD_NUMBER: _builtins.int
+    SECRETS_KEY_FIELD_NUMBER: _builtins.int
+    SECRETS_PROBLEM_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     grpc_address: _builtins.str
     version: _builtins.str
@@ -166,6 +168,10 @@ class DiagnoseControllerResponse(_message.Message):
     """why a certificate that was replaced could not be taken; empty: it was"""
     issuer_problem: _builtins.str
     """why keys of issuers can't be fetched; empty: they can, or nobody asked"""
+    secrets_key: _builtins.str
+    """the id of the key by which it seals secrets; empty: none"""
+    secrets_problem: _builtins.str
+    """why secrets don't open here, or their keys can't be taken; empty: they do"""
     @_builtins.property
     def database_time(self) -> _timestamp_pb2.Timestamp:
         """PostgreSQL's clock as it estimates it; absent: unknown"""
@@ -212,10 +218,12 @@ class DiagnoseControllerResponse(_message.Message):
         certificate_left_ms: _builtins.int | None = ...,
         certificate_problem: _builtins.str = ...,
         issuer_problem: _builtins.str = ...,
+        secrets_key: _builtins.str = ...,
+        secrets_problem: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms", "certificate_left_ms", b"certificate_left_ms", "database_time", b"database_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms", "certificate_left_ms", b"certificate_left_ms", "certificate_problem", b"certificate_problem", "clock_error_us", b"clock_error_us", "clock_steps", b"clock_steps", "database_ok", b"database_ok", "database_time", b"database_time", "draining", b"draining", "grpc_address", b"grpc_address", "health", b"health", "id", b"id", "in_drill", b"in_drill", "issuer_problem", b"issuer_problem", "lease_held_ms", b"lease_held_ms", "lease_left_ms", b"lease_left_ms", "lease_valid", b"lease_valid", "members", b"members", "not_ready", b"not_ready", "queues", b"queues", "ring_digest", b"ring_digest", "ring_members", b"ring_members", "runners", b"runners", "settings", b"settings", "version", b"version", "wall_clock_offset_us", b"wall_clock_offset_us", "zone_data", b"zone_data"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms", "certificate_left_ms", b"certificate_left_ms", "certificate_problem", b"certificate_problem", "clock_error_us", b"clock_error_us", "clock_steps", b"clock_steps", "database_ok", b"database_ok", "database_time", b"database_time", "draining", b"draining", "grpc_address", b"grpc_address", "health", b"health", "id", b"id", "in_drill", b"in_drill", "issuer_problem", b"issuer_problem", "lease_held_ms", b"lease_held_ms", "lease_left_ms", b"lease_left_ms", "lease_valid", b"lease_valid", "members", b"members", "not_ready", b"not_ready", "queues", b"queues", "ring_digest", b"ring_digest", "ring_members", b"ring_members", "runners", b"runners", "secrets_key", b"secrets_key", "secrets_problem", b"secrets_problem", "settings", b"settings", "version", b"version", "wall_clock_offset_us", b"wall_clock_offset_us", "zone_data", b"zone_data"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__certificate_left_ms: _TypeAlias = _typing.Literal["certificate_left_ms"]  # noqa: Y015
     _WhichOneofArgType__certificate_left_ms: _TypeAlias = _typing.Literal["_certificate_left_ms", b"_certificate_left_ms"]  # noqa: Y015

@@ -44,7 +44,7 @@ class Webhook(_message.Message):
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     NAME_FIELD_NUMBER: _builtins.int
-    URL_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
@@ -59,7 +59,8 @@ class Webhook(_message.Message):
     DELIVERED_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    url: _builtins.str
+    origin: _builtins.str
+    """scheme, host and port of its URL; the rest may be a secret, and is told to nobody"""
     namespace: _builtins.str
     """as below: of which jobs; empty: of all"""
     module: _builtins.str
@@ -93,7 +94,7 @@ class Webhook(_message.Message):
         self,
         *,
         name: _builtins.str = ...,
-        url: _builtins.str = ...,
+        origin: _builtins.str = ...,
         events: _abc.Iterable[_builtins.str] | None = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
         namespace: _builtins.str = ...,
@@ -110,7 +111,7 @@ class Webhook(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "disabled_at", b"disabled_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "delivered", b"delivered", "disabled_at", b"disabled_at", "disabled_reason", b"disabled_reason", "events", b"events", "failed", b"failed", "job", b"job", "labels", b"labels", "module", b"module", "name", b"name", "namespace", b"namespace", "reasons", b"reasons", "url", b"url", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "delivered", b"delivered", "disabled_at", b"disabled_at", "disabled_reason", b"disabled_reason", "events", b"events", "failed", b"failed", "job", b"job", "labels", b"labels", "module", b"module", "name", b"name", "namespace", b"namespace", "origin", b"origin", "reasons", b"reasons", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -14,6 +14,7 @@ from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.refusals import RefusalLog
+from cronring.controller.runtime.secret_keys import SecretKeys
 from cronring.controller.runtime.service import Stopping
 from cronring.controller.runtime.trust import Trust
 from cronring.controller.store.connect import connect
@@ -52,10 +53,22 @@ def _base(url: str) -> main._Base:
     clock, metrics = SystemClock(), Metrics()
     notes = Notes(clock, metrics)
     config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, notes)
-    trust = Trust(config)
+    trust, keys = Trust(config), SecretKeys(config)
     refusals = RefusalLog(metrics.refused, time.monotonic)
     return main._Base(
-        config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, trust, None, None, refusals
+        config,
+        ClusterSettings(),
+        "opening",
+        clock,
+        metrics,
+        notes,
+        Readiness(),
+        stopping,
+        trust,
+        None,
+        None,
+        refusals,
+        keys,
     )
 
 

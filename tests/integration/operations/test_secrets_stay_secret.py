@@ -4,6 +4,7 @@ import base64
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from cronring.schema.tokens import SecretKind, secret_hash
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer, run_coroutine, running_server
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import POLL_S, TIMEOUT_S
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 CLI = [sys.executable, "-m", "cronring.cli.main"]
@@ -47,6 +48,7 @@ def command_lines(process: subprocess.Popen[str]) -> Iterator[str]:
                 yield " ".join(each.cmdline())
         except psutil.Error:
             return
+        time.sleep(POLL_S)
 
 
 async def row_of_the_token(url: str, digest: bytes) -> str:

@@ -165,7 +165,7 @@ class FakeApi(
         self, request: notifications_pb2.AddWebhookRequest, context: Any
     ) -> notifications_pb2.AddWebhookResponse:
         await self.check(request, context)
-        row = notifications_pb2.Webhook(name=request.name, url=request.url, job=request.job, module=request.module)
+        row = notifications_pb2.Webhook(name=request.name, origin=request.url, job=request.job, module=request.module)
         return notifications_pb2.AddWebhookResponse(webhook=row, secret="whsec_1")
 
     async def WatchJobs(self, request: Any, context: Any) -> AsyncIterator[jobs_pb2.JobEvent]:  # noqa: N802

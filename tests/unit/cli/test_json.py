@@ -20,6 +20,7 @@ from tests.unit.cli.fake_api import FakeApi
 NO_DATA: Final = {
     **{f"certs {name}": "it writes files" for name in ("init", "renew", "rotate", "retire")},
     **{f"certs issue {name}": "it writes files" for name in ("controller", "runner")},
+    **{f"secrets-key {name}": "it writes a file" for name in ("init", "add", "use", "retire")},
     "completion": "a program for a shell",
     "controller": "a server; its log has a format of its own",
     "runner": "a server; its log has a format of its own",
