@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.api.policy import POLICY
 from cronring.protos.cronring.v1 import (
+    audit_log_pb2,
     deployments_pb2,
     executions_pb2,
     identities_pb2,
@@ -38,6 +39,8 @@ ELSEWHERE: Final = {
     "cronring.runner.v1.RunnerGateway/Connect": "tests/integration/trust/test_letting_in.py",
 }
 READING: Final = {
+    "cronring.v1.AuditLog/ListAuditLog": audit_log_pb2.ListAuditLogRequest(),
+    "cronring.v1.AuditLog/ReadAuditChain": audit_log_pb2.ReadAuditChainRequest(),
     "cronring.v1.Identities/ListTokens": identities_pb2.ListTokensRequest(),
     "cronring.v1.Identities/ListRunnerGrants": identities_pb2.ListRunnerGrantsRequest(),
     "cronring.v1.Notifications/ListWebhooks": notifications_pb2.ListWebhooksRequest(),
