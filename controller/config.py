@@ -67,6 +67,10 @@ class Address:
             raise ConfigError(f"{field} is {text!r}; its port must be a number from 0 to {PORT_MAX}")
         return cls(host.removeprefix("[").removesuffix("]"), int(port_text))
 
+    def bound(self, port: int) -> "Address":
+        """With the port that was bound, where any was asked for."""
+        return Address(self.host, self.port or port)
+
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 

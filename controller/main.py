@@ -20,15 +20,12 @@ import uvloop
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.http import HttpServer
-from cronring.controller.api.judging import Judge
 from cronring.controller.api.listeners import Listeners
-from cronring.controller.api.login import LoginParts
-from cronring.controller.api.login_attempts import Attempts
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.server import AddressInUseError, check_free, in_use
 from cronring.controller.api.services import Api, ApiParts, Registration
 from cronring.controller.api.throttle import Allowances, Throttle
-from cronring.controller.config import WILDCARD_HOSTS, Address, ConfigError, MetricsAuth, ProcessConfig
+from cronring.controller.config import WILDCARD_HOSTS, Address, MetricsAuth, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
 from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
 from cronring.controller.core.node.node import Node
@@ -36,7 +33,6 @@ from cronring.controller.core.rates import Rate
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import SchemaVersionError, StoreError, StoreUnavailable
 from cronring.controller.identity.login import Logins
-from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.verifier import JwtVerifier
 from cronring.controller.members import enrolling, judge_of, services_of_members
 from cronring.controller.peers.client import PeerClient
@@ -84,7 +80,7 @@ from cronring.controller.store.stores import postgres_stores
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresOutbox
-from cronring.controller.web import Web
+from cronring.controller.web import Web, issuers_of, key_ages, login_parts
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 
@@ -131,22 +127,6 @@ def run(config: ProcessConfig, settings: ClusterSettings) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_main(config, settings, trust, jwts, logins, secret_keys))
-
-
-def issuers_of(config: ProcessConfig) -> tuple[JwtVerifier | None, Logins | None]:
-    """Those whose tokens are known, and by whose pages people log in. Raises ConfigError."""
-    if config.identity_file is None:
-        return None, None
-    settings, clock = read_identity(config.identity_file), SystemClock()
-    jwts = JwtVerifier(settings, clock)
-    logins = Logins(settings, jwts, clock)
-    if logins.issuers and not config.public_url and not config.insecure:
-        raise ConfigError(
-            f"public_url is not set, and {config.identity_file} lets people log in by issuer "
-            f"{logins.issuers[0].name!r}, which must know where to send them back; set it to https://HOST:PORT, by"
-            " which browsers find the controllers"
-        )
-    return jwts, logins
 
 
 def spare_the_collector() -> None:
@@ -249,13 +229,19 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
     throttle = Throttle(Allowances(Rate(config.call_rate, config.call_burst), config.streams), base.clock.now_ns)
     base.metrics.add_gauges(throttle.gauges)
     judge = judge_of(config, trust.own, base.jwts, PostgresTokens(database), throttle, base.clock)
-    _open_web(base, web, judge, throttle, database, seal)
+    if trust.own is None:
+        web.open_to_all()
+    else:
+        store, issuers = PostgresWebSessions(database), () if base.logins is None else base.logins.issuers
+        parts = login_parts(judge, store, issuers, seal, config.public_url, base.clock, base.notes, base.refusals)
+        web.open(parts, throttle, base.clock.now_ns)
     servers = Listeners(
         calls, base.readiness.is_ready, base.refusals, judge, trust.shown, trust.own, raise_open_files()
     )  # fmt: skip
     grpc_port, peer_port = servers.bind(config)
-    advertised = _advertised(config.advertise_address or config.grpc_address, grpc_port)
-    peer = _advertised(config.advertise_peer_address or config.peer_address, peer_port) if trust.own else ""
+    advertised = Address.parse("address", config.advertise_address or config.grpc_address).bound(grpc_port)
+    inner = Address.parse("address", config.advertise_peer_address or config.peer_address)
+    peer = inner.bound(peer_port) if trust.own else ""
     http_host = advertised.host if http_address.host in WILDCARD_HOSTS else http_address.host
     info = ControllerInfo(
         controller_id=base.controller_id,
@@ -271,7 +257,7 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
         version=info.version, zone_data=info.zone_data,
     )  # fmt: skip
     if base.jwts is not None:
-        base.metrics.add_gauges(partial(_key_ages, base.jwts))
+        base.metrics.add_gauges(partial(key_ages, base.jwts))
     try:
         await _Controller(base, database, seal, servers, info).live()
     finally:
@@ -280,38 +266,6 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
                 await each.close()
     base.notes.info("left")
     return EXIT_OK
-
-
-def _open_web(base: _Base, web: Web, judge: Judge, throttle: Throttle, database: Database, seal: Seal) -> None:
-    """From now on HTTP knows who asks."""
-    if base.trust.own is None:
-        web.open_to_all()
-        return
-    issuers = () if base.logins is None else base.logins.issuers
-    parts = LoginParts(
-        tokens=judge,
-        sessions=PostgresWebSessions(database),
-        issuers={each.name: each for each in issuers},
-        seal=seal,
-        public_url=base.config.public_url,
-        attempts=Attempts(base.clock.now_ns),
-        now_us=base.clock.wall_us,
-        notes=base.notes,
-        refused=base.refusals,
-    )
-    web.open(parts, throttle, base.clock.now_ns)
-
-
-def _key_ages(jwts: JwtVerifier) -> dict[str, float]:
-    """Of the issuer whose keys are the oldest; none while no keys were needed."""
-    ages = jwts.ages_s().values()
-    return {"issuer_keys_age_seconds": max(ages)} if ages else {}
-
-
-def _advertised(text: str, port: int) -> Address:
-    """With the port that was bound, where any was asked for."""
-    address = Address.parse("address", text)
-    return Address(address.host, address.port or port)
 
 
 class _Controller:

@@ -1,4 +1,4 @@
-"""Who changed what: rows of cron_audit_log, in the transaction of the change."""
+"""Who changed what: rows of cron_audit_log, in the transaction of the change. docs/decisions/0071"""
 
 from cronring.controller.ports.caller import call_in_hand
 from cronring.controller.services.audit_changes import Changes, canonical

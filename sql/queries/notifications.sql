@@ -290,7 +290,8 @@ FROM cron_webhooks WHERE name = :name;
 
 -- name: LockWebhook
 -- Without its secret; locked until the transaction ends.
-SELECT id, disabled_at IS NULL AS enabled, disabled_reason, origin, events, reasons, namespace, module, job, labels::text
+SELECT id, disabled_at IS NULL AS enabled, disabled_reason, origin, events, reasons, namespace, module, job,
+       labels::text
 FROM cron_webhooks WHERE name = :name
 FOR NO KEY UPDATE;
 

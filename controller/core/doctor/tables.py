@@ -14,6 +14,8 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "controllers": "pkey",
         "cron_actions": "at deployment execution job pkey template untold",
         "cron_activations": "after due job pkey",
+        "cron_audit_chain": "pkey",
+        "cron_audit_log": "at pkey seq_key unsealed",
         "cron_closed_books": "pkey",
         "cron_closings": "pkey",
         "cron_deliveries": "log old pkey waiting webhook_id_event_id_key",

@@ -224,11 +224,11 @@ def of_the_rest(office: Office) -> list[Row]:
             limits + "RemoveLimit", limits_pb2.RemoveLimitRequest(namespace="billing", module="xm"),
             ("limit billing/xm",), {"max_concurrent": 3}, None,
         ),
-        Row(hooks + "AddWebhook", pager, ("webhook pager",), None, {"host": "127.0.0.1"}),
+        Row(hooks + "AddWebhook", pager, ("webhook pager",), None, {"origin": "https://127.0.0.1"}),
         Row(hooks + "SetWebhookEnabled", off, ("webhook pager",), {"enabled": True}, {"enabled": False}),
         Row(
             hooks + "RemoveWebhook", notifications_pb2.RemoveWebhookRequest(name="pager"), ("webhook pager",),
-            {"host": "127.0.0.1"}, None,
+            {"origin": "https://127.0.0.1"}, None,
         ),
         Row(
             hooks + "Redeliver", notifications_pb2.RedeliverRequest(webhook="xw"), ("webhook xw",), None,

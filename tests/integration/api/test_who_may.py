@@ -2,11 +2,9 @@
 
 import importlib
 import pkgutil
-import ssl
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import aiohttp
 import grpc
 import pytest
 from google.protobuf import message_factory
@@ -141,11 +139,6 @@ AT_MEMBERS: Final = {
 }
 UNSERVED: Final = "---------"
 TAKEN: Final = {"cronring.runner.v1.Renewals/Renew": StatusCode.INVALID_ARGUMENT}  # by who is let in: it has no CSR
-# What a stranger hears, whatever they show. They tell of no job.
-ROUTES: Final = {
-    "/": 200, "/healthz": 200, "/readyz": 200, "/metrics": 200, "/login": 200, "/login.css": 200, "/session": 401,
-    "/login/{issuer}": 404, "/login/callback/{issuer}": 404, "/logout": 405,
-}  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -475,37 +468,6 @@ async def test_who_has_no_connection_hears_nothing_at_any_port(
     await database.close()
 
 
-async def test_http_asks_nobody_who_they_are_and_has_no_other_routes(database_url: str, tmp_path: Path) -> None:
-    database = await Database.open(database_url, "cronring test")
-    visiting = Visiting(database, Pki(tmp_path / "pki"), tmp_path)
-    strangers = await visiting.strangers() | visiting.uncertified()
-    async with listening(database, visiting.pki, None) as opened:
-        assert set(opened.routes) == set(ROUTES), "each route has a row"
-        for name, visitor in strangers.items():
-            async with web_client(visitor, tmp_path) as client:
-                for route, status in ROUTES.items():
-                    path = route.replace("{issuer}", "corp")
-                    async with client.get(f"https://{opened.http}{path}", headers=dict(visitor.metadata)) as answer:
-                        assert answer.status == status, (name, route)
-                        assert "billing" not in await answer.text(), (name, route)
-        async with aiohttp.ClientSession() as client:
-            with pytest.raises(aiohttp.ClientError):
-                await client.get(f"http://{opened.http}/healthz")
-    await database.close()
-
-
 def request_of(method: Any) -> Any:
     """An empty one."""
     return message_factory.GetMessageClass(method.input_type)()
-
-
-def web_client(visitor: Visitor, folder: Path) -> aiohttp.ClientSession:
-    """It trusts the cluster's CA, and shows what the visitor shows, which nobody asks for."""
-    assert visitor.tls is not None
-    assert visitor.tls.roots is not None
-    context = ssl.create_default_context(cadata=visitor.tls.roots.decode())
-    if visitor.tls.pair is not None:
-        file = folder / "shown.pem"
-        file.write_bytes(visitor.tls.pair.certificate + visitor.tls.pair.key)
-        context.load_cert_chain(file)
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context))

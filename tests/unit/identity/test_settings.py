@@ -13,7 +13,7 @@ from cronring.controller.identity.login import Logins
 from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.settings import ANYBODY, GrantRule, IssuerSettings, LoginSettings
 from cronring.controller.identity.verifier import JwtVerifier
-from cronring.controller.main import issuers_of
+from cronring.controller.web import issuers_of
 from cronring.schema.identity import Role, RoleGrant
 from tests.unit.identity.parts import ISSUER, NOW_S, SetClock, claims, settings
 

@@ -1,0 +1,50 @@
+"""Every route of HTTP, asked by those who prove nothing. Who is known is told in tests/unit/shell/test_web_identity.py."""
+
+import ssl
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import pytest
+
+from cronring.controller.store.pool import Database
+from tests.integration.api.visitors import Visiting, Visitor
+from tests.support.listening import listening
+from tests.support.secured import Pki
+
+# What a stranger hears, whatever they show. They tell of no job.
+ROUTES: Final = {
+    "/": 200, "/healthz": 200, "/readyz": 200, "/metrics": 200, "/login": 200, "/login.css": 200, "/session": 401,
+    "/login/{issuer}": 404, "/login/callback/{issuer}": 404, "/logout": 405,
+}  # fmt: skip
+
+
+async def test_a_stranger_hears_the_same_whatever_they_show(database_url: str, tmp_path: Path) -> None:
+    database = await Database.open(database_url, "cronring test")
+    visiting = Visiting(database, Pki(tmp_path / "pki"), tmp_path)
+    strangers = await visiting.strangers() | visiting.uncertified()
+    async with listening(database, visiting.pki, None) as opened:
+        assert set(opened.routes) == set(ROUTES), "each route has a row"
+        for name, visitor in strangers.items():
+            async with web_client(visitor, tmp_path) as client:
+                for route, status in ROUTES.items():
+                    path = route.replace("{issuer}", "corp")
+                    async with client.get(f"https://{opened.http}{path}", headers=dict(visitor.metadata)) as answer:
+                        assert answer.status == status, (name, route)
+                        assert "billing" not in await answer.text(), (name, route)
+        async with aiohttp.ClientSession() as client:
+            with pytest.raises(aiohttp.ClientError):
+                await client.get(f"http://{opened.http}/healthz")
+    await database.close()
+
+
+def web_client(visitor: Visitor, folder: Path) -> aiohttp.ClientSession:
+    """It trusts the cluster's CA, and shows what the visitor shows, which nobody asks for."""
+    assert visitor.tls is not None
+    assert visitor.tls.roots is not None
+    context = ssl.create_default_context(cadata=visitor.tls.roots.decode())
+    if visitor.tls.pair is not None:
+        file = folder / "shown.pem"
+        file.write_bytes(visitor.tls.pair.certificate + visitor.tls.pair.key)
+        context.load_cert_chain(file)
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context))
