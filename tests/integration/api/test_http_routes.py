@@ -1,4 +1,4 @@
-"""Every route of HTTP, asked by those who prove nothing. Who is known is told in tests/unit/shell/test_web_identity.py."""
+"""Every route of HTTP, asked by those who prove nothing. Who is known: tests/unit/shell/test_web_identity.py."""
 
 import ssl
 from pathlib import Path
