@@ -50,8 +50,11 @@ async def _read_database(url: str, schema: str, after_seq: int, take: Take) -> N
 
 
 async def _read(read: Any, after_seq: int, take: Take) -> None:
+    """Raises Failure."""
     while True:
         part: ChainPart = await read(after_seq)
+        if part.rows and part.rows[-1].seq <= after_seq:
+            raise Failure(f"who answers gives row {part.rows[-1].seq} behind row {after_seq}: that is no chain")
         take(part)
         if not part.rows:
             return

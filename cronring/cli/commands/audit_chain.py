@@ -38,14 +38,14 @@ class ChainPlace(click.ParamType[ChainLink]):
 
 
 @click.command()
-@click.option("--file", "path", type=FILE, help="Write there: a new file, or behind what it has with --after.")
-@click.option("--after", "after_seq", type=ROW_ID, metavar="SEQ",
+@click.option("--file", type=FILE, help="Write there: a new file, or behind what it has with --after.")
+@click.option("--after", type=ROW_ID, metavar="SEQ",
               help="Only rows behind that place: go on where the last export ended.")  # fmt: skip
 @database_option
 @schema_option
 @controllers_option
 def export(
-    path: Path | None, after_seq: int | None, database_url: str | None, schema: str, controllers: tuple[str, ...]
+    file: Path | None, after: int | None, database_url: str | None, schema: str, controllers: tuple[str, ...]
 ) -> None:
     """Write all sealed rows, in the order of the chain.
 
@@ -60,11 +60,11 @@ def export(
     """
     latest: list[ChainLink] = []
     unsealed = 0
-    with _writing(path, goes_on=after_seq is not None) as write:
+    with _writing(file, goes_on=after is not None) as write:
 
         def take(part: ChainPart) -> None:
             nonlocal unsealed
-            _check_reached(part, after_seq or 0)
+            _check_reached(part, after or 0)
             unsealed, previous = part.unsealed, part.previous.hash
             for row in part.rows:
                 write(exported_line(row, previous))
@@ -72,7 +72,7 @@ def export(
             latest[:] = [ChainLink(part.rows[-1].seq, previous)] if part.rows else latest or [part.previous]
 
         try:
-            _read(controllers, database_url, schema, after_seq or 0, "exporting", take)
+            _read(controllers, database_url, schema, after or 0, "exporting", take)
         except BaseException:
             if latest:
                 say(f"it ended early, with row {latest[0].seq}; go on by --after {latest[0].seq}", err=True)
@@ -121,16 +121,16 @@ def _writing(path: Path | None, *, goes_on: bool) -> Iterator[Callable[[str], No
 
 
 @click.command()
-@click.option("--file", "paths", type=FILE, multiple=True,
+@click.option("--file", type=FILE, multiple=True,
               help="Check exported rows, without any controller. May be repeated, in order.")  # fmt: skip
-@click.option("--expect", "expected", type=ChainPlace(), multiple=True, metavar="SEQ:HASH",
+@click.option("--expect", type=ChainPlace(), multiple=True, metavar="SEQ:HASH",
               help="A place that you kept: its hash must still be that. May be repeated.")  # fmt: skip
 @database_option
 @schema_option
 @output_option
 @controllers_option
 def verify(
-    paths: tuple[Path, ...], expected: tuple[ChainLink, ...], database_url: str | None, schema: str, output: str,
+    file: tuple[Path, ...], expect: tuple[ChainLink, ...], database_url: str | None, schema: str, output: str,
     controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Check that each row is what was sealed, and that all are there.
@@ -149,7 +149,7 @@ def verify(
       cronring audit-log verify --file audit-2026-11.ndjson
       cronring audit-log verify --expect 120000:5f3c...
     """
-    answer = _of_files(paths, expected) if paths else _of_log(controllers, database_url, schema, expected)
+    answer = _of_files(file, expect) if file else _of_log(controllers, database_url, schema, expect)
     if output == "json":
         print_json(answer)
     else:

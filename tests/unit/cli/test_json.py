@@ -18,6 +18,7 @@ from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 
 NO_DATA: Final = {
+    "audit-log export": "it writes lines of JSON",
     **{f"certs {name}": "it writes files" for name in ("init", "renew", "rotate", "retire")},
     **{f"certs issue {name}": "it writes files" for name in ("controller", "runner")},
     **{f"secrets-key {name}": "it writes a file" for name in ("init", "add", "use", "retire")},
