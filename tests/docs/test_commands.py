@@ -68,7 +68,7 @@ MORE: Final = {
 }
 # Exit codes other than 0 that are an answer, too.
 ANSWERS: Final = {
-    "audit": {0, 1}, "doctor": {0, 1}, "lint": {0, 1}, "drill kill-owner": {0, 1},
+    "audit": {0, 1}, "audit-log verify": {0, 1}, "doctor": {0, 1}, "lint": {0, 1}, "drill kill-owner": {0, 1},
     "executions cancel": {0, 1},  # it may have ended
     "executions retry": {0, 1},  # one that has completed is not tried again
     "webhook test": {0, 1},  # nobody listens there
