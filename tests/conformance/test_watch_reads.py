@@ -145,7 +145,7 @@ async def test_who_tells_webhooks_reads_over_such_a_jump_as_well(shop: Shop, dat
     database, scene = await Database.open(database_url, "notifier"), await connect(database_url, "jump")
     notifier = PostgresNotifier(database, "c1")
     await PostgresWebhooks(database).add(
-        NewWebhook("pager", "http://127.0.0.1:9/", "whsec_", (), (), "", "", "", {}, "")
+        NewWebhook("pager", "http://127.0.0.1:9", "cronring1$plain$$", (), (), "", "", "", {}, "")
     )
     assert await notifier.read() == BooksReading(ours=True)
     first, second = await shop.running("a", "b")

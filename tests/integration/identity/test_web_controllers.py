@@ -104,7 +104,7 @@ async def test_browsers_at_real_controllers(cluster: SecuredCluster, server: Pos
             assert "the token that you logged in by was revoked" in (await gone(me, second))["reason"]
             rows: list[LoggedIn] = await client.identities.sessions(with_ended=True)
             assert [(row.ended, row.revoked_by) for row in rows] == [
-                ("revoked", "token:tests (for ann)"),
+                ("revoked", "token:tests"),
                 ("token_revoked", ""),
             ]
         assert (await ada.log_in(first, "corp")).status == 303

@@ -395,7 +395,7 @@ async def main():
     for _ in range(20):  # its threads end one by one, and the one that started the children not last
         threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
     stage = Stage({runs})
-    await stage.open(Path({str(tmp_path / "mod.py")!r}), {sys.executable!r})
+    await stage.open(Path({str(tmp_path / "mod.py")!r}), {sys.executable!r}, None)
     spawned = [stage.host.held[run] for run in stage.start(*["spawn"] * {runs})]
     while not all(held.tail for held in spawned):
         await asyncio.sleep(0.01)

@@ -21,6 +21,8 @@ from cronring.controller.errors import StoreError
 from cronring.controller.ports import fates
 from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import (
+    audit_log_pb2,
+    audit_log_pb2_grpc,
     cluster_pb2,
     cluster_pb2_grpc,
     deployments_pb2,
@@ -397,6 +399,14 @@ class FakeApi(
         )  # fmt: skip
 
 
+class _NothingOnRecord(audit_log_pb2_grpc.AuditLogServicer):
+    async def ListAuditLog(self, request: Any, context: Any) -> audit_log_pb2.ListAuditLogResponse:  # noqa: ARG002, N802
+        return audit_log_pb2.ListAuditLogResponse()
+
+    async def ReadAuditChain(self, request: Any, context: Any) -> audit_log_pb2.ReadAuditChainResponse:  # noqa: ARG002, N802
+        return audit_log_pb2.ReadAuditChainResponse()
+
+
 @contextlib.contextmanager
 def serving(api: FakeApi) -> Iterator[FakeApi]:
     """Listens on a free port of loopback until the end of the `with`."""
@@ -417,6 +427,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         statistics_pb2_grpc.add_StatisticsServicer_to_server(api, door)
         cluster_pb2_grpc.add_ClusterServicer_to_server(api, door)
         templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, SEAL), door)
+        audit_log_pb2_grpc.add_AuditLogServicer_to_server(_NothingOnRecord(), door)
         await server.start()
         started.set()
         await stop.wait()

@@ -343,6 +343,8 @@ def test_a_time_alone_is_todays_on_the_zones_clocks(text: str, zone: str) -> Non
 INSTANT_OPTIONS = [
     (("audit",), "--since"),
     (("audit",), "--until"),
+    (("audit-log", "list"), "--since"),
+    (("audit-log", "list"), "--until"),
     (("executions", "list"), "--since"),
     (("why", "billing.refresh"), "--at"),
     (("jobs", "backfill", "billing.refresh", "--dry-run"), "--from"),
