@@ -337,4 +337,4 @@ async def test_whoever_says_that_they_are_another_is_booked_as_themselves(unchan
             await client.jobs.pause("vault.beat", by=said)
             await client.jobs.resume("vault.beat", by=said)
             actions = await client.jobs.actions("vault.beat", limit=2)
-            assert [each.actor for each in actions] == [f"token:ops (for {said})"] * 2
+            assert [each.actor for each in actions] == ["token:ops"] * 2
