@@ -408,15 +408,14 @@ async def test_a_flood_is_counted_and_cut_off_with_its_reason(
     with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
         for _ in range(count):
             await runner.stream.write(message)
-    async with asyncio.timeout(TIMEOUT_S):
-        code, details = await closed
+    code, details = await asyncio.wait_for(closed, TIMEOUT_S)
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert says in details
     await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the session stays")
     assert what in world.refused
     world.sessions.send(AckReports("honest", (1,)))
     while not (heard := await honest.hear()).HasField("reports_ack"):
-        assert heard.HasField("standings")  # told when its module was looked at, whenever that is
+        assert heard.HasField("standings"), "it is told of its module once that was looked at"
 
 
 async def test_a_runner_that_ends_what_is_not_its_own_is_cut_off(world: World) -> None:
@@ -458,8 +457,7 @@ async def test_bytes_that_are_no_message_are_refused_in_words(world: World, firs
 
 
 async def test_a_silent_runner_is_cut_off(world: World) -> None:
-    runner = await world.connect(hello())
-    await runner.hear()
+    await (runner := await world.connect(hello())).hear()
     assert world.sessions.close_silent(now_us(), 5_000_000) == 0
     assert world.sessions.close_silent(now_us() + 5_000_001, 5_000_000) == 1
     assert (await runner.ended())[0] is grpc.StatusCode.DEADLINE_EXCEEDED
