@@ -91,9 +91,12 @@ STORMED = {
     ),
     "FoldGone": Stormed("SELECT 3600000 AS history_ms, 1000 AS limit", gate="cron_schedules"),
 }
-# They read partitions and change rows that nobody else has: those of maintenance and of folding, one round at a time,
-# and what an end's own transaction has locked.
-ALONE = {"FillClosings", "SumClosings", "TakeFolding", "FoldFigures", "MoveFolding", "AddRetries", "PauseFailing"}
+# They change rows that nobody else has: those of maintenance, of folding and of the audit log's chain, one round at a
+# time (the chain's: test_audit_log.py), and what an end's own transaction has locked.
+ALONE = {
+    "FillClosings", "SumClosings", "TakeFolding", "FoldFigures", "MoveFolding", "AddRetries", "PauseFailing",
+    "TakeAuditChain", "SealRows", "MoveAuditHead", "CutAuditChain", "DropCutRows",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["postgres18", "postgres16", "postgres15"])
