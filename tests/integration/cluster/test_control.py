@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import random
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def test_a_pause_ends_by_itself_on_its_tick_whoever_died_meanwhile(cluster: Clus
     start(cluster, 3, 1)
     wait_for_runs(cluster, journal)
     owner = cluster.cli("cluster", "owners", EACH)["primary"]
-    ends = int(time.time()) + 6
+    ends = int(time.time()) + 10  # a command takes seconds on a busy machine
     paused = cluster.cli("jobs", "pause", EACH, "--until", instant(ends).isoformat(), "--note", "maintenance")
     assert (paused["status"], paused["paused"]["note"]) == ("paused", "maintenance")
     first = datetime.fromisoformat(paused["next_tick"]).timestamp()
@@ -65,7 +66,7 @@ def test_a_pause_ends_by_itself_on_its_tick_whoever_died_meanwhile(cluster: Clus
     assert cluster.cli("jobs", "show", EACH)["status"] in {"scheduled", "running"}
     verdict = verdict_when_settled(cluster, journal, [])
     assert verdict.guilty() == {}, str(verdict)
-    assert verdict.skipped["paused"] >= 4
+    assert verdict.skipped["paused"] >= ends - math.ceil(paused_at + 0.1) >= 1
 
 
 async def outcome(attempt: Awaitable[Any]) -> Any:
