@@ -16,8 +16,8 @@ PACKAGES: Final = ("controller", "cronring", "protos", "schema")
 ONCE: Final = frozenset({"match", "fullmatch", "search"})
 EACH: Final = frozenset({"split", "sub", "subn", "findall", "finditer"})  # they go on after each match
 
-LENGTH: Final = 2_000  # characters, of what is looked at first
-SUSPECT_S: Final = 0.001  # CPU, for as many: many times what is usual, and a tenth of what backtracking takes
+LENGTH: Final = 1_000  # characters, of what is looked at first
+SUSPECT_S: Final = 0.0005  # CPU, for as many: many times what is usual, and a tenth of what backtracking takes
 TIMES: Final = 4
 GROWTH_MAX: Final = 2.5 * TIMES  # TIMES squared is what it must not be
 TRIES: Final = 10  # of suspects only
