@@ -218,7 +218,7 @@ def test_of_two_drills_the_second_is_refused(cluster: Cluster) -> None:
             assert shown[second["id"]] == "alive"
             with pytest.raises(Conflict) as refusal:
                 await anext(other.drills.hold_drill(second["id"], 2.0, "bob"))
-            with pytest.raises(Conflict, match=r"stands? down already"):
+            with pytest.raises(Conflict, match="it is in a drill already"):
                 await anext(one.drills.hold_drill(first["id"], 2.0, "bob"))
             with pytest.raises(Conflict, match="another process has taken its address"):
                 await anext(other.drills.hold_drill(first["id"], 2.0, "bob"))
