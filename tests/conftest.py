@@ -5,6 +5,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,6 +31,11 @@ SLOW_IS_WELL = [HealthCheck.too_slow]
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=SLOW_IS_WELL)
 settings.register_profile("drawn", deadline=None, suppress_health_check=SLOW_IS_WELL)
 settings.load_profile("drawn" if drawing.DRAWS else "same")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    # None: others may have a reason
+    return lanes.is_passed_over(collection_path, config.getoption("markexpr")) or None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at -m

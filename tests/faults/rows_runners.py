@@ -171,6 +171,7 @@ def strike_children(stage: Stage, number: int, name: str) -> None:
             hit = [run for run in runs if child_of(stage, run) == pid]
             began = time.time()
             os.kill(pid, number)
+            stage.child_died(pid)
             stage.fault(name, f"the child of {', '.join(run.verb for run in hit)}")
             hit = [each for each in hit if _unfinished(stage, each)]
             expect_an_end(stage, hit, began, {"failed"})

@@ -56,6 +56,7 @@ class Stage:
         self.on_time = True  # a row during which nothing can be says that it isn't
         self._deaths: list[float] = []
         self._deaths_by_pid: dict[int, float] = {}
+        self._child_deaths: dict[int, float] = {}
         self._absences: list[tuple[float, float]] = []
         self._server: PostgresServer | None = None
         self._cluster: Cluster | None = None
@@ -148,6 +149,10 @@ class Stage:
         self._deaths_by_pid[runner.pid] = self._deaths[-1]
         return self._deaths[-1]
 
+    def child_died(self, pid: int) -> None:
+        """Tell the judge of a child that was just hit, and never goes on: the runs in it ended now at the latest."""
+        self._child_deaths[pid] = time.time()
+
     def runner_was_away(self, since: float) -> None:
         """From then (epoch seconds) until now a runner stood still: what its children finished may be lost."""
         self._absences.append((since, time.time()))
@@ -189,7 +194,7 @@ class Stage:
     def judge(self, settle_s: float = SETTLE_S) -> Finding:
         """When everything that the row did is over."""
         known = Circumstances(
-            self._deaths, self._absences, self.bounds.beside, self._deaths_by_pid,
+            self._deaths, self._absences, self.bounds.beside, self._deaths_by_pid, self._child_deaths,
         )  # fmt: skip
         return judge_when_settled(self.cluster.database_url, self.journal, self.bounds, known, settle_s)
 

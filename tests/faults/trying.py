@@ -1,6 +1,5 @@
 """The rows of one file as tests: one test file for each, so that workers share them (a file's tests run in one)."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -9,12 +8,10 @@ import pytest
 
 from tests.faults.row import Row, all_rows
 from tests.faults.trial import Trial, play, teller
+from tests.support.pressure import Pressure
 
-WAITING_MAX: Final = 2.5  # processes to a core that run or want to, as the mean of a minute
-
-
-def waiting_for_cores() -> float:
-    return os.getloadavg()[0] / (os.cpu_count() or 1)
+# Of the time of a trial. Alone on two cores, a trial's own processes wait for each other through a third of it.
+BUSY: Final = 0.5
 
 
 def rows_of(topic: str) -> list[Row]:
@@ -25,16 +22,18 @@ def short(topic: str) -> Callable[..., None]:
     """A test of every row of rows_TOPIC.py, for as long as in `make test-long`.
 
     What is never to happen (twice, early, beside, lost) fails it at once. What is only too late, or too slow to come
-    about, is tried once more, as all of the suite shares the cores. In `make soak` it is not.
+    about, is tried once more, as all of the suite shares the cores. What is late again, while others used the cores, is
+    told and not judged. In `make soak` everything is judged, at once.
     """
 
     @pytest.mark.parametrize("row", [each for each in rows_of(topic) if not each.soak_only], ids=_name)
     def test_short(row: Row, tmp_path: Path) -> None:
         trial = _tried(row, row.short_s, tmp_path / "first")
         if trial is None or (trial.safe and not trial.holds):
+            pressure = Pressure()
             trial = _tried(row, row.short_s, tmp_path / "again")
-            if trial is not None and trial.safe and not trial.holds and waiting_for_cores() > WAITING_MAX:
-                pytest.skip(f"late, with {waiting_for_cores():.1f} processes to a core: {trial}")
+            if trial is not None and trial.safe and not trial.holds and pressure.share() > BUSY:
+                pytest.skip(f"late, on a machine that was short of cores for {pressure.share():.0%} of it: {trial}")
         _assert_holds(trial)
 
     return test_short

@@ -49,13 +49,19 @@ class Circumstances:
     """What the judge must know. `runner_deaths`: when one was killed; `absences`: from when to when one stood still.
 
     `beside`: of how many runs of a verb may go on at once, where that is more than one. `deaths_by_pid`: of runners
-    that may have held results for long, as nobody was there to take them.
+    that may have held results for long, as nobody was there to take them. `child_deaths`: of children, by process id.
     """
 
     runner_deaths: Sequence[float] = ()
     absences: Sequence[tuple[float, float]] = ()
     beside: Mapping[str, int] = field(default_factory=dict)
     deaths_by_pid: Mapping[int, float] = field(default_factory=dict)
+    child_deaths: Mapping[int, float] = field(default_factory=dict)
+
+    def died(self, run: "JournalRun") -> float:
+        """When a run without an end ended at the latest: with its runner, or with the child that it ran in."""
+        deaths = [*self.runner_deaths, self.child_deaths.get(run.pid or 0, 0.0)]
+        return min((death for death in deaths if death >= run.started_at), default=float("inf"))
 
 
 @dataclass
@@ -92,7 +98,7 @@ class Verdict:
 class JournalRun:
     """One run as the verb itself noted it. `ended_at` is None when it never came to its end.
 
-    `seen_at`: when it last noted that it was still going on; None of a verb that doesn't.
+    `seen_at`: when it last noted that it was still going on; None of a verb that doesn't. `pid`: of its child, if noted.
     """
 
     verb: str
@@ -101,6 +107,7 @@ class JournalRun:
     started_at: float
     ended_at: float | None
     seen_at: float | None = None
+    pid: int | None = None
 
 
 def journal_entries(path: Path) -> Iterator[dict[str, Any]]:
@@ -126,9 +133,11 @@ def read_journal(path: Path) -> list[JournalRun]:
         else:
             ends[entry["execution"]] = entry["at"]
     return [
-        JournalRun(s["verb"], s["execution"], s["tick"], s["at"], ends.get(s["execution"]), seen.get(s["execution"]))
+        JournalRun(
+            s["verb"], id_ := s["execution"], s["tick"], s["at"], ends.get(id_), seen.get(id_), s.get("pid"),
+        )
         for s in starts
-    ]
+    ]  # fmt: skip
 
 
 def instant(epoch: float) -> str:
@@ -164,8 +173,7 @@ def judge_journal(
 ) -> None:  # fmt: skip
     """No run twice, none before its tick, none beside another of its verb, no finished one unrecorded.
 
-    A run without an end ended when the runner (and so its children) was killed at the latest. If its verb notes how it
-    goes on, it ended with its last note. `pids`: of the runners, by execution.
+    If its verb notes how it goes on, a run without an end ended with its last note. `pids`: of the runners, by execution.
     """
     deaths = circumstances.runner_deaths
     seen: Counter[int] = Counter(run.execution_id for run in runs)
@@ -193,8 +201,7 @@ def judge_journal(
             if len(going_on) >= circumstances.beside.get(verb, 1):
                 names = ", ".join(str(each.execution_id) for _, each in going_on)
                 verdict.overlapping.append((verb, f"{names} and {run.execution_id}"))
-            died = min((death for death in deaths if death >= run.started_at), default=float("inf"))
-            going_on.append((run.ended_at or run.seen_at or died, run))
+            going_on.append((run.ended_at or run.seen_at or circumstances.died(run), run))
 
 
 def was_cancelled(tick: int, actions: list[Any]) -> bool:

@@ -51,6 +51,15 @@ def test_a_run_that_never_ended_overlaps_unless_its_runner_died_between() -> Non
     assert journal_verdict(runs, {1: "lost", 2: "completed"}, [2.0]).guilty() == {}
 
 
+def test_a_run_without_an_end_ends_with_the_child_that_it_ran_in() -> None:
+    """Also a brief one, which notes nothing between its start and its end."""
+    runs = [JournalRun("verb", 1, 0.0, 1.0, None, None, 77), run(2, 12.0, 13.0)]
+    for child, guilty in ((77, []), (78, ["overlapping"])):
+        verdict = Verdict()
+        judge_journal(verdict, runs, {1: "failed", 2: "completed"}, Circumstances(child_deaths={child: 1.1}))
+        assert list(verdict.guilty()) == guilty
+
+
 def test_the_same_execution_twice_is_found() -> None:
     verdict = journal_verdict([run(1, 1.0, 2.0), run(1, 3.0, 4.0)], {1: "completed"}, [])
     assert list(verdict.guilty()) == ["twice"]
