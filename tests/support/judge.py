@@ -98,7 +98,7 @@ class Verdict:
 class JournalRun:
     """One run as the verb itself noted it. `ended_at` is None when it never came to its end.
 
-    `seen_at`: when it last noted that it was still going on; None of a verb that doesn't. `pid`: of its child, if noted.
+    `seen_at`: when it last noted that it was still going on; None of a verb that doesn't. `pid`: of its child.
     """
 
     verb: str
@@ -173,7 +173,7 @@ def judge_journal(
 ) -> None:  # fmt: skip
     """No run twice, none before its tick, none beside another of its verb, no finished one unrecorded.
 
-    If its verb notes how it goes on, a run without an end ended with its last note. `pids`: of the runners, by execution.
+    If its verb notes how it goes on, a run without an end ended with its last note. `pids`: of runners, by execution.
     """
     deaths = circumstances.runner_deaths
     seen: Counter[int] = Counter(run.execution_id for run in runs)
