@@ -4,7 +4,6 @@ exit_code = run(ProcessConfig(...), ClusterSettings())
 """
 
 import asyncio
-import gc
 import os
 import platform
 import socket
@@ -55,6 +54,7 @@ from cronring.controller.runtime.gauges import node_counters, node_gauges
 from cronring.controller.runtime.lag import watch_loop_lag
 from cronring.controller.runtime.logs import set_up_logging
 from cronring.controller.runtime.maintenance import look_after_history
+from cronring.controller.runtime.memory import spare_memory
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
@@ -84,7 +84,6 @@ from cronring.controller.web import Web, issuers_of, key_ages, login_parts
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 
-COLLECTED_AFTER: Final = (50_000, 20, 20)  # objects, and the rounds of each generation; CPython's own begins at 700
 # How long a thread beside the loop, which judges or plans a large module, may keep it waiting; CPython's own is 5 ms.
 # docs/decisions/0061: a herd takes the interpreter back some hundred times
 SWITCH_INTERVAL_S: Final = 0.0005
@@ -123,17 +122,10 @@ def run(config: ProcessConfig, settings: ClusterSettings) -> int:
     trust, secret_keys = Trust(config), SecretKeys(config)
     jwts, logins = issuers_of(config)
     set_up_logging(config.log_level, config.log_format)
-    spare_the_collector()
+    spare_memory()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_main(config, settings, trust, jwts, logins, secret_keys))
-
-
-def spare_the_collector() -> None:
-    """What is loaded stays, and what a burst allocates is let go of without it: a tenth of the CPU was its looking."""
-    # docs/decisions/0005: the collector cost a tenth of a burst
-    gc.freeze()
-    gc.set_threshold(*COLLECTED_AFTER)
 
 
 async def _main(
