@@ -11,12 +11,14 @@ from tests.support.cluster import Process
 
 BOMB: Final = 32 << 20  # inflated; gRPC's own bound of a message was as large
 GROWN_MAX: Final = 128 << 20  # what the largest allowed request costs while it is read
+# What is so large, or compressed, gRPC refuses before it knows the method: some of all kinds stand for all.
+SOME: Final = METHODS[::6]
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
 def test_compressed_bodies_are_not_inflated(victim: Process, compression: grpc.Compression) -> None:
     with connected(victim) as caller, Peak(victim) as peak:
-        for method in METHODS:
+        for method in SOME:
             status, words = caller.ask(method, growing(method.input_type, BOMB), compression)
             assert (status in CLEAN, bool(words)) == (True, True), (path_of(method), status, words)
             assert peak.grown < GROWN_MAX, (path_of(method), peak.grown >> 20)
@@ -26,7 +28,7 @@ def test_bodies_that_grow_when_they_are_read_are_refused(victim: Process) -> Non
     """Of all lengths: what one bound lets through is for the next one."""
     with connected(victim) as caller, Peak(victim) as peak:
         for method in METHODS:
-            for size in (60_000, 250_000, 1 << 20, 7 << 20, BOMB):
+            for size in (60_000, 250_000, 1 << 20, 7 << 20, *([BOMB] if method in SOME else [])):
                 status, words = caller.ask(method, growing(method.input_type, size))
                 assert (status in CLEAN, bool(words)) == (True, True), (path_of(method), size, status, words)
                 assert peak.grown < GROWN_MAX, (path_of(method), size, peak.grown >> 20)
