@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from google.api import annotations_pb2
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -12,8 +14,11 @@ def generate(out: Path) -> None:
     found = (path.relative_to(ROOT / "protos") for path in (ROOT / "protos").rglob("*.proto"))
     sources = sorted(str("cronring/protos" / path) for path in found)  # what they are imported as, by the link
     plugins = Path(sys.executable).parent
+    annotations = Path(annotations_pb2.__file__).parents[
+        2
+    ]  # the routes of HTTP are said by google/api/annotations.proto
     command = [
-        sys.executable, "-m", "grpc_tools.protoc", "-I", ".",
+        sys.executable, "-m", "grpc_tools.protoc", "-I", ".", "-I", str(annotations),
         f"--plugin=protoc-gen-mypy={plugins / 'protoc-gen-mypy'}",
         f"--plugin=protoc-gen-mypy_grpc={plugins / 'protoc-gen-mypy_grpc'}",
         f"--python_out={out}", f"--grpc_python_out={out}", f"--mypy_out=quiet:{out}", f"--mypy_grpc_out=quiet:{out}",
