@@ -32,7 +32,7 @@ INDEX: Final = {
     "/metrics": "Prometheus metrics",
     "/login": "logs a browser in",
     "/session": "who asks, and what they may do",
-    "/api/v1/cron/": "REST: docs/rest.md",
+    "/api/": "REST: a page to try it, made of /api/openapi.json",
 }
 
 

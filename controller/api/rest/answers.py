@@ -23,4 +23,5 @@ def values_of(message: Message) -> dict[str, Any]:
 
 
 def json_of(message: Message) -> bytes:
-    return json.dumps(values_of(message), ensure_ascii=False, separators=(",", ":")).encode()
+    """Of equal messages it is the same, whatever order maps come in."""
+    return json.dumps(values_of(message), ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()

@@ -22,6 +22,8 @@ from cronring.protos.admission import RefusedMessage
 from cronring.protos.problems import DETAILS_KEY
 
 CALL_S: Final = 60.0  # a request that is one answer has it by then, or is told why not
+LAST_EVENT_ID: Final = "Last-Event-ID"
+_RESUMES: Final = "resume_token"
 _IDENTITY: Final = {"", "identity"}
 
 
@@ -32,6 +34,10 @@ class Aborted(grpc.aio.BaseError):
         super().__init__(status.message)
         self.status = status
         self.http_status = http_status
+
+
+class CallerGone(grpc.aio.BaseError):
+    """Nobody reads the answers any more."""
 
 
 class RestContext(RequestShown):
@@ -57,8 +63,12 @@ class RestContext(RequestShown):
         return await asyncio.get_running_loop().run_in_executor(self._aside, self._message, raw)
 
     async def write(self, message: Message) -> None:
+        """Raises CallerGone."""
         assert self._stream is not None, "the answer of this method is one"
-        await self._stream.write(message)
+        try:
+            await self._stream.write(message)
+        except ConnectionError:
+            raise CallerGone from None
 
     async def abort(
         self, code: grpc.StatusCode, details: str = "", trailing_metadata: Iterable[tuple[str, Any]] = ()
@@ -109,7 +119,10 @@ class RestContext(RequestShown):
         if binding.has_body:
             of_url.faults += [(key[:200], "belongs into the body, not into the query") for key in self.request.query]
         else:
-            of_url.fill(message, nested(message.DESCRIPTOR, self.request.query.items(), of_url.faults))
+            of_query = nested(message.DESCRIPTOR, self.request.query.items(), of_url.faults)
+            last = self.request.headers.get(LAST_EVENT_ID) if _RESUMES in message.DESCRIPTOR.fields_by_name else None
+            # A browser asks with the same query again, and the id is newer than what stands there.
+            of_url.fill(message, of_query | ({_RESUMES: last} if last else {}))
             of_url.faults += [
                 (name, "stands in the path already") for name in binding.fields if name in self.request.query
             ]

@@ -9,6 +9,7 @@ from aiohttp import web
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.rest.judge import RestJudge
+from cronring.controller.api.rest.pages import add_pages
 from cronring.controller.api.rest.routes import Routes
 from cronring.controller.api.web_identity import WebDoor
 from cronring.controller.ports.audit_chain import OnRefusal
@@ -24,6 +25,7 @@ class Rest:
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         self._routes.add_to(router)
+        add_pages(router)
 
     def open(
         self, services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]], calls: Calls, refused: OnRefusal

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from cronring.controller.api.rest.answers import ASIDE_FROM, JSON, json_of
 from cronring.controller.api.rest.bindings import Binding, bindings
-from cronring.controller.api.rest.context import Aborted, RestContext
+from cronring.controller.api.rest.context import Aborted, CallerGone, RestContext
 from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.web_problems import problem_body, status_problem
 from cronring.controller.errors import StoreUnavailable
@@ -83,6 +83,8 @@ class Routes:
                 return status_problem(error.status, request, http_status=error.http_status)
             answer = status_problem(error.status, request, http_status=error.http_status)
             await stream.fail(problem_body(error.status, answer.status, request.path))
+        except CallerGone:
+            return stream.begun or web.Response()
         return await stream.ended()
 
     async def _json(self, message: Message) -> bytes:

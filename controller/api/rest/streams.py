@@ -13,6 +13,7 @@ from cronring.controller.api.rest.answers import json_of
 
 LINES: Final = "application/x-ndjson"
 EVENTS: Final = "text/event-stream"
+_POSITION: Final = "KIND_POSITION"
 BEAT_S: Final = 15.0  # proxies hang up on who says nothing for a minute
 LOOK_S: Final = 1.0  # so soon it is known that the caller has gone
 LAST_WORDS_S: Final = 1.0
@@ -32,14 +33,15 @@ class AnswerStream:
 
     async def write(self, message: Message) -> None:
         """Waits until there is room for more. Raises ConnectionError once the caller is gone."""
-        await self._send(self._framed(json_of(message)))
+        await self._send(_event(message) if self._as_events else json_of(message) + b"\n")
 
     async def fail(self, problem: dict[str, Any]) -> None:
         """The last words, once it has begun. Who reads nothing is not waited for."""
-        text = json.dumps(problem if self._as_events else {"problem": problem}).encode()
+        text = json.dumps(problem if self._as_events else {"problem": problem})
+        last = f"event: problem\ndata: {text}\n\n" if self._as_events else f"{text}\n"
         with contextlib.suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(LAST_WORDS_S):
-                await self._send(b"event: problem\n" * self._as_events + self._framed(text))
+                await self._send(last.encode())
 
     async def ended(self) -> web.StreamResponse:
         """What aiohttp is to have of it. Whatever could be said has been."""
@@ -80,5 +82,17 @@ class AnswerStream:
             await self._response.prepare(self._request)
         await self._response.write(data)
 
-    def _framed(self, text: bytes) -> bytes:
-        return b"data: " + text + b"\n\n" if self._as_events else text + b"\n"
+
+def _event(message: Any) -> bytes:
+    """With its kind as its name, and its token as its id: a browser gives that back as Last-Event-ID.
+
+    One that has only a token has no data, so nobody's script is told of it.
+    """
+    kind = message.DESCRIPTOR.fields_by_name.get("kind")
+    name = "" if kind is None or kind.enum_type is None else kind.enum_type.values[message.kind].name
+    token = getattr(message, "resume_token", "")
+    parts = [f"id: {token}\n".encode()] if token else []
+    if name != _POSITION:
+        parts += [f"event: {name.removeprefix('KIND_').lower()}\n".encode()] if name else []
+        parts.append(b"data: " + json_of(message) + b"\n")
+    return b"".join([*parts, b"\n"])

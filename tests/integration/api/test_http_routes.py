@@ -18,6 +18,7 @@ from tests.support.secured import Pki
 ROUTES: Final = {
     "/": 200, "/healthz": 200, "/readyz": 200, "/metrics": 200, "/login": 200, "/login.css": 200, "/session": 401,
     "/login/{issuer}": 404, "/login/callback/{issuer}": 404, "/logout": 405,
+    "/api/": 200, "/api/openapi.json": 200, "/api/page.js": 200, "/api/page.css": 200,
 }  # fmt: skip
 
 

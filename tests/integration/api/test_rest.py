@@ -227,7 +227,7 @@ async def test_streams_are_lines_or_events(rest: Rested) -> None:
     async with asyncio.timeout(TIMEOUT_S), rest.session.get(f"{CRON}/jobs:watch", headers=headers) as events:
         assert events.content_type == "text/event-stream"
         first = await events.content.readuntil(b"\n\n")
-        assert json.loads(first.removeprefix(b"data: "))["job"]["key"] == KEY
+        assert json.loads(first.removeprefix(b"event: present\ndata: "))["job"]["key"] == KEY
     refused = await rest.ask("GET", "/jobs:watch?resume_token=x", by="viewer")
     assert (refused.status, refused.body["violations"][0]["field"]) == (400, "resume_token")
 

@@ -172,7 +172,7 @@ async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
                     "/metrics",
                     "/login",
                     "/session",
-                    "/api/v1/cron/",
+                    "/api/",
                 }
             async with session.get("/nothing/there") as answer:
                 assert (answer.status, answer.content_type) == (404, "application/problem+json")

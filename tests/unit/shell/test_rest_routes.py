@@ -24,13 +24,13 @@ def test_an_rpc_without_a_route_is_refused() -> None:
 
 def test_routes_keep_to_their_own_prefix_and_differ() -> None:
     found = bindings()
-    assert all(each.path.startswith("/api/v1/cron/") for each in found)
+    assert all(each.path.startswith(("/api/v1/cron/", "/api/v1/events")) for each in found)
     assert not [each.path for each in found if each.path.startswith(FACADE)]
     shapes = Counter((each.verb, re.sub(r"\{\w+\}", "{}", each.path)) for each in found)
     assert [shape for shape, times in shapes.items() if times > 1] == []
 
 
 def test_what_only_reads_is_got_and_the_rest_is_not() -> None:
-    read = re.compile(r"(Get|List|Watch|Follow|Read|Diagnose|WhoAmI|Audit|Why)")
+    read = re.compile(r"(Get|List|Watch|Follow|Read|Diagnose|WhoAmI|Audit|Why|Poll)")
     for each in bindings():
         assert bool(read.match(each.method.name)) == (each.verb == "GET"), each.rpc
