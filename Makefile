@@ -65,8 +65,9 @@ audit: $(VENV)/.test  ## bandit over the code; pip-audit over what is installed,
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive controller cronring schema protos sql sdk
 	$(BIN)/python -m tests.support.dependencies
 
-protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* (committed; a test proves them fresh)
+protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* and openapi.json (committed; tests prove them fresh)
 	$(BIN)/python protos/generate.py
+	$(BIN)/python -m cronring.controller.api.rest.openapi
 
 schema: $(VENV)/.test  ## rewrite sql/schema.sql after a new migration (committed; a test proves it fresh)
 	$(BIN)/python -m tests.migration.dump

@@ -168,7 +168,7 @@ async def _with_http(base: _Base) -> int:
     address = Address.parse("http_address", base.config.http_address)
     web = Web()
     http = HttpServer(
-        base.readiness.why_not, base.metrics.text, base.refusals, web.door, web.login,
+        base.readiness.why_not, base.metrics.text, base.refusals, web.door, web.login, web.rest,
         metrics_ask=base.config.metrics_auth is MetricsAuth.TOKEN,
     )  # fmt: skip
     try:
@@ -228,7 +228,7 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
         parts = login_parts(judge, store, issuers, seal, config.public_url, base.clock, base.notes, base.refusals)
         web.open(parts, throttle, base.clock.now_ns)
     servers = Listeners(
-        calls, base.readiness.is_ready, base.refusals, judge, trust.shown, trust.own, raise_open_files()
+        calls, base.readiness.is_ready, base.refusals, judge, trust.shown, trust.own, raise_open_files(), web.rest
     )  # fmt: skip
     grpc_port, peer_port = servers.bind(config)
     advertised = Address.parse("address", config.advertise_address or config.grpc_address).bound(grpc_port)

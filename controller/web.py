@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from cronring.controller.api.judging import Judge, Verdicts
 from cronring.controller.api.login import Login, LoginParts, Telling
 from cronring.controller.api.login_attempts import Attempts
+from cronring.controller.api.rest.rest import Rest
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.throttle import Throttle
 from cronring.controller.api.web_identity import TO_DO, KnownWeb, LocalWeb, NobodyYet, WebDoor
@@ -26,6 +27,7 @@ class Web:
     def __init__(self) -> None:
         self.door = WebDoor()
         self.login = Login()
+        self.rest = Rest(self.door)
 
     def open_to_all(self) -> None:
         """With --insecure."""

@@ -14,6 +14,7 @@ NAME: Final = 400  # characters, here and below
 ACTOR: Final = 200
 NOTE: Final = 1_000
 TOKEN: Final = 2_000
+RESUME: Final = 7_000  # ids of some thousand runs; a header of HTTP has room for 8 KiB
 CERTIFICATES: Final = 32 * 1024  # PEM; two CAs and a chain
 PATTERN: Final = 4_000  # the longest that makes sense has 1,300, and is refused from 2,000 on with better words
 POLICY: Final = 1_000
@@ -49,7 +50,8 @@ _TEXTS: Final = (
         "sender_id state status target_id version",
     ),
     (NOTE, "description note problem reason"),
-    (TOKEN, "join_token page_token resume_token url secret"),
+    (TOKEN, "join_token page_token url secret"),
+    (RESUME, "resume_token"),
     (CERTIFICATES, "authorities certificate csr"),
     (PATTERN, "schedule error_type"),
     (

@@ -1,22 +1,21 @@
-"""A little HTTP for orchestrators and Prometheus, and for browsers that log in. Everything else is gRPC's."""
+"""HTTP: for orchestrators, Prometheus and browsers that log in, and whatever paths others bring with them."""
 
 import asyncio
 import logging
 import ssl
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from cronring.controller.api.connections import Connections, telling
 from cronring.controller.api.judging import check
-from cronring.controller.api.login import Login
 from cronring.controller.api.policy import Access, Audience, Reach
 from cronring.controller.api.problems import counted_as
 from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.web_identity import DOOR, WebDoor, web_principal
-from cronring.controller.api.web_problems import problem
+from cronring.controller.api.web_problems import problem, unserved
 from cronring.controller.errors import CronringError, Denied
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import calling
@@ -33,14 +32,21 @@ INDEX: Final = {
     "/metrics": "Prometheus metrics",
     "/login": "logs a browser in",
     "/session": "who asks, and what they may do",
+    "/api/": "REST: a page to try it, made of /api/openapi.json",
 }
+
+
+class Routed(Protocol):
+    """Has paths of its own."""
+
+    def add_to(self, router: web.UrlDispatcher) -> None: ...
 
 
 class HttpServer:
     """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
     `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log. `door`
-    says who asks. `metrics_ask`: only those may read metrics who may view everything.
+    says who asks, `routed` have the other paths. `metrics_ask`: only those may read metrics who may view everything.
     """
 
     def __init__(
@@ -49,8 +55,7 @@ class HttpServer:
         metrics: Callable[[], bytes],
         refused: OnRefusal,
         door: WebDoor,
-        login: Login,
-        *,
+        *routed: Routed,
         metrics_ask: bool = False,
     ) -> None:
         self._not_ready = not_ready
@@ -65,7 +70,8 @@ class HttpServer:
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
-        login.add_to(application.router)
+        for each in routed:
+            each.add_to(application.router)
         log = logging.getLogger("aiohttp.server").getChild(str(id(self)))
         log.addFilter(lambda record: not _is_garbage(record, refused))
         self._runner = web.AppRunner(
@@ -138,8 +144,7 @@ def _problems_as_json(refused: OnRefusal) -> object:
         except web.HTTPException as error:
             if error.status < 400:
                 raise
-            body = {"error": error.reason.lower(), "path": request.path, "index": "/"}
-            return web.json_response(body, status=error.status, headers=_allow(error))
+            return unserved(error, request)
         assert isinstance(response, web.StreamResponse)
         return response
 
@@ -153,8 +158,3 @@ def _is_garbage(record: logging.LogRecord, refused: Callable[[str], None]) -> bo
         return False
     refused("http")
     return True
-
-
-def _allow(error: web.HTTPException) -> dict[str, str]:
-    """405 has to say what is allowed."""
-    return {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}

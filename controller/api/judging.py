@@ -174,16 +174,13 @@ class Known:
             now = await self._now(access, shown)
         except Unauthenticated as error:
             raise Unauthenticated(f"what was shown when this call began is no longer good: {error}") from None
-        if (now.kind, now.name, now.grants) != (principal.kind, principal.name, principal.grants):
-            raise Unauthenticated("what the caller may do has changed; call again")
+        check_still(now, principal, access)
 
     async def _now(self, access: Access, shown: Shown) -> Principal:
         """As `judged`, of a call that was counted when it began."""
         if access.audience not in {Audience.PEOPLE, Audience.METADATA}:
             return await self._by_certificate(access.audience, shown)
-        principal = await self._verdicts.holder(_bearer(shown.invocation_metadata() or ()), None)
-        check(principal, access)
-        return principal
+        return await self._verdicts.holder(_bearer(shown.invocation_metadata() or ()), None)
 
     def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
         who, host = str(principal), host_of(shown.peer())
@@ -220,6 +217,13 @@ def check(principal: Principal, access: Access) -> None:
         raise forbidden(principal, access.permission, EVERYWHERE)
     if principal.namespaces(access.permission) == frozenset():
         raise forbidden(principal, access.permission, "")
+
+
+def check_still(now: Principal, then: Principal, access: Access) -> None:
+    """Whether who is known `now` by what was shown is who was let in. Raises Forbidden, Unauthenticated."""
+    check(now, access)
+    if (now.kind, now.name, now.grants) != (then.kind, then.name, then.grants):
+        raise Unauthenticated("what the caller may do has changed; call again")
 
 
 def _bearer(metadata: Iterable[tuple[str, str | bytes]]) -> str:

@@ -1,4 +1,4 @@
-"""Where a controller is reached by gRPC: one port for people and services, one for controllers and runners.
+"""Where a controller's services are reached: by gRPC and REST for people and services, and by members on a port alone.
 
 gRPC in Python can't make client certificates optional, so those who show one have a port of their own. With --insecure
 there is one port for all.
@@ -11,6 +11,7 @@ import grpc
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Judge
+from cronring.controller.api.rest.rest import Rest
 from cronring.controller.api.server import GrpcServer
 from cronring.controller.config import ProcessConfig
 from cronring.controller.ports.audit_chain import OnRefusal
@@ -21,6 +22,8 @@ Services = Sequence[tuple[str, Callable[[grpc.aio.Server], None]]]
 
 class Listeners:
     """bind, add the services, start, stop; in this order. `shown`: by --grpc; `own`: by --peer, None: --insecure.
+
+    `rest`: by --http.
 
     `files`: how many this process may have open. Strangers who take all connections of one port take none of the other,
     and leave enough for PostgreSQL.
@@ -35,7 +38,11 @@ class Listeners:
         shown: Certificates | None,
         own: Certificates | None,
         files: int,
+        rest: Rest,
     ) -> None:
+        self._calls = calls
+        self._refused = refused
+        self._rest = rest
         self._shown = shown
         self._own = own
         self._open = GrpcServer(calls, is_ready, refused, judge, files // 4)
@@ -51,6 +58,7 @@ class Listeners:
 
     def add(self, services: Services, of_members: Services) -> None:
         """Raises UnjudgedMethodError for a method without a line in controller/api/policy.py."""
+        self._rest.open(services, self._calls, self._refused)
         if self._inner is self._open:
             self._open.add([*services, *of_members])
             return
@@ -63,7 +71,7 @@ class Listeners:
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls, and give those under way `grace_s`."""
-        await asyncio.gather(*(server.stop(grace_s) for server in self._servers))
+        await asyncio.gather(self._rest.close(grace_s), *(server.stop(grace_s) for server in self._servers))
 
     async def follow_health(self) -> None:
         """For ever."""

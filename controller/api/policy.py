@@ -68,6 +68,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     # It only reads. But it tells of all runners, queues and tables, whoever they are for.
     "cronring.v1.Doctor": ((_PEOPLE, _VIEW, _ALL, NOTHING, "DiagnoseController DiagnoseDatabase"),),
     "cronring.v1.Drills": ((_PEOPLE, _ADMIN, _ALL, NAMES, "HoldDrill"),),
+    "cronring.v1.Events": ((_PEOPLE, _VIEW, _ONE, NAMES, "WatchEvents PollEvents"),),
     "cronring.v1.Executions": (
         (_PEOPLE, _VIEW, _ONE, NAMES, "ListExecutions GetExecution WatchExecutions"),
         (_PEOPLE, _OUTPUTS, _ONE, NAMES, "FollowExecution"),

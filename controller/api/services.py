@@ -11,6 +11,7 @@ from cronring.controller.api.cluster import ClusterService
 from cronring.controller.api.deployments import DeploymentsService
 from cronring.controller.api.doctor import DoctorService, ProcessFacts
 from cronring.controller.api.drills import DrillsService
+from cronring.controller.api.events import EventsService
 from cronring.controller.api.executions import ExecutionsService
 from cronring.controller.api.following import OutputFollowers
 from cronring.controller.api.identities import IdentitiesService
@@ -40,6 +41,7 @@ from cronring.protos.cronring.v1 import (
     deployments_pb2_grpc,
     doctor_pb2_grpc,
     drills_pb2_grpc,
+    events_pb2_grpc,
     executions_pb2_grpc,
     identities_pb2_grpc,
     jobs_pb2_grpc,
@@ -78,6 +80,7 @@ class Api:
 
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
+        self._defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
         self._jobs = JobHub(parts.stores.reads, parts.seal, parts.fail)
         self._executions = ExecutionHub(parts.stores.reads, parts.seal, parts.fail)
 
@@ -96,7 +99,7 @@ class Api:
 
     def _about_jobs(self) -> list[Registration]:
         parts, stores = self._parts, self._parts.stores
-        defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
+        defaults = self._defaults
         deployments = DeploymentsService(stores.reads, parts.seal, parts.deployer)
         jobs = JobsService(stores.reads, parts.seal, self._jobs, stores.control, stores.templates, defaults, parts.put)
         templates = TemplatesService(stores.templates, parts.seal)
@@ -132,6 +135,7 @@ class Api:
         cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)
+        events = EventsService(self._jobs, self._executions, parts.stores.reads, parts.node, self._defaults)
         identities = IdentitiesService(parts.stores.tokens, parts.stores.web_sessions, parts.seal)
         audit_log = AuditLogService(parts.stores.audit_log, parts.seal)
         return [
@@ -139,5 +143,6 @@ class Api:
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
             ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),
             ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),
+            ("cronring.v1.Events", partial(events_pb2_grpc.add_EventsServicer_to_server, events)),
             ("cronring.v1.Identities", partial(identities_pb2_grpc.add_IdentitiesServicer_to_server, identities)),
         ]

@@ -40,7 +40,8 @@ class JobFeed:
         self._seal = seal
 
     async def position(self) -> WatchPosition:
-        return await self._reads.job_position()
+        # The first answer tells of some that are older: it only finds out which ids are missing.
+        return (await self.changes(await self._reads.job_position()))[0]
 
     async def changes(self, position: WatchPosition) -> tuple[WatchPosition, Sequence[JobRow]]:
         return await self._reads.job_changes(position)

@@ -3,15 +3,17 @@
 principal = await web_principal(request)
 """
 
+import contextlib
 from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
 
 from cronring.controller.api.cookies import SESSION
-from cronring.controller.api.judging import Judge, Verdicts
+from cronring.controller.api.judging import Judge, Verdicts, check_still
+from cronring.controller.api.policy import Access
 from cronring.controller.api.same_site import CSRF_HEADER, SAFE_METHODS, csrf_token, foreign, is_csrf_token
-from cronring.controller.api.shown import RequestShown, host_of
+from cronring.controller.api.shown import RequestShown, Shown, host_of
 from cronring.controller.errors import Forbidden, StoreUnavailable, Unauthenticated
 from cronring.schema.address import is_loopback
 from cronring.schema.identity import LOCAL, Principal
@@ -38,12 +40,26 @@ class WebJudge(Protocol):
         """Raises Unauthenticated, Forbidden; StoreUnavailable, StoreError, IssuerAway where it can't be told now."""
         ...
 
+    async def still(self, principal: Principal, access: Access, request: web.Request) -> None:
+        """Whether what was judged of a request that goes on is true yet. Raises as `judged`."""
+        ...
+
+    def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
+        """Around an answer that may last. Entering it raises TooManyStreams."""
+        ...
+
 
 class NobodyYet:
     """A WebJudge without a database: HTTP is served before there is one, and after."""
 
     async def judged(self, request: web.Request) -> WebCaller:
         raise StoreUnavailable("this controller has no connection to PostgreSQL, and can't tell who asks; try later")
+
+    async def still(self, principal: Principal, access: Access, request: web.Request) -> None:
+        """Nobody can tell, so nothing is taken back."""
+
+    def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
 
 class LocalWeb:
@@ -60,6 +76,12 @@ class LocalWeb:
         if request.method not in SAFE_METHODS and (why := foreign(request.headers)):
             raise Forbidden(f"this request is refused: {why}")
         return WebCaller(LOCAL)
+
+    async def still(self, principal: Principal, access: Access, request: web.Request) -> None:
+        """Always."""
+
+    def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
 
 class KnownWeb:
@@ -85,6 +107,15 @@ class KnownWeb:
                 f"this request has no {CSRF_HEADER} of its session; GET /session tells it, and it changes at each login"
             )
         return WebCaller(principal, cookie)
+
+    async def still(self, principal: Principal, access: Access, request: web.Request) -> None:
+        if hdrs.AUTHORIZATION in request.headers:
+            return await self._tokens.still(principal, access, RequestShown(request))
+        now = await self._sessions.holder(request.cookies.get(SESSION, ""), None)
+        return check_still(now, principal, access)
+
+    def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
+        return self._tokens.streaming(principal, access, shown)
 
 
 class WebDoor:

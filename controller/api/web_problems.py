@@ -1,60 +1,121 @@
-"""What cronring's errors are by HTTP."""
+"""What goes wrong by HTTP, as RFC 9457 has it: one shape for all of it, made from the status that gRPC would have."""
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from http import HTTPStatus
+from typing import Any, Final
 
 from aiohttp import hdrs, web
+from google.rpc import code_pb2, status_pb2
 
-from cronring.controller.errors import (
-    CronringError,
-    Forbidden,
-    IssuerAway,
-    NotFound,
-    StoreUnavailable,
-    Throttled,
-    TooMany,
-    Unauthenticated,
-)
+from cronring.controller.api import problems
+from cronring.controller.errors import CronringError, Throttled, TooMany
+from cronring.protos.problems import Fate, Reason, Said, said_in
 
+PROBLEM: Final = "application/problem+json"
 AGAIN_S: Final = 5  # after which who was refused for now may try again
 TOO_MANY_S: Final = 60
-_STATUSES: Final[Mapping[type[CronringError], int]] = {
-    Unauthenticated: 401,
-    Forbidden: 403,
-    NotFound: 404,
-    TooMany: 429,
-    Throttled: 429,
-    IssuerAway: 503,
-    StoreUnavailable: 503,
+_TYPES: Final = "urn:cronring:problem:"
+_STATUSES: Final[Mapping[int, int]] = {
+    code_pb2.INVALID_ARGUMENT: 400,
+    code_pb2.OUT_OF_RANGE: 400,
+    code_pb2.UNAUTHENTICATED: 401,
+    code_pb2.PERMISSION_DENIED: 403,
+    code_pb2.NOT_FOUND: 404,
+    code_pb2.FAILED_PRECONDITION: 409,
+    code_pb2.ABORTED: 409,
+    code_pb2.ALREADY_EXISTS: 409,
+    code_pb2.RESOURCE_EXHAUSTED: 429,
+    code_pb2.UNIMPLEMENTED: 501,
+    code_pb2.UNAVAILABLE: 503,
+    code_pb2.DEADLINE_EXCEEDED: 504,
 }
 _BEARER: Final = 'Bearer realm="cronring"'
 
 
 def status_of(error: CronringError) -> int:
     """500 for what is nobody's fault but ours."""
-    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
+    return _http_status(problems.status_of(error)[0])
 
 
 def headers_of(error: CronringError, request: web.Request) -> dict[str, str]:
-    """What the answer has to say besides. RFC 6750: a request without a token isn't told of an error in it."""
+    """What the answer has to say besides."""
+    return _headers(status_of(error), request, _again_s(error))
+
+
+def problem(error: CronringError, request: web.Request) -> web.Response:
+    """For programs."""
+    return status_problem(problems.status_of(error)[0], request, again_s=_again_s(error))
+
+
+def status_problem(
+    status: status_pb2.Status, request: web.Request, *, http_status: int | None = None, again_s: int | None = None
+) -> web.Response:
+    """Of a status of ours. `http_status`: in place of its code's. `again_s`: in place of what it says itself."""
+    said = said_in(status.details)
+    number = http_status or _http_status(status)
+    if again_s is None:
+        again_s = AGAIN_S if said is None or said.retry_s is None else max(math.ceil(said.retry_s), 1)
+    return as_problem(problem_body(status, number, request.path), _headers(number, request, again_s))
+
+
+def problem_body(status: status_pb2.Status, number: int, path: str) -> dict[str, Any]:
+    """What a problem of HTTP status `number` says. What there is nothing to say of is left out."""
+    said = said_in(status.details) or Said(Reason.UNEXPECTED, {}, None, ())
+    body: dict[str, Any] = {
+        "type": _TYPES + said.reason.lower().replace("_", "-"),
+        "title": HTTPStatus(number).phrase,
+        "status": number,
+        "detail": status.message,
+        "instance": path,
+        "code": code_pb2.Code.Name(status.code),
+        "reason": said.reason,
+    }
+    if said.violations:
+        body["violations"] = [{"field": field, "description": words} for field, words in said.violations]
+    if said.metadata:
+        body["metadata"] = said.metadata
+    if said.fate is not Fate.NOT_DONE:
+        body["outcome"] = said.fate
+    return body
+
+
+def unserved(error: web.HTTPException, request: web.Request) -> web.Response:
+    """What HTTP itself refuses: a path or a method that there isn't. 405 has to say what is allowed."""
+    body = {
+        "type": "about:blank",
+        "title": error.reason,
+        "status": error.status,
+        "detail": f"{request.method} {request.path} is not served here; / has the paths that are",
+        "instance": request.path,
+    }
+    return as_problem(body, {hdrs.ALLOW: error.headers[hdrs.ALLOW]} if hdrs.ALLOW in error.headers else {})
+
+
+def as_problem(body: Mapping[str, Any], headers: Mapping[str, str]) -> web.Response:
+    return web.json_response(body, status=body["status"], content_type=PROBLEM, headers=headers)
+
+
+def _http_status(status: status_pb2.Status) -> int:
+    said = said_in(status.details)
+    reason = "" if said is None else said.reason
+    if status.code == code_pb2.RESOURCE_EXHAUSTED and reason == Reason.INVALID:
+        return 413  # a message beyond its method's bytes, which was not parsed
+    return 503 if reason == Reason.BUSY else _STATUSES.get(status.code, 500)
+
+
+def _headers(number: int, request: web.Request, again_s: int) -> dict[str, str]:
+    """RFC 6750: a request without a token isn't told of an error in it."""
     found: dict[str, str] = {hdrs.CACHE_CONTROL: "no-store"}
-    match status_of(error):
+    match number:
         case 401:
             wrong = ', error="invalid_token"' if hdrs.AUTHORIZATION in request.headers else ""
             found[hdrs.WWW_AUTHENTICATE] = _BEARER + wrong
         case 403:
             found[hdrs.WWW_AUTHENTICATE] = f'{_BEARER}, error="insufficient_scope"'
         case 429 | 503:
-            found[hdrs.RETRY_AFTER] = str(_again_s(error))
+            found[hdrs.RETRY_AFTER] = str(again_s)
     return found
-
-
-def problem(error: CronringError, request: web.Request) -> web.Response:
-    """For programs."""
-    status = status_of(error)
-    said = {"error": web.Response(status=status).reason.lower(), "reason": str(error), "path": request.path}
-    return web.json_response(said, status=status, headers=headers_of(error, request))
 
 
 def _again_s(error: CronringError) -> int:

@@ -78,21 +78,23 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
     assert config.certs is not None
     own = CertificateFolder(config.certs)
 
+    of_browsers = Web()
     clock, throttle, count = SystemClock(), unlimited(), counting([])
     judge = judge_of(config, own, keys, tokens, throttle, clock)
-    servers = Listeners(Calls(Around(), count, lambda: None), lambda: True, count, judge, own, own, 1_024)
+    servers = Listeners(
+        Calls(Around(), count, lambda: None), lambda: True, count, judge, own, own, 1_024, of_browsers.rest
+    )
     people, members = servers.bind(config)
     signing = enrolling(own, pki.authority, CLUSTER, tuple, tokens, count)
     api = api_on(database)
     servers.add([*api.registrations(), *signing.outside], [*OF_MEMBERS, *signing.inside])
     await servers.start()
-    of_browsers = Web()
     parts = LoginParts(
         judge, PostgresWebSessions(database), {}, SEAL, "https://cronring.example", Attempts(clock.now_ns),
         clock.wall_us, Around(), count,
     )  # fmt: skip
     of_browsers.open(parts, throttle, clock.now_ns)
-    http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, of_browsers.login)
+    http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, of_browsers.login, of_browsers.rest)
     web = await http.start("127.0.0.1", 0, server_context(own))
     yield Doors(f"127.0.0.1:{people}", f"127.0.0.1:{members}", f"127.0.0.1:{web}", _routes(http))
     await http.stop()

@@ -9,7 +9,7 @@ import pytest
 from tests.tidy.test_tidy import ROOT
 
 PRODUCT = ("controller", "cronring", "protos", "schema", "sql")
-GENERATED = re.compile(r"_pb2|^sql/(parameters\.py|schema\.sql)$")
+GENERATED = re.compile(r"_pb2|^sql/(parameters\.py|schema\.sql)$|/openapi\.json$")
 
 
 class Example(NamedTuple):

@@ -22,28 +22,33 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+cronring/protos/cronring/v1/audit_log.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x02\n\x0b\x41uditLogRow\x12\n\n\x02id\x18\x01 \x01(\x03\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x07refused\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\r\n\x05times\x18\x04 \x01(\x03\x12\x11\n\tprincipal\x18\x05 \x01(\t\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\x0e\n\x06origin\x18\x07 \x01(\t\x12\x11\n\tnamespace\x18\x08 \x01(\t\x12\x0f\n\x07subject\x18\t \x01(\t\x12\x18\n\x0b\x62\x65\x66ore_json\x18\n \x01(\tH\x01\x88\x01\x01\x12\x17\n\nafter_json\x18\x0b \x01(\tH\x02\x88\x01\x01\x12\x0e\n\x06remark\x18\x0c \x01(\t\x12\x12\n\ncontroller\x18\r \x01(\t\x12\x0b\n\x03seq\x18\x0e \x01(\x03\x12\x0c\n\x04hash\x18\x0f \x01(\x0c\x42\n\n\x08_refusedB\x0e\n\x0c_before_jsonB\r\n\x0b_after_json\"\x98\x02\n\x13ListAuditLogRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tprincipal\x18\x05 \x01(\t\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\x11\n\tnamespace\x18\x07 \x01(\t\x12\x0f\n\x07subject\x18\x08 \x01(\t\x12\x14\n\x0crefused_only\x18\t \x01(\x08\x12\x14\n\x0c\x63hanges_only\x18\n \x01(\x08\x42\x0c\n\n_page_size\"]\n\x14ListAuditLogResponse\x12,\n\naudit_rows\x18\x01 \x03(\x0b\x32\x18.cronring.v1.AuditLogRow\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"&\n\tChainLink\x12\x0b\n\x03seq\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\"c\n\x15ReadAuditChainRequest\x12\x16\n\tafter_seq\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x16\n\tpage_size\x18\x02 \x01(\x05H\x01\x88\x01\x01\x42\x0c\n\n_after_seqB\x0c\n\n_page_size\"\xcd\x01\n\x16ReadAuditChainResponse\x12,\n\naudit_rows\x18\x01 \x03(\x0b\x32\x18.cronring.v1.AuditLogRow\x12(\n\x08previous\x18\x02 \x01(\x0b\x32\x16.cronring.v1.ChainLink\x12#\n\x03\x63ut\x18\x03 \x01(\x0b\x32\x16.cronring.v1.ChainLink\x12$\n\x04head\x18\x04 \x01(\x0b\x32\x16.cronring.v1.ChainLink\x12\x10\n\x08unsealed\x18\x05 \x01(\x03\x32\xba\x01\n\x08\x41uditLog\x12S\n\x0cListAuditLog\x12 .cronring.v1.ListAuditLogRequest\x1a!.cronring.v1.ListAuditLogResponse\x12Y\n\x0eReadAuditChain\x12\".cronring.v1.ReadAuditChainRequest\x1a#.cronring.v1.ReadAuditChainResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+cronring/protos/cronring/v1/audit_log.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x02\n\x0b\x41uditLogRow\x12\n\n\x02id\x18\x01 \x01(\x03\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x07refused\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\r\n\x05times\x18\x04 \x01(\x03\x12\x11\n\tprincipal\x18\x05 \x01(\t\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\x0e\n\x06origin\x18\x07 \x01(\t\x12\x11\n\tnamespace\x18\x08 \x01(\t\x12\x0f\n\x07subject\x18\t \x01(\t\x12\x18\n\x0b\x62\x65\x66ore_json\x18\n \x01(\tH\x01\x88\x01\x01\x12\x17\n\nafter_json\x18\x0b \x01(\tH\x02\x88\x01\x01\x12\x0e\n\x06remark\x18\x0c \x01(\t\x12\x12\n\ncontroller\x18\r \x01(\t\x12\x0b\n\x03seq\x18\x0e \x01(\x03\x12\x0c\n\x04hash\x18\x0f \x01(\x0c\x42\n\n\x08_refusedB\x0e\n\x0c_before_jsonB\r\n\x0b_after_json\"\x98\x02\n\x13ListAuditLogRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tprincipal\x18\x05 \x01(\t\x12\x0e\n\x06method\x18\x06 \x01(\t\x12\x11\n\tnamespace\x18\x07 \x01(\t\x12\x0f\n\x07subject\x18\x08 \x01(\t\x12\x14\n\x0crefused_only\x18\t \x01(\x08\x12\x14\n\x0c\x63hanges_only\x18\n \x01(\x08\x42\x0c\n\n_page_size\"]\n\x14ListAuditLogResponse\x12,\n\naudit_rows\x18\x01 \x03(\x0b\x32\x18.cronring.v1.AuditLogRow\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"&\n\tChainLink\x12\x0b\n\x03seq\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\"c\n\x15ReadAuditChainRequest\x12\x16\n\tafter_seq\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x16\n\tpage_size\x18\x02 \x01(\x05H\x01\x88\x01\x01\x42\x0c\n\n_after_seqB\x0c\n\n_page_size\"\xcd\x01\n\x16ReadAuditChainResponse\x12,\n\naudit_rows\x18\x01 \x03(\x0b\x32\x18.cronring.v1.AuditLogRow\x12(\n\x08previous\x18\x02 \x01(\x0b\x32\x16.cronring.v1.ChainLink\x12#\n\x03\x63ut\x18\x03 \x01(\x0b\x32\x16.cronring.v1.ChainLink\x12$\n\x04head\x18\x04 \x01(\x0b\x32\x16.cronring.v1.ChainLink\x12\x10\n\x08unsealed\x18\x05 \x01(\x03\x32\x80\x02\n\x08\x41uditLog\x12s\n\x0cListAuditLog\x12 .cronring.v1.ListAuditLogRequest\x1a!.cronring.v1.ListAuditLogResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\x12\x16/api/v1/cron/audit-log\x12\x7f\n\x0eReadAuditChain\x12\".cronring.v1.ReadAuditChainRequest\x1a#.cronring.v1.ReadAuditChainResponse\"$\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/v1/cron/audit-log/chainb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'cronring.protos.cronring.v1.audit_log_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_AUDITLOGROW']._serialized_start=94
-  _globals['_AUDITLOGROW']._serialized_end=440
-  _globals['_LISTAUDITLOGREQUEST']._serialized_start=443
-  _globals['_LISTAUDITLOGREQUEST']._serialized_end=723
-  _globals['_LISTAUDITLOGRESPONSE']._serialized_start=725
-  _globals['_LISTAUDITLOGRESPONSE']._serialized_end=818
-  _globals['_CHAINLINK']._serialized_start=820
-  _globals['_CHAINLINK']._serialized_end=858
-  _globals['_READAUDITCHAINREQUEST']._serialized_start=860
-  _globals['_READAUDITCHAINREQUEST']._serialized_end=959
-  _globals['_READAUDITCHAINRESPONSE']._serialized_start=962
-  _globals['_READAUDITCHAINRESPONSE']._serialized_end=1167
-  _globals['_AUDITLOG']._serialized_start=1170
-  _globals['_AUDITLOG']._serialized_end=1356
+  _globals['_AUDITLOG'].methods_by_name['ListAuditLog']._loaded_options = None
+  _globals['_AUDITLOG'].methods_by_name['ListAuditLog']._serialized_options = b'\202\323\344\223\002\030\022\026/api/v1/cron/audit-log'
+  _globals['_AUDITLOG'].methods_by_name['ReadAuditChain']._loaded_options = None
+  _globals['_AUDITLOG'].methods_by_name['ReadAuditChain']._serialized_options = b'\202\323\344\223\002\036\022\034/api/v1/cron/audit-log/chain'
+  _globals['_AUDITLOGROW']._serialized_start=124
+  _globals['_AUDITLOGROW']._serialized_end=470
+  _globals['_LISTAUDITLOGREQUEST']._serialized_start=473
+  _globals['_LISTAUDITLOGREQUEST']._serialized_end=753
+  _globals['_LISTAUDITLOGRESPONSE']._serialized_start=755
+  _globals['_LISTAUDITLOGRESPONSE']._serialized_end=848
+  _globals['_CHAINLINK']._serialized_start=850
+  _globals['_CHAINLINK']._serialized_end=888
+  _globals['_READAUDITCHAINREQUEST']._serialized_start=890
+  _globals['_READAUDITCHAINREQUEST']._serialized_end=989
+  _globals['_READAUDITCHAINRESPONSE']._serialized_start=992
+  _globals['_READAUDITCHAINRESPONSE']._serialized_end=1197
+  _globals['_AUDITLOG']._serialized_start=1200
+  _globals['_AUDITLOG']._serialized_end=1456
 # @@protoc_insertion_point(module_scope)

@@ -22,39 +22,50 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from cronring.protos.cronring.v1 import schema_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_schema__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-cronring/protos/cronring/v1/deployments.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a(cronring/protos/cronring/v1/schema.proto\"\xd4\x02\n\nDeployment\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0e\n\x06module\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x63tive\x18\x05 \x01(\x08\x12\x14\n\x0cmin_replicas\x18\x06 \x01(\x05\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bschema_text\x18\x08 \x01(\t\x12\x0f\n\x07runners\x18\t \x01(\x05\x12\x0c\n\x04jobs\x18\n \x01(\x05\x12\x30\n\x0c\x61\x63tivated_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0e\x64\x65\x61\x63tivated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0eoutputs_hidden\x18\r \x01(\x08\"\xaf\x01\n\x17\x43reateDeploymentRequest\x12#\n\x06schema\x18\x01 \x01(\x0b\x32\x13.cronring.v1.Module\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x19\n\x0cmin_replicas\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x06 \x01(\x08\x42\x0f\n\r_min_replicas\"\xf1\x01\n\x18\x43reateDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\x12\x12\n\njobs_added\x18\x03 \x03(\t\x12\x14\n\x0cjobs_removed\x18\x04 \x03(\t\x12\x19\n\x11jobs_carried_over\x18\x05 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x06 \x03(\t\x12\x11\n\tjobs_back\x18\x07 \x03(\t\x12(\n\x0bjobs_misfit\x18\x08 \x03(\x0b\x32\x13.cronring.v1.Misfit\"%\n\x06Misfit\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61ults\x18\x02 \x03(\t\"\x8a\x01\n\x16ListDeploymentsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0e\n\x06module\x18\x04 \x01(\t\x12\x13\n\x0b\x61\x63tive_only\x18\x05 \x01(\x08\x42\x0c\n\n_page_size\"`\n\x17ListDeploymentsResponse\x12,\n\x0b\x64\x65ployments\x18\x01 \x03(\x0b\x32\x17.cronring.v1.Deployment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"#\n\x14GetDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\"\x89\x01\n\x19\x41\x63tivateDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x19\n\x0cmin_replicas\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x42\x0f\n\r_min_replicas\"\x90\x02\n\x1a\x41\x63tivateDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x11\n\tactivated\x18\x02 \x01(\x08\x12)\n\x08previous\x18\x03 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x18\n\x10previous_running\x18\x04 \x01(\x05\x12\x12\n\njobs_added\x18\x05 \x03(\t\x12\x14\n\x0cjobs_removed\x18\x06 \x03(\t\x12\x19\n\x11jobs_carried_over\x18\x07 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x08 \x03(\t\x12\x11\n\tjobs_back\x18\t \x03(\t\"Y\n\x15KillDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\"r\n\x16KillDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x14\n\x0cjobs_removed\x18\x02 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x03 \x03(\t2\xdb\x03\n\x0b\x44\x65ployments\x12_\n\x10\x43reateDeployment\x12$.cronring.v1.CreateDeploymentRequest\x1a%.cronring.v1.CreateDeploymentResponse\x12\\\n\x0fListDeployments\x12#.cronring.v1.ListDeploymentsRequest\x1a$.cronring.v1.ListDeploymentsResponse\x12K\n\rGetDeployment\x12!.cronring.v1.GetDeploymentRequest\x1a\x17.cronring.v1.Deployment\x12\x65\n\x12\x41\x63tivateDeployment\x12&.cronring.v1.ActivateDeploymentRequest\x1a\'.cronring.v1.ActivateDeploymentResponse\x12Y\n\x0eKillDeployment\x12\".cronring.v1.KillDeploymentRequest\x1a#.cronring.v1.KillDeploymentResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-cronring/protos/cronring/v1/deployments.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a(cronring/protos/cronring/v1/schema.proto\"\xd4\x02\n\nDeployment\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0e\n\x06module\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x63tive\x18\x05 \x01(\x08\x12\x14\n\x0cmin_replicas\x18\x06 \x01(\x05\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bschema_text\x18\x08 \x01(\t\x12\x0f\n\x07runners\x18\t \x01(\x05\x12\x0c\n\x04jobs\x18\n \x01(\x05\x12\x30\n\x0c\x61\x63tivated_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0e\x64\x65\x61\x63tivated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0eoutputs_hidden\x18\r \x01(\x08\"\xaf\x01\n\x17\x43reateDeploymentRequest\x12#\n\x06schema\x18\x01 \x01(\x0b\x32\x13.cronring.v1.Module\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x19\n\x0cmin_replicas\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x06 \x01(\x08\x42\x0f\n\r_min_replicas\"\xf1\x01\n\x18\x43reateDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\x12\x12\n\njobs_added\x18\x03 \x03(\t\x12\x14\n\x0cjobs_removed\x18\x04 \x03(\t\x12\x19\n\x11jobs_carried_over\x18\x05 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x06 \x03(\t\x12\x11\n\tjobs_back\x18\x07 \x03(\t\x12(\n\x0bjobs_misfit\x18\x08 \x03(\x0b\x32\x13.cronring.v1.Misfit\"%\n\x06Misfit\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61ults\x18\x02 \x03(\t\"\x8a\x01\n\x16ListDeploymentsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0e\n\x06module\x18\x04 \x01(\t\x12\x13\n\x0b\x61\x63tive_only\x18\x05 \x01(\x08\x42\x0c\n\n_page_size\"`\n\x17ListDeploymentsResponse\x12,\n\x0b\x64\x65ployments\x18\x01 \x03(\x0b\x32\x17.cronring.v1.Deployment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"#\n\x14GetDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\"\x89\x01\n\x19\x41\x63tivateDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x19\n\x0cmin_replicas\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x42\x0f\n\r_min_replicas\"\x90\x02\n\x1a\x41\x63tivateDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x11\n\tactivated\x18\x02 \x01(\x08\x12)\n\x08previous\x18\x03 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x18\n\x10previous_running\x18\x04 \x01(\x05\x12\x12\n\njobs_added\x18\x05 \x03(\t\x12\x14\n\x0cjobs_removed\x18\x06 \x03(\t\x12\x19\n\x11jobs_carried_over\x18\x07 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x08 \x03(\t\x12\x11\n\tjobs_back\x18\t \x03(\t\"Y\n\x15KillDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\"r\n\x16KillDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x14\n\x0cjobs_removed\x18\x02 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x03 \x03(\t2\xb1\x05\n\x0b\x44\x65ployments\x12\x84\x01\n\x10\x43reateDeployment\x12$.cronring.v1.CreateDeploymentRequest\x1a%.cronring.v1.CreateDeploymentResponse\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/api/v1/cron/deployments:\x01*\x12~\n\x0fListDeployments\x12#.cronring.v1.ListDeploymentsRequest\x1a$.cronring.v1.ListDeploymentsResponse\" \x82\xd3\xe4\x93\x02\x1a\x12\x18/api/v1/cron/deployments\x12s\n\rGetDeployment\x12!.cronring.v1.GetDeploymentRequest\x1a\x17.cronring.v1.Deployment\"&\x82\xd3\xe4\x93\x02 \x12\x1e/api/v1/cron/deployments/{key}\x12\x99\x01\n\x12\x41\x63tivateDeployment\x12&.cronring.v1.ActivateDeploymentRequest\x1a\'.cronring.v1.ActivateDeploymentResponse\"2\x82\xd3\xe4\x93\x02,\"\'/api/v1/cron/deployments/{key}/activate:\x01*\x12\x89\x01\n\x0eKillDeployment\x12\".cronring.v1.KillDeploymentRequest\x1a#.cronring.v1.KillDeploymentResponse\".\x82\xd3\xe4\x93\x02(\"#/api/v1/cron/deployments/{key}/kill:\x01*b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'cronring.protos.cronring.v1.deployments_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DEPLOYMENT']._serialized_start=138
-  _globals['_DEPLOYMENT']._serialized_end=478
-  _globals['_CREATEDEPLOYMENTREQUEST']._serialized_start=481
-  _globals['_CREATEDEPLOYMENTREQUEST']._serialized_end=656
-  _globals['_CREATEDEPLOYMENTRESPONSE']._serialized_start=659
-  _globals['_CREATEDEPLOYMENTRESPONSE']._serialized_end=900
-  _globals['_MISFIT']._serialized_start=902
-  _globals['_MISFIT']._serialized_end=939
-  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_start=942
-  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_end=1080
-  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_start=1082
-  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_end=1178
-  _globals['_GETDEPLOYMENTREQUEST']._serialized_start=1180
-  _globals['_GETDEPLOYMENTREQUEST']._serialized_end=1215
-  _globals['_ACTIVATEDEPLOYMENTREQUEST']._serialized_start=1218
-  _globals['_ACTIVATEDEPLOYMENTREQUEST']._serialized_end=1355
-  _globals['_ACTIVATEDEPLOYMENTRESPONSE']._serialized_start=1358
-  _globals['_ACTIVATEDEPLOYMENTRESPONSE']._serialized_end=1630
-  _globals['_KILLDEPLOYMENTREQUEST']._serialized_start=1632
-  _globals['_KILLDEPLOYMENTREQUEST']._serialized_end=1721
-  _globals['_KILLDEPLOYMENTRESPONSE']._serialized_start=1723
-  _globals['_KILLDEPLOYMENTRESPONSE']._serialized_end=1837
-  _globals['_DEPLOYMENTS']._serialized_start=1840
-  _globals['_DEPLOYMENTS']._serialized_end=2315
+  _globals['_DEPLOYMENTS'].methods_by_name['CreateDeployment']._loaded_options = None
+  _globals['_DEPLOYMENTS'].methods_by_name['CreateDeployment']._serialized_options = b'\202\323\344\223\002\035\"\030/api/v1/cron/deployments:\001*'
+  _globals['_DEPLOYMENTS'].methods_by_name['ListDeployments']._loaded_options = None
+  _globals['_DEPLOYMENTS'].methods_by_name['ListDeployments']._serialized_options = b'\202\323\344\223\002\032\022\030/api/v1/cron/deployments'
+  _globals['_DEPLOYMENTS'].methods_by_name['GetDeployment']._loaded_options = None
+  _globals['_DEPLOYMENTS'].methods_by_name['GetDeployment']._serialized_options = b'\202\323\344\223\002 \022\036/api/v1/cron/deployments/{key}'
+  _globals['_DEPLOYMENTS'].methods_by_name['ActivateDeployment']._loaded_options = None
+  _globals['_DEPLOYMENTS'].methods_by_name['ActivateDeployment']._serialized_options = b'\202\323\344\223\002,\"\'/api/v1/cron/deployments/{key}/activate:\001*'
+  _globals['_DEPLOYMENTS'].methods_by_name['KillDeployment']._loaded_options = None
+  _globals['_DEPLOYMENTS'].methods_by_name['KillDeployment']._serialized_options = b'\202\323\344\223\002(\"#/api/v1/cron/deployments/{key}/kill:\001*'
+  _globals['_DEPLOYMENT']._serialized_start=168
+  _globals['_DEPLOYMENT']._serialized_end=508
+  _globals['_CREATEDEPLOYMENTREQUEST']._serialized_start=511
+  _globals['_CREATEDEPLOYMENTREQUEST']._serialized_end=686
+  _globals['_CREATEDEPLOYMENTRESPONSE']._serialized_start=689
+  _globals['_CREATEDEPLOYMENTRESPONSE']._serialized_end=930
+  _globals['_MISFIT']._serialized_start=932
+  _globals['_MISFIT']._serialized_end=969
+  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_start=972
+  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_end=1110
+  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_start=1112
+  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_end=1208
+  _globals['_GETDEPLOYMENTREQUEST']._serialized_start=1210
+  _globals['_GETDEPLOYMENTREQUEST']._serialized_end=1245
+  _globals['_ACTIVATEDEPLOYMENTREQUEST']._serialized_start=1248
+  _globals['_ACTIVATEDEPLOYMENTREQUEST']._serialized_end=1385
+  _globals['_ACTIVATEDEPLOYMENTRESPONSE']._serialized_start=1388
+  _globals['_ACTIVATEDEPLOYMENTRESPONSE']._serialized_end=1660
+  _globals['_KILLDEPLOYMENTREQUEST']._serialized_start=1662
+  _globals['_KILLDEPLOYMENTREQUEST']._serialized_end=1751
+  _globals['_KILLDEPLOYMENTRESPONSE']._serialized_start=1753
+  _globals['_KILLDEPLOYMENTRESPONSE']._serialized_end=1867
+  _globals['_DEPLOYMENTS']._serialized_start=1870
+  _globals['_DEPLOYMENTS']._serialized_end=2559
 # @@protoc_insertion_point(module_scope)

@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(cronring/protos/cronring/v1/doctor.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x1b\n\x19\x44iagnoseControllerRequest\"S\n\nSeenMember\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0cgrpc_address\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\x13\n\x0bunreachable\x18\x04 \x01(\t\"\xf0\x06\n\x1a\x44iagnoseControllerResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0cgrpc_address\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x11\n\tnot_ready\x18\x04 \x01(\t\x12\x10\n\x08\x64raining\x18\x05 \x01(\x08\x12\x13\n\x0b\x64\x61tabase_ok\x18\x06 \x01(\x08\x12\x13\n\x0blease_valid\x18\x07 \x01(\x08\x12\x15\n\rlease_left_ms\x18\x08 \x01(\x03\x12\x15\n\rlease_held_ms\x18\t \x01(\x03\x12\x31\n\rdatabase_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0e\x63lock_error_us\x18\x0b \x01(\x03\x12\x1c\n\x14wall_clock_offset_us\x18\x0c \x01(\x03\x12\x13\n\x0b\x63lock_steps\x18\r \x01(\x05\x12\x13\n\x0bring_digest\x18\x0e \x01(\t\x12\x14\n\x0cring_members\x18\x0f \x03(\t\x12(\n\x07members\x18\x10 \x03(\x0b\x32\x17.cronring.v1.SeenMember\x12\x0e\n\x06health\x18\x11 \x01(\x05\x12\x43\n\x06queues\x18\x12 \x03(\x0b\x32\x33.cronring.v1.DiagnoseControllerResponse.QueuesEntry\x12G\n\x08settings\x18\x13 \x03(\x0b\x32\x35.cronring.v1.DiagnoseControllerResponse.SettingsEntry\x12\x0f\n\x07runners\x18\x14 \x03(\t\x12\x10\n\x08in_drill\x18\x15 \x01(\x08\x12\x11\n\tzone_data\x18\x16 \x01(\t\x12 \n\x13\x63\x65rtificate_left_ms\x18\x17 \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x13\x63\x65rtificate_problem\x18\x18 \x01(\t\x12\x16\n\x0eissuer_problem\x18\x19 \x01(\t\x12\x13\n\x0bsecrets_key\x18\x1a \x01(\t\x12\x17\n\x0fsecrets_problem\x18\x1b \x01(\t\x1a-\n\x0bQueuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x16\n\x14_certificate_left_ms\"\x19\n\x17\x44iagnoseDatabaseRequest\"I\n\tDiagnosis\x12\r\n\x05\x63heck\x18\x01 \x01(\t\x12\x0f\n\x07verdict\x18\x02 \x01(\t\x12\x0c\n\x04seen\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x64vice\x18\x04 \x01(\t\"D\n\x18\x44iagnoseDatabaseResponse\x12(\n\x08\x66indings\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Diagnosis2\xd0\x01\n\x06\x44octor\x12\x65\n\x12\x44iagnoseController\x12&.cronring.v1.DiagnoseControllerRequest\x1a\'.cronring.v1.DiagnoseControllerResponse\x12_\n\x10\x44iagnoseDatabase\x12$.cronring.v1.DiagnoseDatabaseRequest\x1a%.cronring.v1.DiagnoseDatabaseResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(cronring/protos/cronring/v1/doctor.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x1b\n\x19\x44iagnoseControllerRequest\"S\n\nSeenMember\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0cgrpc_address\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\t\x12\x13\n\x0bunreachable\x18\x04 \x01(\t\"\xf0\x06\n\x1a\x44iagnoseControllerResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0cgrpc_address\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x11\n\tnot_ready\x18\x04 \x01(\t\x12\x10\n\x08\x64raining\x18\x05 \x01(\x08\x12\x13\n\x0b\x64\x61tabase_ok\x18\x06 \x01(\x08\x12\x13\n\x0blease_valid\x18\x07 \x01(\x08\x12\x15\n\rlease_left_ms\x18\x08 \x01(\x03\x12\x15\n\rlease_held_ms\x18\t \x01(\x03\x12\x31\n\rdatabase_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0e\x63lock_error_us\x18\x0b \x01(\x03\x12\x1c\n\x14wall_clock_offset_us\x18\x0c \x01(\x03\x12\x13\n\x0b\x63lock_steps\x18\r \x01(\x05\x12\x13\n\x0bring_digest\x18\x0e \x01(\t\x12\x14\n\x0cring_members\x18\x0f \x03(\t\x12(\n\x07members\x18\x10 \x03(\x0b\x32\x17.cronring.v1.SeenMember\x12\x0e\n\x06health\x18\x11 \x01(\x05\x12\x43\n\x06queues\x18\x12 \x03(\x0b\x32\x33.cronring.v1.DiagnoseControllerResponse.QueuesEntry\x12G\n\x08settings\x18\x13 \x03(\x0b\x32\x35.cronring.v1.DiagnoseControllerResponse.SettingsEntry\x12\x0f\n\x07runners\x18\x14 \x03(\t\x12\x10\n\x08in_drill\x18\x15 \x01(\x08\x12\x11\n\tzone_data\x18\x16 \x01(\t\x12 \n\x13\x63\x65rtificate_left_ms\x18\x17 \x01(\x03H\x00\x88\x01\x01\x12\x1b\n\x13\x63\x65rtificate_problem\x18\x18 \x01(\t\x12\x16\n\x0eissuer_problem\x18\x19 \x01(\t\x12\x13\n\x0bsecrets_key\x18\x1a \x01(\t\x12\x17\n\x0fsecrets_problem\x18\x1b \x01(\t\x1a-\n\x0bQueuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rSettingsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x16\n\x14_certificate_left_ms\"\x19\n\x17\x44iagnoseDatabaseRequest\"I\n\tDiagnosis\x12\r\n\x05\x63heck\x18\x01 \x01(\t\x12\x0f\n\x07verdict\x18\x02 \x01(\t\x12\x0c\n\x04seen\x18\x03 \x01(\t\x12\x0e\n\x06\x61\x64vice\x18\x04 \x01(\t\"D\n\x18\x44iagnoseDatabaseResponse\x12(\n\x08\x66indings\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Diagnosis2\xa0\x02\n\x06\x44octor\x12\x8d\x01\n\x12\x44iagnoseController\x12&.cronring.v1.DiagnoseControllerRequest\x1a\'.cronring.v1.DiagnoseControllerResponse\"&\x82\xd3\xe4\x93\x02 \x12\x1e/api/v1/cron/doctor/controller\x12\x85\x01\n\x10\x44iagnoseDatabase\x12$.cronring.v1.DiagnoseDatabaseRequest\x1a%.cronring.v1.DiagnoseDatabaseResponse\"$\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/v1/cron/doctor/databaseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,22 +37,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DIAGNOSECONTROLLERRESPONSE_QUEUESENTRY']._serialized_options = b'8\001'
   _globals['_DIAGNOSECONTROLLERRESPONSE_SETTINGSENTRY']._loaded_options = None
   _globals['_DIAGNOSECONTROLLERRESPONSE_SETTINGSENTRY']._serialized_options = b'8\001'
-  _globals['_DIAGNOSECONTROLLERREQUEST']._serialized_start=90
-  _globals['_DIAGNOSECONTROLLERREQUEST']._serialized_end=117
-  _globals['_SEENMEMBER']._serialized_start=119
-  _globals['_SEENMEMBER']._serialized_end=202
-  _globals['_DIAGNOSECONTROLLERRESPONSE']._serialized_start=205
-  _globals['_DIAGNOSECONTROLLERRESPONSE']._serialized_end=1085
-  _globals['_DIAGNOSECONTROLLERRESPONSE_QUEUESENTRY']._serialized_start=967
-  _globals['_DIAGNOSECONTROLLERRESPONSE_QUEUESENTRY']._serialized_end=1012
-  _globals['_DIAGNOSECONTROLLERRESPONSE_SETTINGSENTRY']._serialized_start=1014
-  _globals['_DIAGNOSECONTROLLERRESPONSE_SETTINGSENTRY']._serialized_end=1061
-  _globals['_DIAGNOSEDATABASEREQUEST']._serialized_start=1087
-  _globals['_DIAGNOSEDATABASEREQUEST']._serialized_end=1112
-  _globals['_DIAGNOSIS']._serialized_start=1114
-  _globals['_DIAGNOSIS']._serialized_end=1187
-  _globals['_DIAGNOSEDATABASERESPONSE']._serialized_start=1189
-  _globals['_DIAGNOSEDATABASERESPONSE']._serialized_end=1257
-  _globals['_DOCTOR']._serialized_start=1260
-  _globals['_DOCTOR']._serialized_end=1468
+  _globals['_DOCTOR'].methods_by_name['DiagnoseController']._loaded_options = None
+  _globals['_DOCTOR'].methods_by_name['DiagnoseController']._serialized_options = b'\202\323\344\223\002 \022\036/api/v1/cron/doctor/controller'
+  _globals['_DOCTOR'].methods_by_name['DiagnoseDatabase']._loaded_options = None
+  _globals['_DOCTOR'].methods_by_name['DiagnoseDatabase']._serialized_options = b'\202\323\344\223\002\036\022\034/api/v1/cron/doctor/database'
+  _globals['_DIAGNOSECONTROLLERREQUEST']._serialized_start=120
+  _globals['_DIAGNOSECONTROLLERREQUEST']._serialized_end=147
+  _globals['_SEENMEMBER']._serialized_start=149
+  _globals['_SEENMEMBER']._serialized_end=232
+  _globals['_DIAGNOSECONTROLLERRESPONSE']._serialized_start=235
+  _globals['_DIAGNOSECONTROLLERRESPONSE']._serialized_end=1115
+  _globals['_DIAGNOSECONTROLLERRESPONSE_QUEUESENTRY']._serialized_start=997
+  _globals['_DIAGNOSECONTROLLERRESPONSE_QUEUESENTRY']._serialized_end=1042
+  _globals['_DIAGNOSECONTROLLERRESPONSE_SETTINGSENTRY']._serialized_start=1044
+  _globals['_DIAGNOSECONTROLLERRESPONSE_SETTINGSENTRY']._serialized_end=1091
+  _globals['_DIAGNOSEDATABASEREQUEST']._serialized_start=1117
+  _globals['_DIAGNOSEDATABASEREQUEST']._serialized_end=1142
+  _globals['_DIAGNOSIS']._serialized_start=1144
+  _globals['_DIAGNOSIS']._serialized_end=1217
+  _globals['_DIAGNOSEDATABASERESPONSE']._serialized_start=1219
+  _globals['_DIAGNOSEDATABASERESPONSE']._serialized_end=1287
+  _globals['_DOCTOR']._serialized_start=1290
+  _globals['_DOCTOR']._serialized_end=1578
 # @@protoc_insertion_point(module_scope)

@@ -22,22 +22,25 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(cronring/protos/cronring/v1/drills.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\\\n\x10HoldDrillRequest\x12\x12\n\ncontroller\x18\x01 \x01(\t\x12\x0e\n\x06\x66or_ms\x18\x02 \x01(\x03\x12\x0e\n\x06\x66orced\x18\x03 \x01(\x08\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\"\xfc\x01\n\nDrillEvent\x12*\n\x04kind\x18\x01 \x01(\x0e\x32\x1c.cronring.v1.DrillEvent.Kind\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x11\n\ttime_over\x18\x05 \x01(\x08\"L\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n\nKIND_BEGUN\x10\x01\x12\x0e\n\nKIND_LASTS\x10\x02\x12\x0e\n\nKIND_ENDED\x10\x03\x32O\n\x06\x44rills\x12\x45\n\tHoldDrill\x12\x1d.cronring.v1.HoldDrillRequest\x1a\x17.cronring.v1.DrillEvent0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(cronring/protos/cronring/v1/drills.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\\\n\x10HoldDrillRequest\x12\x12\n\ncontroller\x18\x01 \x01(\t\x12\x0e\n\x06\x66or_ms\x18\x02 \x01(\x03\x12\x0e\n\x06\x66orced\x18\x03 \x01(\x08\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\"\xfc\x01\n\nDrillEvent\x12*\n\x04kind\x18\x01 \x01(\x0e\x32\x1c.cronring.v1.DrillEvent.Kind\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x11\n\ttime_over\x18\x05 \x01(\x08\"L\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n\nKIND_BEGUN\x10\x01\x12\x0e\n\nKIND_LASTS\x10\x02\x12\x0e\n\nKIND_ENDED\x10\x03\x32o\n\x06\x44rills\x12\x65\n\tHoldDrill\x12\x1d.cronring.v1.HoldDrillRequest\x1a\x17.cronring.v1.DrillEvent\"\x1e\x82\xd3\xe4\x93\x02\x18\"\x13/api/v1/cron/drills:\x01*0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'cronring.protos.cronring.v1.drills_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_HOLDDRILLREQUEST']._serialized_start=90
-  _globals['_HOLDDRILLREQUEST']._serialized_end=182
-  _globals['_DRILLEVENT']._serialized_start=185
-  _globals['_DRILLEVENT']._serialized_end=437
-  _globals['_DRILLEVENT_KIND']._serialized_start=361
-  _globals['_DRILLEVENT_KIND']._serialized_end=437
-  _globals['_DRILLS']._serialized_start=439
-  _globals['_DRILLS']._serialized_end=518
+  _globals['_DRILLS'].methods_by_name['HoldDrill']._loaded_options = None
+  _globals['_DRILLS'].methods_by_name['HoldDrill']._serialized_options = b'\202\323\344\223\002\030\"\023/api/v1/cron/drills:\001*'
+  _globals['_HOLDDRILLREQUEST']._serialized_start=120
+  _globals['_HOLDDRILLREQUEST']._serialized_end=212
+  _globals['_DRILLEVENT']._serialized_start=215
+  _globals['_DRILLEVENT']._serialized_end=467
+  _globals['_DRILLEVENT_KIND']._serialized_start=391
+  _globals['_DRILLEVENT_KIND']._serialized_end=467
+  _globals['_DRILLS']._serialized_start=469
+  _globals['_DRILLS']._serialized_end=580
 # @@protoc_insertion_point(module_scope)

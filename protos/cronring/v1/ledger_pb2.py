@@ -22,11 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from cronring.protos.cronring.v1 import executions_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(cronring/protos/cronring/v1/ledger.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a,cronring/protos/cronring/v1/executions.proto\"\xb1\x01\n\x0c\x41uditRequest\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03job\x18\x03 \x01(\t\x12\x1a\n\rlate_after_ms\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x10\n\x08thorough\x18\x05 \x01(\x08\x42\x10\n\x0e_late_after_ms\"\xed\x04\n\rAuditResponse\x12\r\n\x05ticks\x18\x01 \x01(\x03\x12\x10\n\x08\x65xecuted\x18\x02 \x01(\x03\x12\x0f\n\x07on_time\x18\x03 \x01(\x03\x12\x0c\n\x04late\x18\x04 \x01(\x03\x12\x11\n\tcaught_up\x18\x05 \x01(\x03\x12\x12\n\nbackfilled\x18\x06 \x01(\x03\x12\x38\n\x07skipped\x18\x07 \x03(\x0b\x32\'.cronring.v1.AuditResponse.SkippedEntry\x12\x0f\n\x07running\x18\x08 \x01(\x03\x12\x0f\n\x07pending\x18\t \x01(\x03\x12\x13\n\x0bunaccounted\x18\n \x01(\x03\x12\x12\n\nduplicates\x18\x0b \x01(\x03\x12\r\n\x05\x65\x61rly\x18\x0c \x01(\x03\x12\r\n\x05undue\x18\r \x01(\x03\x12:\n\x08outcomes\x18\x0e \x03(\x0b\x32(.cronring.v1.AuditResponse.OutcomesEntry\x12&\n\x08\x66indings\x18\x0f \x03(\x0b\x32\x14.cronring.v1.Finding\x12\x0c\n\x04jobs\x18\x10 \x01(\x03\x12\x0e\n\x06walked\x18\x11 \x01(\x03\x12)\n\x05until\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10summarised_until\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06remark\x18\x14 \x01(\t\x1a.\n\x0cSkippedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x90\x01\n\x07\x46inding\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0b\n\x03job\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05ticks\x18\x04 \x01(\x03\x12\x15\n\rexecution_ids\x18\x05 \x03(\x03\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\x0c\n\x04look\x18\x07 \x01(\t\"A\n\nWhyRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xfd\x05\n\x0bWhyResponse\x12\x11\n\tsentences\x18\x01 \x03(\t\x12\x0f\n\x07verdict\x18\x02 \x01(\t\x12\x0b\n\x03job\x18\x03 \x01(\t\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x04tick\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rprevious_tick\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0e\x66ollowing_tick\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x08\x61ttempts\x18\t \x03(\x0b\x32\x16.cronring.v1.Execution\x12\x1f\n\x04skip\x18\n \x01(\x0b\x32\x11.cronring.v1.Skip\x12-\n\tnext_tick\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bnext_run_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0fnext_tick_local\x18\r \x01(\t\x12-\n\tpaused_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0cpaused_until\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpaused_by\x18\x10 \x01(\t\x12\x13\n\x0bpaused_note\x18\x11 \x01(\t\x12.\n\nremoved_at\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x07waiting\x18\x13 \x03(\x0b\x32\x17.cronring.v1.WaitingRun\x12\x0e\n\x06hosted\x18\x14 \x01(\x08\x12\x12\n\ndeployment\x18\x15 \x01(\t\x12\x10\n\x08timezone\x18\x16 \x01(\t\"\xc8\x01\n\x04Skip\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12.\n\nfirst_tick\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tlast_tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05ticks\x18\x04 \x01(\x03\x12\x12\n\ncontroller\x18\x05 \x01(\t\x12.\n\ndecided_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xd6\x01\n\nWaitingRun\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07trigger\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_tick\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61ttempt\x18\x05 \x01(\x05\x12*\n\x06run_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0crequested_by\x18\x07 \x01(\t2\x82\x01\n\x06Ledger\x12>\n\x05\x41udit\x12\x19.cronring.v1.AuditRequest\x1a\x1a.cronring.v1.AuditResponse\x12\x38\n\x03Why\x12\x17.cronring.v1.WhyRequest\x1a\x18.cronring.v1.WhyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(cronring/protos/cronring/v1/ledger.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a,cronring/protos/cronring/v1/executions.proto\"\xb1\x01\n\x0c\x41uditRequest\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03job\x18\x03 \x01(\t\x12\x1a\n\rlate_after_ms\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x10\n\x08thorough\x18\x05 \x01(\x08\x42\x10\n\x0e_late_after_ms\"\xed\x04\n\rAuditResponse\x12\r\n\x05ticks\x18\x01 \x01(\x03\x12\x10\n\x08\x65xecuted\x18\x02 \x01(\x03\x12\x0f\n\x07on_time\x18\x03 \x01(\x03\x12\x0c\n\x04late\x18\x04 \x01(\x03\x12\x11\n\tcaught_up\x18\x05 \x01(\x03\x12\x12\n\nbackfilled\x18\x06 \x01(\x03\x12\x38\n\x07skipped\x18\x07 \x03(\x0b\x32\'.cronring.v1.AuditResponse.SkippedEntry\x12\x0f\n\x07running\x18\x08 \x01(\x03\x12\x0f\n\x07pending\x18\t \x01(\x03\x12\x13\n\x0bunaccounted\x18\n \x01(\x03\x12\x12\n\nduplicates\x18\x0b \x01(\x03\x12\r\n\x05\x65\x61rly\x18\x0c \x01(\x03\x12\r\n\x05undue\x18\r \x01(\x03\x12:\n\x08outcomes\x18\x0e \x03(\x0b\x32(.cronring.v1.AuditResponse.OutcomesEntry\x12&\n\x08\x66indings\x18\x0f \x03(\x0b\x32\x14.cronring.v1.Finding\x12\x0c\n\x04jobs\x18\x10 \x01(\x03\x12\x0e\n\x06walked\x18\x11 \x01(\x03\x12)\n\x05until\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10summarised_until\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06remark\x18\x14 \x01(\t\x1a.\n\x0cSkippedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x90\x01\n\x07\x46inding\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0b\n\x03job\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05ticks\x18\x04 \x01(\x03\x12\x15\n\rexecution_ids\x18\x05 \x03(\x03\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\x0c\n\x04look\x18\x07 \x01(\t\"A\n\nWhyRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xfd\x05\n\x0bWhyResponse\x12\x11\n\tsentences\x18\x01 \x03(\t\x12\x0f\n\x07verdict\x18\x02 \x01(\t\x12\x0b\n\x03job\x18\x03 \x01(\t\x12\'\n\x03now\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x04tick\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rprevious_tick\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0e\x66ollowing_tick\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x08\x61ttempts\x18\t \x03(\x0b\x32\x16.cronring.v1.Execution\x12\x1f\n\x04skip\x18\n \x01(\x0b\x32\x11.cronring.v1.Skip\x12-\n\tnext_tick\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bnext_run_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0fnext_tick_local\x18\r \x01(\t\x12-\n\tpaused_at\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0cpaused_until\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tpaused_by\x18\x10 \x01(\t\x12\x13\n\x0bpaused_note\x18\x11 \x01(\t\x12.\n\nremoved_at\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x07waiting\x18\x13 \x03(\x0b\x32\x17.cronring.v1.WaitingRun\x12\x0e\n\x06hosted\x18\x14 \x01(\x08\x12\x12\n\ndeployment\x18\x15 \x01(\t\x12\x10\n\x08timezone\x18\x16 \x01(\t\"\xc8\x01\n\x04Skip\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12.\n\nfirst_tick\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tlast_tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05ticks\x18\x04 \x01(\x03\x12\x12\n\ncontroller\x18\x05 \x01(\t\x12.\n\ndecided_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xd6\x01\n\nWaitingRun\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07trigger\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_tick\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x61ttempt\x18\x05 \x01(\x05\x12*\n\x06run_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0crequested_by\x18\x07 \x01(\t2\xca\x01\n\x06Ledger\x12\x61\n\x05\x41udit\x12\x19.cronring.v1.AuditRequest\x1a\x1a.cronring.v1.AuditResponse\"!\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/v1/cron/ledger/audit\x12]\n\x03Why\x12\x17.cronring.v1.WhyRequest\x1a\x18.cronring.v1.WhyResponse\"#\x82\xd3\xe4\x93\x02\x1d\x12\x1b/api/v1/cron/jobs/{job}/whyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,24 +38,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_AUDITRESPONSE_SKIPPEDENTRY']._serialized_options = b'8\001'
   _globals['_AUDITRESPONSE_OUTCOMESENTRY']._loaded_options = None
   _globals['_AUDITRESPONSE_OUTCOMESENTRY']._serialized_options = b'8\001'
-  _globals['_AUDITREQUEST']._serialized_start=137
-  _globals['_AUDITREQUEST']._serialized_end=314
-  _globals['_AUDITRESPONSE']._serialized_start=317
-  _globals['_AUDITRESPONSE']._serialized_end=938
-  _globals['_AUDITRESPONSE_SKIPPEDENTRY']._serialized_start=843
-  _globals['_AUDITRESPONSE_SKIPPEDENTRY']._serialized_end=889
-  _globals['_AUDITRESPONSE_OUTCOMESENTRY']._serialized_start=891
-  _globals['_AUDITRESPONSE_OUTCOMESENTRY']._serialized_end=938
-  _globals['_FINDING']._serialized_start=941
-  _globals['_FINDING']._serialized_end=1085
-  _globals['_WHYREQUEST']._serialized_start=1087
-  _globals['_WHYREQUEST']._serialized_end=1152
-  _globals['_WHYRESPONSE']._serialized_start=1155
-  _globals['_WHYRESPONSE']._serialized_end=1920
-  _globals['_SKIP']._serialized_start=1923
-  _globals['_SKIP']._serialized_end=2123
-  _globals['_WAITINGRUN']._serialized_start=2126
-  _globals['_WAITINGRUN']._serialized_end=2340
-  _globals['_LEDGER']._serialized_start=2343
-  _globals['_LEDGER']._serialized_end=2473
+  _globals['_LEDGER'].methods_by_name['Audit']._loaded_options = None
+  _globals['_LEDGER'].methods_by_name['Audit']._serialized_options = b'\202\323\344\223\002\033\022\031/api/v1/cron/ledger/audit'
+  _globals['_LEDGER'].methods_by_name['Why']._loaded_options = None
+  _globals['_LEDGER'].methods_by_name['Why']._serialized_options = b'\202\323\344\223\002\035\022\033/api/v1/cron/jobs/{job}/why'
+  _globals['_AUDITREQUEST']._serialized_start=167
+  _globals['_AUDITREQUEST']._serialized_end=344
+  _globals['_AUDITRESPONSE']._serialized_start=347
+  _globals['_AUDITRESPONSE']._serialized_end=968
+  _globals['_AUDITRESPONSE_SKIPPEDENTRY']._serialized_start=873
+  _globals['_AUDITRESPONSE_SKIPPEDENTRY']._serialized_end=919
+  _globals['_AUDITRESPONSE_OUTCOMESENTRY']._serialized_start=921
+  _globals['_AUDITRESPONSE_OUTCOMESENTRY']._serialized_end=968
+  _globals['_FINDING']._serialized_start=971
+  _globals['_FINDING']._serialized_end=1115
+  _globals['_WHYREQUEST']._serialized_start=1117
+  _globals['_WHYREQUEST']._serialized_end=1182
+  _globals['_WHYRESPONSE']._serialized_start=1185
+  _globals['_WHYRESPONSE']._serialized_end=1950
+  _globals['_SKIP']._serialized_start=1953
+  _globals['_SKIP']._serialized_end=2153
+  _globals['_WAITINGRUN']._serialized_start=2156
+  _globals['_WAITINGRUN']._serialized_end=2370
+  _globals['_LEDGER']._serialized_start=2373
+  _globals['_LEDGER']._serialized_end=2575
 # @@protoc_insertion_point(module_scope)

@@ -28,6 +28,7 @@ from cronring.protos.cronring.v1.deployments_pb2 import (
 )
 from cronring.protos.cronring.v1.doctor_pb2 import DiagnoseControllerRequest, DiagnoseDatabaseRequest
 from cronring.protos.cronring.v1.drills_pb2 import HoldDrillRequest
+from cronring.protos.cronring.v1.events_pb2 import PollEventsRequest, WatchEventsRequest
 from cronring.protos.cronring.v1.executions_pb2 import (
     CancelExecutionRequest,
     FollowExecutionRequest,
@@ -152,6 +153,7 @@ class Row(NamedTuple):
 
 def of_executions_and_deployments(scene: Scene) -> list[Row]:
     executions, deployments = "cronring.v1.Executions/", "cronring.v1.Deployments/"
+    events = "cronring.v1.Events/"
     ended, running = scene.billing
     return [
         Row(deployments + "ListDeployments", ListDeploymentsRequest(), TOKEN),
@@ -170,6 +172,10 @@ def of_executions_and_deployments(scene: Scene) -> list[Row]:
         Row(executions + "ListExecutions", ListExecutionsRequest(job=KEY), VIEW),
         Row(executions + "GetExecution", GetExecutionRequest(id=ended), VIEW),
         Row(executions + "WatchExecutions", WatchExecutionsRequest(), TOKEN),
+        Row(events + "WatchEvents", WatchEventsRequest(), TOKEN),
+        Row(events + "WatchEvents", WatchEventsRequest(namespace="billing"), VIEW_THERE),
+        Row(events + "PollEvents", PollEventsRequest(), TOKEN),
+        Row(events + "PollEvents", PollEventsRequest(namespace="billing"), VIEW_THERE),
         Row(executions + "FollowExecution", FollowExecutionRequest(id=ended, once=True), OUTPUTS),
         Row(executions + "CancelExecution", CancelExecutionRequest(id=running), OPERATE),
         Row(executions + "RetryExecution", RetryExecutionRequest(id=running), OPERATE, UNDONE),

@@ -1,9 +1,11 @@
 """What a controller does when something isn't there: a schema, a port, PostgreSQL."""
 
 import asyncio
+import json
 import signal
 from pathlib import Path
 
+import aiohttp
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -16,6 +18,7 @@ from tests.support.databases import running_server
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
+JOBS = "/api/v1/cron/jobs"
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
@@ -49,6 +52,8 @@ async def test_it_waits_for_postgresql_and_outlives_its_absence(
             await wait_until(lambda: answers(process, "/readyz", 503), "HTTP doesn't answer")
             assert (await get(process, "/healthz"))[0] == 200
             assert (await get(process, "/readyz"))[1]["reason"] == "waiting for PostgreSQL"
+            status, problem = await get(process, JOBS)
+            assert (status, problem["reason"]) == (503, "DATABASE_AWAY")
             await asyncio.to_thread(server.start)
             await wait_ready(process)
             client = await clients.of(process)
@@ -65,14 +70,18 @@ async def test_it_waits_for_postgresql_and_outlives_its_absence(
             assert away.value.code() is grpc.StatusCode.UNAVAILABLE
             assert "PostgreSQL can't be reached" in (away.value.details() or "")
             assert (await get(process, "/healthz"))[0] == 200
+            status, problem = await get(process, JOBS)
+            assert (status, problem["detail"]) == (503, away.value.details()), "REST says what gRPC says"
             lines_away = len(process.tail(10_000).splitlines())
 
             await asyncio.to_thread(server.start)
             await becomes(health, SERVING)
             await client.jobs.ListJobs(ListJobsRequest())
             assert lines_away < 60, process.tail(100)
-            process.send(signal.SIGTERM)
-            assert await exit_code(process) == 0
+            async with aiohttp.ClientSession() as session, session.get(f"http://{process.http}{JOBS}:watch") as watching:
+                assert json.loads(await watching.content.readline())["kind"] == "KIND_LISTED"
+                process.send(signal.SIGTERM)
+                assert await exit_code(process) == 0, "a stream that is open keeps nobody"
             assert "Traceback" not in process.tail(10_000)
 
 
@@ -104,7 +113,7 @@ async def test_reflection_and_http_index(cluster: Cluster, clients: Clients) -> 
     async for answer in stream:
         names = {service.name for service in answer.list_services_response.service}
     assert {"cronring.v1.Jobs", "cronring.v1.Cluster", "grpc.health.v1.Health"} <= names
-    paths = {"/", "/healthz", "/readyz", "/metrics", "/login", "/session"}
+    paths = {"/", "/healthz", "/readyz", "/metrics", "/login", "/session", "/api/"}
     assert set((await get(process, "/"))[1]["paths"]) == paths
     assert (await get(process, "/session"))[1]["kind"] == "local", "with --insecure nobody logs in"
     assert (await get(process, "/no/such/path"))[0] == 404

@@ -99,9 +99,9 @@ async def test_browsers_at_real_controllers(cluster: SecuredCluster, server: Pos
                 assert [each.principal for each in await own.identities.sessions()] == ["token:me"]
             ended = await asyncio.to_thread(cluster.ask, "session", "revoke", str(session.id), "--as", "ann")
             assert f"the session {session.id} of user:corp/ada@example.org has ended" in ended.stdout
-            assert "somebody ended it, or you logged out" in (await gone(ada, first))["reason"]
+            assert "somebody ended it, or you logged out" in (await gone(ada, first))["detail"]
             await client.identities.revoke_token("me")
-            assert "the token that you logged in by was revoked" in (await gone(me, second))["reason"]
+            assert "the token that you logged in by was revoked" in (await gone(me, second))["detail"]
             rows: list[LoggedIn] = await client.identities.sessions(with_ended=True)
             assert [(row.ended, row.revoked_by) for row in rows] == [
                 ("revoked", "token:tests"),

@@ -228,8 +228,8 @@ async def test_a_session_of_a_token_is_its_holder_and_ends_with_it(offices: Offi
         await offices.tokens.revoke_token((await offices.tokens.get_token("me")).token_id, "ann")
         # The second controller hasn't seen it yet; the first one may go on for the second that the door keeps.
         gone = await browser.who(offices.second.base)
-        assert (gone["status"], gone["error"]) == (401, "unauthorized")
-        assert "the token that you logged in by was revoked" in gone["reason"]
+        assert (gone["status"], gone["title"]) == (401, "Unauthorized")
+        assert "the token that you logged in by was revoked" in gone["detail"]
         page = await browser.get(f"{offices.second.base}/login")
         assert "was revoked" in page.text
         assert page.fields()["form"]

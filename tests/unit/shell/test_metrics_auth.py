@@ -40,7 +40,7 @@ class Served:
     async def get(self, path: str = "/metrics", *authorization: str) -> tuple[int, Any, Any]:
         headers = [("Authorization", value) for value in authorization]
         async with self.session.get(path, headers=headers) as answer:
-            is_json = answer.content_type == "application/json"
+            is_json = answer.content_type.endswith("json")
             return answer.status, answer.headers, await (answer.json() if is_json else answer.text())
 
 
@@ -76,8 +76,8 @@ async def test_health_asks_for_nothing(served: Served) -> None:
 async def test_without_a_token_it_is_401_and_says_what_to_show(served: Served) -> None:
     status, headers, body = await served.get()
     assert (status, headers["WWW-Authenticate"]) == (401, 'Bearer realm="cronring"')
-    assert body["reason"].startswith("nobody is logged in; log in at /login, or send `authorization: Bearer TOKEN`")
-    assert body["path"] == "/metrics"
+    assert body["detail"].startswith("nobody is logged in; log in at /login, or send `authorization: Bearer TOKEN`")
+    assert body["instance"] == "/metrics"
     for wrong in ("Bearer test-gone", "Basic YTpi"):
         status, headers, body = await served.get("/metrics", wrong)
         assert (status, headers["WWW-Authenticate"]) == (401, 'Bearer realm="cronring", error="invalid_token"')
@@ -93,7 +93,7 @@ async def test_two_tokens_are_none(served: Served) -> None:
 async def test_who_may_view_less_is_told_403(served: Served, who: str) -> None:
     status, headers, body = await served.get("/metrics", f"Bearer test-{who}")
     assert (status, headers["WWW-Authenticate"]) == (403, 'Bearer realm="cronring", error="insufficient_scope"')
-    assert body["reason"].startswith("this takes view in all namespaces; token:")
+    assert body["detail"].startswith("this takes view in all namespaces; token:")
     assert (served.refused, served.seen) == (["forbidden"], 0)
 
 
@@ -101,7 +101,7 @@ async def test_who_asks_too_often_is_told_429_and_when(served: Served) -> None:
     assert [(await served.get("/metrics", "Bearer test-ann"))[0] for _ in range(2)] == [200, 200]
     status, headers, body = await served.get("/metrics", "Bearer test-ann")
     assert (status, headers["Retry-After"]) == (429, "1")
-    assert body["reason"].startswith("token:ann makes too many calls to this controller (--call-rate)")
+    assert body["detail"].startswith("token:ann makes too many calls to this controller (--call-rate)")
     assert served.refused == ["rate"]
 
 
@@ -115,7 +115,7 @@ async def test_before_there_is_a_database_nobody_can_be_known() -> None:
     async with serving(Served()) as found:
         status, headers, body = await found.get("/metrics", "Bearer test-ann")
         assert (status, headers["Retry-After"]) == (503, "5")
-        assert "has no connection to PostgreSQL" in body["reason"]
+        assert "has no connection to PostgreSQL" in body["detail"]
         assert (await found.get("/healthz"))[0] == 200
 
 

@@ -172,9 +172,11 @@ async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
                     "/metrics",
                     "/login",
                     "/session",
+                    "/api/",
                 }
             async with session.get("/nothing/there") as answer:
-                assert (answer.status, (await answer.json())["index"]) == (404, "/")
+                assert (answer.status, answer.content_type) == (404, "application/problem+json")
+                assert (await answer.json())["instance"] == "/nothing/there"
             async with session.post("/healthz") as answer:
                 assert answer.status == 405
                 assert answer.headers["Allow"] == "GET,HEAD"

@@ -1,0 +1,221 @@
+"""cronring.v1.Events: jobs and executions, as their own watches tell of them, and the cluster, in one stream.
+
+docs/decisions/0078: a position is those of both watches.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Final, NamedTuple
+
+from cronring.controller.api.cluster import MemberNode, status_word
+from cronring.controller.api.job_specs import Defaults
+from cronring.controller.api.messages import execution_message, job_message
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import Context, name
+from cronring.controller.api.scope import namespaces
+from cronring.controller.api.watch import JobEventKind, JobHub
+from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, events_of
+from cronring.controller.ports.reads import ExecutionRow, JobRow, Namespaces, Reads, WatchPosition, within
+from cronring.protos.caps import CAPS
+from cronring.protos.cronring.v1 import events_pb2, events_pb2_grpc
+from cronring.protos.cronring.v1.events_pb2 import Event
+from cronring.schema.identity import Permission
+
+CLUSTER_S: Final = 0.5  # so often it is looked whether the cluster has changed
+PAGE_MAX: Final = 5_000  # events of one answer; who has missed more reads lists with less effort
+_BETWEEN: Final = "."  # of two tokens, which are base64url
+_JOB_KINDS: Final = {
+    JobEventKind.CHANGED: Event.KIND_JOB_CHANGED,
+    JobEventKind.REMOVED: Event.KIND_JOB_REMOVED,
+}
+_EXECUTION_KINDS: Final = {
+    ExecutionEventKind.WATCHING: Event.KIND_POSITION,
+    ExecutionEventKind.STARTED: Event.KIND_EXECUTION_STARTED,
+    ExecutionEventKind.ENDED: Event.KIND_EXECUTION_ENDED,
+}
+
+
+class _Seen(NamedTuple):
+    """cronring.controller.api.watch.Selection: what the caller may view, now: it is asked while others call."""
+
+    where: Namespaces
+
+    def sees(self, row: JobRow) -> bool:
+        return within(self.where, row.key)
+
+    def matches(self, _: JobRow) -> bool:
+        return True
+
+    def has(self, _: ExecutionEventKind, row: ExecutionRow) -> bool:
+        return within(self.where, row.job)
+
+
+class _Place(NamedTuple):
+    """Where somebody has come to, of both."""
+
+    jobs: WatchPosition
+    executions: WatchPosition
+
+
+class EventsService(events_pb2_grpc.EventsServicer):
+    """On the hubs that WatchJobs and WatchExecutions share."""
+
+    def __init__(
+        self, jobs: JobHub, executions: ExecutionHub, reads: Reads, node: MemberNode, defaults: Defaults
+    ) -> None:
+        self._jobs = jobs
+        self._executions = executions
+        self._reads = reads
+        self._node = node
+        self._defaults = defaults
+
+    async def WatchEvents(self, request: events_pb2.WatchEventsRequest, context: Context) -> AsyncIterator[Event]:
+        seen = _asked(request.namespace)
+        place, resync = await self._place(request.resume_token)
+        while True:
+            token = self._token(place)
+            yield Event(kind=Event.KIND_RESYNC if resync else Event.KIND_POSITION, resume_token=token)
+            try:
+                async with contextlib.aclosing(self._since(seen, place)) as events:
+                    async for event in events:
+                        yield event
+            except InvalidRequest:  # too much has changed since
+                place, resync = await self._now(), True
+
+    async def PollEvents(
+        self, request: events_pb2.PollEventsRequest, context: Context
+    ) -> events_pb2.PollEventsResponse:
+        seen = _asked(request.namespace)
+        begun, resync = await self._place(request.resume_token)
+        if resync or not request.resume_token:
+            return events_pb2.PollEventsResponse(resume_token=self._token(begun), resync=resync)
+        jobs, rows = await self._jobs.feed.changes(begun.jobs)
+        executions, changes = await self._executions.feed.changes(begun.executions)
+        found = [self._of_job(_kind_of(row), row) for row in rows if seen.sees(row)]
+        for change in changes:
+            found += [
+                _of_execution(each.kind, each.row) for each in events_of(change) if seen.has(each.kind, change.row)
+            ]
+        if len(found) > PAGE_MAX:
+            place = await self._now()
+            return events_pb2.PollEventsResponse(resume_token=self._token(place), resync=True)
+        return events_pb2.PollEventsResponse(events=found, resume_token=self._token(_Place(jobs, executions)))
+
+    async def _place(self, token: str) -> tuple[_Place, bool]:
+        """That a token stands for; now, where there is none. Whether it is of no use."""
+        if not token:
+            return await self._now(), False
+        of_jobs, _, of_executions = token.partition(_BETWEEN)
+        now = await self._reads.database_now()
+        try:
+            return _Place(self._jobs.resumed(of_jobs, now), self._executions.resumed(of_executions, now)), False
+        except InvalidRequest:
+            return await self._now(), True
+
+    async def _now(self) -> _Place:
+        return _Place(await self._jobs.feed.position(), await self._executions.feed.position())
+
+    def _token(self, place: _Place) -> str:
+        return _joined(self._jobs.feed.encode(place.jobs), self._executions.feed.encode(place.executions))
+
+    async def _since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:
+        """For ever. Raises InvalidRequest once that is too far back; SlowReaderError, StoreUnavailable, StoreError."""
+        of_jobs, of_executions = self._jobs.feed.encode(place.jobs), self._executions.feed.encode(place.executions)
+        sources = (self._jobs_since(seen, place), self._executions_since(seen, place), self._cluster())
+        async with contextlib.aclosing(_merged(*sources)) as events:
+            async for event in events:
+                token = event.resume_token
+                if not token:
+                    yield event
+                    continue
+                if event.kind in _JOB_KINDS.values():
+                    of_jobs = token
+                else:
+                    of_executions = token
+                event.resume_token = _joined(of_jobs, of_executions)
+                if event.resume_token or event.kind != Event.KIND_POSITION:
+                    yield event
+
+    async def _jobs_since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:
+        async with contextlib.aclosing(self._jobs.resume(seen, place.jobs)) as events:
+            async for event in events:
+                assert event.row is not None, "nothing is listed"
+                yield self._of_job(event.kind, event.row, event.token)
+
+    async def _executions_since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:
+        async with contextlib.aclosing(self._executions.resume(seen.has, place.executions)) as events:
+            async for event in events:
+                if event.row is not None or event.token:
+                    yield _of_execution(event.kind, event.row, event.token)
+
+    async def _cluster(self) -> AsyncGenerator[Event, None]:
+        told: events_pb2.ClusterState | None = None
+        while True:
+            state = self._state()
+            if state != told:
+                told = state
+                yield Event(kind=Event.KIND_CLUSTER_CHANGED, cluster=state)
+            await asyncio.sleep(CLUSTER_S)
+
+    def _state(self) -> events_pb2.ClusterState:
+        ring = self._node.ring
+        members = [
+            events_pb2.MemberState(
+                id=each.member_id,
+                status=status_word(each),
+                primary_slots=len(ring.primary_slots(each.member_id)),
+                backup_slots=len(ring.backup_slots(each.member_id)),
+            )
+            for each in sorted(self._node.members(), key=lambda member: member.member_id)
+        ]
+        return events_pb2.ClusterState(members=members, ring_digest=ring.digest)
+
+    def _of_job(self, kind: JobEventKind, row: JobRow, token: str = "") -> Event:
+        return Event(kind=_JOB_KINDS[kind], job=job_message(row, self._defaults.jitter), resume_token=token)
+
+
+def _asked(namespace: str) -> _Seen:
+    """Raises Forbidden, InvalidRequest."""
+    where = namespaces(Permission.VIEW, name("namespace", namespace))
+    return _Seen((namespace,) if namespace else where)
+
+
+def _kind_of(row: JobRow) -> JobEventKind:
+    return JobEventKind.CHANGED if row.removed_at is None else JobEventKind.REMOVED
+
+
+def _of_execution(kind: ExecutionEventKind, row: ExecutionRow | None, token: str = "") -> Event:
+    execution = None if row is None else execution_message(row)
+    return Event(kind=_EXECUTION_KINDS[kind], execution=execution, resume_token=token)
+
+
+def _joined(of_jobs: str, of_executions: str) -> str:
+    """ "" where so much runs that no caller could give it back: then an older one goes on counting."""
+    token = f"{of_jobs}{_BETWEEN}{of_executions}"
+    return token if len(token) <= CAPS["resume_token"].length else ""
+
+
+async def _merged(*sources: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    """Whatever comes first. A source waits until its last one is taken. Raises what one of them does."""
+    queue: asyncio.Queue[Event | Exception] = asyncio.Queue(1)
+
+    async def pump(source: AsyncGenerator[Event, None]) -> None:
+        try:
+            async with contextlib.aclosing(source):
+                async for event in source:
+                    await queue.put(event)
+        except Exception as error:  # it is raised where the events are read
+            await queue.put(error)
+
+    tasks = [asyncio.get_running_loop().create_task(pump(source)) for source in sources]
+    try:
+        while True:
+            found = await queue.get()
+            if isinstance(found, Exception):
+                raise found
+            yield found
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

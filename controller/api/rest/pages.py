@@ -1,0 +1,35 @@
+"""/api/openapi.json, and the page to try it: they tell of the API what its source tells, so whoever asks has them."""
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+_HERE: Final = Path(__file__).parent
+_HEADERS: Final = {
+    "Cache-Control": "public, max-age=300",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_FILES: Final = {
+    "/api/openapi.json": ("openapi.json", "application/json"),
+    "/api/": ("page/index.html", "text/html"),
+    "/api/page.js": ("page/page.js", "text/javascript"),
+    "/api/page.css": ("page/page.css", "text/css"),
+}
+
+
+def add_pages(router: web.UrlDispatcher) -> None:
+    """Read once, as they don't change."""
+    for path, (name, kind) in _FILES.items():
+        router.add_get(path, partial(_page, (_HERE / name).read_bytes(), kind))
+
+
+async def _page(body: bytes, kind: str, _: web.Request) -> web.Response:
+    return web.Response(body=body, content_type=kind, charset="utf-8", headers=_HEADERS)

@@ -1,0 +1,36 @@
+"""Each RPC has its routes, and no route takes what belongs to somebody else."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from cronring.controller.api.policy import POLICY
+from cronring.controller.api.rest.bindings import OURS, UnroutedMethodError, bindings, bindings_of
+from cronring.protos.runner.v1 import runner_pb2
+
+FACADE = ("/api/v1/jobs", "/api/v1/executions", "/api/v1/scheduler")
+
+
+def test_every_rpc_of_people_has_a_route() -> None:
+    assert {each.rpc for each in bindings()} == {path for path in POLICY if path.startswith(OURS)}
+
+
+def test_an_rpc_without_a_route_is_refused() -> None:
+    service = runner_pb2.DESCRIPTOR.services_by_name["Renewals"]
+    with pytest.raises(UnroutedMethodError, match=r"Renewals\.Renew has no google\.api\.http"):
+        bindings_of(service.methods_by_name["Renew"])
+
+
+def test_routes_keep_to_their_own_prefix_and_differ() -> None:
+    found = bindings()
+    assert all(each.path.startswith(("/api/v1/cron/", "/api/v1/events")) for each in found)
+    assert not [each.path for each in found if each.path.startswith(FACADE)]
+    shapes = Counter((each.verb, re.sub(r"\{\w+\}", "{}", each.path)) for each in found)
+    assert [shape for shape, times in shapes.items() if times > 1] == []
+
+
+def test_what_only_reads_is_got_and_the_rest_is_not() -> None:
+    read = re.compile(r"(Get|List|Watch|Follow|Read|Diagnose|WhoAmI|Audit|Why|Poll)")
+    for each in bindings():
+        assert bool(read.match(each.method.name)) == (each.verb == "GET"), each.rpc
