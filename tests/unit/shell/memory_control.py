@@ -6,6 +6,7 @@ from typing import Any
 from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
 from cronring.controller.errors import Conflict, NotFound, Outdated
+from cronring.controller.ports.many import JobChange, NewJob
 from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
@@ -16,7 +17,7 @@ from cronring.controller.ports.reads import (
     JobRow,
     TickRun,
 )
-from cronring.controller.ports.store import Backfill, Controlled, JobChange, NewJob, RunByHand
+from cronring.controller.ports.store import Backfill, Controlled, RunByHand
 from cronring.schema.execution import Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey, slot_of
