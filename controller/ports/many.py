@@ -80,14 +80,14 @@ class ManyJobs(Protocol):
 
     async def update_jobs(
         self,
-        changes: Sequence[tuple[str, JobChange]],
+        changes: Mapping[str, JobChange],
         by: str,
         note: str = "",
         *,
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
-        """By their keys. One that stands in it twice is changed once: the second one is a Conflict."""
+        """By their keys."""
         ...
 
     async def delete_jobs(

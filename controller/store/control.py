@@ -58,7 +58,7 @@ class PostgresControl(Many):
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """See cronring.controller.ports.store.Control."""
         async with self._database.transaction("updating a job") as transaction:
-            outcomes = await update_all(transaction, [(key, change)], (by, note), whole=True, dry_run=False)
+            outcomes = await update_all(transaction, {key: change}, (by, note), whole=True, dry_run=False)
             return await _job(transaction, done(outcomes).job_id)
 
     async def delete_job(self, key: str, by: str, note: str = "") -> None:

@@ -50,7 +50,7 @@ class Many(Ordering):
 
     async def update_jobs(
         self,
-        changes: Sequence[tuple[str, JobChange]],
+        changes: Mapping[str, JobChange],
         by: str,
         note: str = "",
         *,
@@ -83,15 +83,13 @@ class Many(Ordering):
 
 
 async def update_all(
-    transaction: Transaction, asked: Sequence[tuple[str, JobChange]], who: tuple[str, str], *, whole: bool,
-    dry_run: bool,
-) -> list[Outcome]:  # fmt: skip
+    transaction: Transaction, asked: Mapping[str, JobChange], who: tuple[str, str], *, whole: bool, dry_run: bool
+) -> list[Outcome]:
     """See cronring.controller.ports.many.ManyJobs. `who`: by whom, and why."""
-    first = dict(reversed(asked))
-    there = await lock_keys(transaction, list(first))
+    there = await lock_keys(transaction, list(asked))
     planned: dict[str, Outcome | _Change] = {}
-    for part in sliced(list(first)):
-        planned |= await beside(len(part), _planned, [(key, first[key], there.get(key)) for key in part])
+    for part in sliced(list(asked)):
+        planned |= await beside(len(part), _planned, [(key, asked[key], there.get(key)) for key in part])
     follows = {
         each.row.job.key: parse_policy(each.planned.spec.policy).after
         for each in planned.values()
@@ -99,19 +97,13 @@ async def update_all(
     }
     after = await who_follows(transaction, [*follows, *filter(None, follows.values())])
     planned |= await beside(len(follows), refused_circles, after, follows)
-    again = [change is not first[key] for key, change in asked]
-    fails = any(again) or any(isinstance(each, Exception) for each in planned.values())
-    if not dry_run and not (whole and fails):
+    if not dry_run and not (whole and any(isinstance(each, Exception) for each in planned.values())):
         changes = [each for each in planned.values() if isinstance(each, _Change)]
         for written in sliced(changes):
             await _write(transaction, written, who)
         await tell(transaction, [each.row for each in changes])
         planned |= {each.row.job.key: Done(each.row.job.key, each.row.job.job_id) for each in changes}
-    return [
-        Conflict(f"{key!r} is to be changed twice in this call; the first change counts") if twice
-        else _told(key, planned[key])
-        for (key, _), twice in zip(asked, again, strict=True)
-    ]  # fmt: skip
+    return [_told(key, planned[key]) for key in asked]
 
 
 def _told(key: str, planned: Outcome | _Change) -> Outcome:

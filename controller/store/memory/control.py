@@ -19,7 +19,7 @@ class MemoryControl(MemoryMany):
         return self.jobs[done(await self.create_jobs([job], by, note)).job_id].job()
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
-        return self.jobs[done(await self.update_jobs([(key, change)], by, note)).job_id].job()
+        return self.jobs[done(await self.update_jobs({key: change}, by, note)).job_id].job()
 
     async def delete_job(self, key: str, by: str, note: str = "") -> None:
         done(await self.delete_jobs([key], by, note))

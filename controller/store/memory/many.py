@@ -60,33 +60,26 @@ class MemoryMany(MemoryOrders):
 
     async def update_jobs(
         self,
-        changes: Sequence[tuple[str, JobChange]],
+        changes: Mapping[str, JobChange],
         by: str,
         note: str = "",
         *,
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
-        first = dict(reversed(changes))
-        planned: dict[str, Outcome | _Change] = {key: self._changed(key, first[key]) for key in first}
+        planned: dict[str, Outcome | _Change] = {key: self._changed(key, change) for key, change in changes.items()}
         follows = {
             each.row.key: parse_policy(each.planned.spec.policy).after
             for each in planned.values()
             if isinstance(each, _Change)
         }
         planned |= refused_circles(self._after(), follows)
-        again = [change is not first[key] for key, change in changes]
-        if not dry_run and not (whole and (any(again) or _fails(planned))):
+        if not dry_run and not (whole and _fails(planned)):
             found = [each for each in planned.values() if isinstance(each, _Change)]
             planned |= {each.row.key: self._change(each, by, note) for each in found}
             if found:
                 self.on_notify()
-        return [
-            Conflict(f"{key!r} is to be changed twice in this call; the first change counts")
-            if twice
-            else _told(key, planned[key])
-            for (key, _), twice in zip(changes, again, strict=True)
-        ]
+        return [_told(key, planned[key]) for key in changes]
 
     async def delete_jobs(
         self,
