@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from google.rpc import code_pb2
 
@@ -63,44 +63,65 @@ class _Work(Generic[Item, Judged]):
         What has been written can't be unsaid by a status. So what stops a later slice is told item by item.
         """
         if request.all_or_nothing:
-            return await self._settled(items, request)
+            return await self._settled(items, await self._judged(items), request)
         begun, outcomes = time.monotonic(), list[Outcome]()
+        judged = await self._judge(items[:WRITTEN_AT_ONCE])
         for at in range(0, len(items), WRITTEN_AT_ONCE):
             part, took_s = items[at : at + WRITTEN_AT_ONCE], time.monotonic() - begun
             if at and left_s is not None and took_s + _LEFT * took_s * WRITTEN_AT_ONCE / at > left_s:
                 late = Overdue("there was no time left for this one; ask for it again, with fewer at once")
                 return outcomes + [late] * (len(items) - at)
-            try:
-                outcomes += await self._settled(part, request)
-            except (StoreError, StoreUnavailable) as error:
-                if not at:
-                    raise
-                return outcomes + [error] * (len(items) - at)
+            following = items[at + WRITTEN_AT_ONCE : at + 2 * WRITTEN_AT_ONCE]
+            # PostgreSQL writes one slice while the next is judged.
+            written, judged_next = await asyncio.gather(
+                self._settled(part, judged, request), self._judge(following) if following else _nothing(),
+                return_exceptions=True,
+            )  # fmt: skip
+            if isinstance(written, BaseException):
+                if not at or not isinstance(written, (StoreError, StoreUnavailable)):
+                    raise written
+                return outcomes + [written] * (len(items) - at)
+            outcomes += written
+            if isinstance(judged_next, BaseException):
+                if not isinstance(judged_next, (StoreError, StoreUnavailable)):
+                    raise judged_next
+                return outcomes + [judged_next] * (len(items) - len(outcomes))
+            judged = judged_next
         return outcomes
 
-    async def _settled(self, items: Sequence[Item], request: _Request) -> list[Outcome]:
-        """Those that others changed while they were judged are judged anew."""
-        outcomes = await self._once(items, request)
+    async def _settled(
+        self, items: Sequence[Item], judged: Sequence[Judged | Exception], request: _Request
+    ) -> list[Outcome]:
+        """Those that others changed since they were judged are judged anew."""
+        outcomes = await self._once(judged, request)
         for _ in range(TRIES):
             late = [at for at, each in enumerate(outcomes) if isinstance(each, Outdated)]
             if late and request.all_or_nothing:
-                outcomes = await self._once(items, request)
+                outcomes = await self._once(await self._judged(items), request)
             elif late:
-                for at, outcome in zip(late, await self._once([items[at] for at in late], request), strict=True):
+                again = await self._once(await self._judged([items[at] for at in late]), request)
+                for at, outcome in zip(late, again, strict=True):
                     outcomes[at] = outcome
         return outcomes
 
-    async def _once(self, items: Sequence[Item], request: _Request) -> list[Outcome]:
+    async def _judged(self, items: Sequence[Item]) -> list[Judged | Exception]:
         judged: list[Judged | Exception] = []
         for at in range(0, len(items), WRITTEN_AT_ONCE):
             judged += await self._judge(items[at : at + WRITTEN_AT_ONCE])
+        return judged
+
+    async def _once(self, judged: Sequence[Judged | Exception], request: _Request) -> list[Outcome]:
         fit = [each for each in judged if not isinstance(each, Exception)]
-        rehearsal = request.dry_run or (request.all_or_nothing and len(fit) < len(items))
+        rehearsal = request.dry_run or (request.all_or_nothing and len(fit) < len(judged))
         written = iter(await self._write(fit, rehearsal) if fit else [])
         outcomes = [each if isinstance(each, Exception) else next(written) for each in judged]
         if not rehearsal and any(isinstance(each, Done) and not each.unchanged for each in outcomes):
             self._wrote()
         return outcomes
+
+
+async def _nothing() -> list[Any]:
+    return []
 
 
 class ManyJobWrites(JobWrites):
