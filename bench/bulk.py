@@ -48,13 +48,12 @@ ORDER BY e.id LIMIT 1
 
 def jobs(size: int) -> list[NewJob]:
     """Hardly any is due meanwhile, but for the last one."""
-    return [
-        NewJob(
-            "bulk", "run", f"n{size}-{number}",
-            JobSpec("every 1s" if number == size - 1 else f"{number % 60} {number % 24} 1 * *", {}, None, f'{{"n": {number}}}', {"batch": str(size)}),
-        )
-        for number in range(size)
-    ]  # fmt: skip
+    schedules = [f"{number % 60} {number % 24} 1 * *" for number in range(size - 1)] + ["every 1s"]
+    specs = [
+        JobSpec(schedule, payload=f'{{"n": {number}}}', labels={"batch": str(size)})
+        for number, schedule in enumerate(schedules)
+    ]
+    return [NewJob("bulk", "run", f"n{size}-{number}", spec) for number, spec in enumerate(specs)]
 
 
 class Bench:
