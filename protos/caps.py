@@ -67,7 +67,7 @@ _TEXTS: Final = (
 _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
-        "action actor answered_by base_type_name by cancel_requested_by changed_by check created_by ended event "
+        "action actor answered_by base_type_name by code cancel_requested_by changed_by check created_by ended event "
         "event_id grpc_address hash http_address id issuer kind last_outcome next_tick_local "
         "paused_by peer_address principal refused revoked_by ring_digest runner secrets_key source valid_host verdict "
         "zone_data",
@@ -100,6 +100,7 @@ _LISTS: Final = {
     "types": Cap(items=1_000),
     "fields": Cap(items=500),
     "error_bases": Cap(PATTERN, 1_000),
+    "keys": Cap(NAME, COLUMN),
     "out_of_reach": Cap(ACTOR, 1_000),
     "grants": Cap(items=COLUMN),
     "wishes": Cap(items=COLUMN),
@@ -120,7 +121,8 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts audit_rows deliveries due executions extension_number findings first_ticks jobs "
-    "limits members outcomes queues runner_grants sessions settings skipped statuses templates tokens waiting webhooks"
+    "limits members outcomes queues runner_grants sessions settings skipped statuses templates tokens waiting "
+    "webhooks results"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),

@@ -30,4 +30,5 @@ def decode_spec(said: jobs_pb2.JobSpec) -> JobSpec:
     """As it stands, however wrong it is: who takes it judges each field, and puts texts into their canonical form."""
     values = {name: getattr(said, name) for name in JobSpec._fields}
     anchor = instant_us(said.anchor) if said.HasField("anchor") else None
-    return JobSpec(**values | {"anchor": anchor, "policy": policy_of(said.policy).text, "labels": dict(said.labels)})
+    policy = policy_of(said.policy).text if said.policy.ByteSize() else ""
+    return JobSpec(**values | {"anchor": anchor, "policy": policy, "labels": dict(said.labels)})

@@ -20,12 +20,9 @@ def policy_message(policy: Policy) -> schema_pb2.Policy | None:
 
 def raw_policy(message: schema_pb2.Policy) -> dict[str, RawValue]:
     """What the message sets, as cronring.schema.policy.read_policy takes it."""
-    raw: dict[str, RawValue] = {}
-    for field in FIELDS:
-        value = getattr(message, field.name)
-        if value if field.kind != "count" else message.HasField(field.name):  # type: ignore[arg-type]  # a count's
-            raw[field.name] = list(value) if field.kind == "names" else value
-    return raw
+    given = {field.name: value for field, value in message.ListFields()}  # which are few, of many
+    names = [field for field in FIELDS if field.name in given] if given else []
+    return {field.name: list(given[field.name]) if field.kind == "names" else given[field.name] for field in names}
 
 
 def policy_of(message: schema_pb2.Policy) -> Policy:

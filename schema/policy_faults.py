@@ -1,6 +1,7 @@
 """Contradictions: between two fields of a policy, and between a policy and the schedule that it stands beside."""
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Final
 
 from cronring.schema.duration import parse_duration
@@ -14,6 +15,7 @@ from cronring.schema.window import parse_window
 _EVERY: Final = "every "
 _ONCE: Final = "at "
 _MANUAL: Final = "manual"
+_CACHED: Final = 4_096
 
 # Whether a window ever holds a tick is tried from here on, as zones had other offsets once. (In the winter of 1970
 # London was an hour ahead of UTC.)
@@ -27,6 +29,12 @@ def policy_faults(policy: Policy, schedule: str, unread: Collection[str] = ()) -
 
     `unread`: fields that were given values that are wrong, and so are missing; nothing is concluded from that.
     """
+    return list(_faults(policy, schedule, frozenset(unread)))
+
+
+@lru_cache(maxsize=_CACHED)
+def _faults(policy: Policy, schedule: str, unread: frozenset[str]) -> tuple[Fault, ...]:
+    """Of thousands of jobs that are made at once, most have the same few policies and schedules."""
     faults = _between_fields(policy, unread)
     if policy.after and schedule != _MANUAL:
         faults.append(_beside_after(schedule))
@@ -40,7 +48,7 @@ def policy_faults(policy: Policy, schedule: str, unread: Collection[str] = ()) -
         faults += _with_pattern(policy)
     if not faults and not unread and schedule not in {"", _MANUAL} and not schedule.startswith(_EVERY):
         faults = _without_a_chance(policy, parse_schedule(schedule, 0, policy))
-    return faults
+    return tuple(faults)
 
 
 def _between_fields(policy: Policy, unread: Collection[str]) -> list[Fault]:

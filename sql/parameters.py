@@ -224,27 +224,27 @@ class CreateActivation(Statement):
     job_id: int
 
 
-class CreateApiJob(Statement):
-    key: str
-    namespace: str
-    module: str
-    verb: str
-    slot: int
-    deployment_id: int
-    schedule: str
-    anchor: int
-    timeout_ms: int
-    on_disconnect: str
-    next_tick: int | None
-    next_run_at: int | None
-    policy: str
-    concurrency: int
-    pause_after: int
-    payload: str
-    labels: str
+class CreateApiJobs(Statement):
     actor: str
     now: int
-    template: str
+    keys: Sequence[str]
+    namespaces: Sequence[str]
+    modules: Sequence[str]
+    verbs: Sequence[str]
+    slots: Sequence[int]
+    deployment_ids: Sequence[int]
+    schedules: Sequence[str]
+    anchors: Sequence[int]
+    timeouts_ms: Sequence[int]
+    on_disconnects: Sequence[str]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    policies: Sequence[str]
+    concurrencies: Sequence[int]
+    pause_afters: Sequence[int]
+    payloads: Sequence[str]
+    labels: Sequence[str]
+    templates: Sequence[str]
 
 
 class CreateCronJobs(Statement):
@@ -451,6 +451,10 @@ class FindDeployment(Statement):
 
 class FindExecutionBefore(Statement):
     instant: int
+
+
+class FindJobIds(Statement):
+    keys: Sequence[str]
 
 
 class FindJobs(Statement):
@@ -681,6 +685,10 @@ class GetJobIds(Statement):
 
 class GetJobsById(Statement):
     job_ids: Sequence[int]
+
+
+class GetJobsByKey(Statement):
+    keys: Sequence[str]
 
 
 class GetJobsOfDeployments(Statement):
@@ -918,10 +926,10 @@ class HoldDrill(Statement):
     forced: bool
 
 
-class LabelJob(Statement):
-    labels: str | None
+class LabelJobs(Statement):
     actor: str
-    job_id: int
+    job_ids: Sequence[int]
+    labels: Sequence[str | None]
 
 
 class LeaveNotifier(Statement):

@@ -1,7 +1,7 @@
 """cronring.v1.Jobs.ControlJobs: one order to many jobs, a batch of them at a time."""
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Final
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from cronring.controller.api.job_orders import details_text, until_of
 from cronring.controller.api.job_writes import JobWrites
@@ -13,6 +13,7 @@ from cronring.controller.api.scope import namespaces
 from cronring.controller.core.node.events import ActivationsCreated, JobsNotified
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
 from cronring.controller.errors import Conflict, NotFound
+from cronring.controller.ports.many import Done
 from cronring.controller.ports.reads import JobFilter
 from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -23,6 +24,16 @@ FOUND_MAX: Final = 5_000  # jobs
 BATCH: Final = 100  # jobs whose rows are locked at once; claims leave them for a moment, and come back
 
 _Request = jobs_pb2.ControlJobsRequest
+
+
+class Delete(NamedTuple):
+    """As an order to many jobs."""
+
+    note: str = ""
+
+
+_Wish = Wish | RunByHand | Delete
+_Outcome = Controlled | Done | Exception | str | None
 
 
 class JobsInBulk(JobWrites):
@@ -40,16 +51,17 @@ class JobsInBulk(JobWrites):
             raise InvalidRequest([("until", "is of pauses only; leave it out")])
         wish = _wish(request, until)
         total = await self._reads.count_jobs(where)
+        if request.HasField("expected") and total != request.expected:
+            raise Conflict(f"{total} jobs match, and {request.expected} are expected; nothing was done")
         yield jobs_pb2.ControlJobsProgress(total=total)
         position = 0
-        modules: dict[tuple[str, str], Module] = {}
         async for found in self._found(where):
-            problems = await self._unfit(found, modules) if isinstance(wish, RunByHand) else {}
-            fit = [job_id for job_id, _ in found if job_id not in problems]
-            done = dict(zip(fit, await self._controlled(fit, wish, by, dry_run=request.dry_run), strict=True))
-            for job_id, key in found:
+            # What matches only since it was counted has the highest ids.
+            counted = found[: total - position] if request.HasField("expected") else found
+            done = await self._done(counted, wish, by, where, dry_run=request.dry_run)
+            for (_, key), outcome in zip(counted, done, strict=True):
                 position += 1
-                yield _progress(key, problems.get(job_id) or done.get(job_id), position, max(total, position))
+                yield _progress(key, outcome, position, max(total, position))
 
     async def _found(self, where: JobFilter) -> AsyncIterator[list[tuple[int, str]]]:
         """BATCH at a time, in order of their ids. Looked for by FOUND_MAX: a look costs all that have a label."""
@@ -58,6 +70,20 @@ class JobsInBulk(JobWrites):
             for first in range(0, len(found), BATCH):
                 yield found[first : first + BATCH]
             after = found[-1][0]
+
+    async def _done(
+        self, found: list[tuple[int, str]], wish: _Wish, by: str, where: JobFilter, *, dry_run: bool
+    ) -> Sequence[_Outcome]:
+        if isinstance(wish, Delete):
+            keys = [key for _, key in found]
+            gone = await self._control.delete_jobs(keys, by, wish.note, labels=where.labels, dry_run=dry_run)
+            if not dry_run:
+                self._put(JobsNotified())
+            return gone
+        problems = await self._unfit(found) if isinstance(wish, RunByHand) else {}
+        fit = [job_id for job_id, _ in found if job_id not in problems]
+        done = dict(zip(fit, await self._controlled(fit, wish, by, dry_run=dry_run), strict=True))
+        return [problems.get(job_id) or done.get(job_id) for job_id, _ in found]
 
     async def _controlled(
         self, job_ids: list[int], wish: Wish | RunByHand, by: str, *, dry_run: bool
@@ -71,8 +97,9 @@ class JobsInBulk(JobWrites):
             self._put(ActivationsCreated(activations))
         return done
 
-    async def _unfit(self, found: list[tuple[int, str]], modules: dict[tuple[str, str], Module]) -> dict[int, str]:
+    async def _unfit(self, found: list[tuple[int, str]]) -> dict[int, str]:
         """Why those that have no payload that their verb takes can't be run by hand."""
+        modules: dict[tuple[str, str], Module] = {}
         problems: dict[int, str] = {}
         for job_id, key in found:
             try:
@@ -108,7 +135,7 @@ def matches(has: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     return all(has.get(key) == value for key, value in wanted.items())
 
 
-def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> Wish | RunByHand:
+def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _Wish:
     why = note("note", request.note)
     match request.action:
         case _Request.ACTION_PAUSE:
@@ -123,18 +150,20 @@ def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> Wish | Run
             return Cancel(why)
         case _Request.ACTION_RESTORE:
             return Restore(why)
+        case _Request.ACTION_DELETE:
+            return Delete(why)
         case _:
             names = ", ".join(value.name for value in _Request.Action.DESCRIPTOR.values if value.number)
             raise InvalidRequest([("action", f"must be one of {names}")])
 
 
-def _progress(
-    key: str, outcome: Controlled | Conflict | str | None, position: int, total: int
-) -> jobs_pb2.ControlJobsProgress:
+def _progress(key: str, outcome: _Outcome, position: int, total: int) -> jobs_pb2.ControlJobsProgress:
     answer = jobs_pb2.ControlJobsProgress(key=key, position=position, total=total)
     match outcome:
         case Controlled():
             answer.done, answer.unchanged, answer.details = True, not outcome.changed, details_text(outcome)
+        case Done():
+            answer.done = True
         case None:
             answer.problem = "it was removed meanwhile"
         case _:

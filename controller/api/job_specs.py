@@ -8,8 +8,8 @@ from cronring.controller.api.lookup import nearest
 from cronring.controller.api.payloads import canonical_payload, payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import instant
+from cronring.controller.ports.many import JobChange, NewJob, Seen
 from cronring.controller.ports.reads import JobRow
-from cronring.controller.ports.store import JobChange, NewJob, Seen
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.jobs import decode_spec
 from cronring.protos.modules import raw_policy

@@ -15,6 +15,7 @@ from cronring.controller.core.model import Job
 from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
 from cronring.controller.core.orders.control import SECOND_US, NeverRuns
 from cronring.controller.errors import Outdated, StoreUnavailable
+from cronring.controller.ports.many import JobChange
 from cronring.controller.ports.reads import JobRow, Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates
@@ -54,7 +55,7 @@ class JobWrites:
         return await self._soon(request, self._created, context)
 
     async def _created(self, request: jobs_pb2.CreateJobRequest, context: Context) -> jobs_pb2.Job:
-        _check_names(request)
+        check_names(request)
         by, why = actor(request.requested_by, context), note("note", request.note)
         namespace = request.namespace or DEFAULT_NAMESPACE
         require(Permission.OPERATE, namespace)
@@ -98,8 +99,7 @@ class JobWrites:
         row = await find_job(self._reads, request.key, Permission.OPERATE)
         module = await find_module_of(self._reads, row)
         change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
-        if "policy" in change.names and (after := parse_policy(change.spec.policy).after) != _followed(row):
-            check_followed("spec.policy.after", after)
+        check_other(change, row)
         self._put(JobsCreated([await self._control.update_job(row.key, change, by, why)]))
         updated = await self._reads.get_job(row.key)
         message = job_message(updated, self._defaults.jitter)
@@ -118,11 +118,15 @@ class JobWrites:
         return job_message(await self._reads.get_job(job.key), self._defaults.jitter)
 
 
-def _followed(row: JobRow) -> str:
-    return parse_policy(row.spec.policy).after
+def check_other(change: JobChange, row: JobRow) -> None:
+    """Raises InvalidRequest where it is to follow another job than before, which the caller can't know of."""
+    if "policy" in change.names:
+        after = parse_policy(change.spec.policy).after
+        if after != parse_policy(row.spec.policy).after:
+            check_followed("spec.policy.after", after)
 
 
-def _check_names(request: jobs_pb2.CreateJobRequest) -> None:
+def check_names(request: jobs_pb2.CreateJobRequest) -> None:
     """Raises InvalidRequest."""
     faults = (
         ("namespace", namespace_fault(request.namespace) if request.namespace else None),

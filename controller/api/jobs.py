@@ -1,4 +1,4 @@
-"""cronring.v1.Jobs: list, get, watch; other methods stand in job_writes, job_orders, bulk and activations."""
+"""cronring.v1.Jobs: list, get, watch; other methods stand in job_writes, many, job_orders, bulk, activations."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -10,6 +10,7 @@ from cronring.controller.api.job_orders import JobOrders
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.job_writes import Put
 from cronring.controller.api.lookup import admit_to_deployment, admit_to_job, find_job
+from cronring.controller.api.many import ManyJobWrites
 from cronring.controller.api.messages import action_message, job_message
 from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
@@ -32,7 +33,7 @@ _KINDS: Final = {
 }
 
 
-class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsServicer):
+class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_pb2_grpc.JobsServicer):
     """`put` takes what this controller's own node has to hear of changes made here."""
 
     def __init__(

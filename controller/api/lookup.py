@@ -38,13 +38,14 @@ async def unknown_job(reads: Reads, key: str) -> NotFound:
     """What to raise for a key that no job has: it names the nearest one of the same module that the caller may view."""
     namespace, module = _module_of(key)
     if not sees(key):
-        return _no_job(key, ())
+        return no_job(key)
     rows = await reads.list_jobs(JobFilter(namespace=namespace, module=module), "", _LOOKED_THROUGH)
     rows = rows or await reads.list_jobs(JobFilter(namespace=namespace), "", _LOOKED_THROUGH)
-    return _no_job(key, (row.key for row in rows))
+    return no_job(key, (row.key for row in rows))
 
 
-def _no_job(key: str, known: Iterable[str]) -> NotFound:
+def no_job(key: str, known: Iterable[str] = ()) -> NotFound:
+    """What to raise for a key that no job has. `known`: among which there may be the one that was meant."""
     return NotFound(f"there is no job {key!r}{nearest(key, known)}; `cronring jobs list` shows them")
 
 

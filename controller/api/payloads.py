@@ -1,9 +1,15 @@
 """A payload that a caller sent, held against the parameter of the verb that will get it."""
 
+import json
+from functools import lru_cache
+from typing import Final
+
 from cronring.controller.api.problems import Violations
 from cronring.schema.module import Module, Verb
-from cronring.schema.payload import PAYLOAD_LIMIT, canonical_json, payload_faults, read_payload
+from cronring.schema.payload import PAYLOAD_LIMIT, NoPayload, canonical_json, payload_faults, read_payload, value_faults
 from cronring.schema.types import UNIT
+
+_LATEST: Final = 8  # what is judged is stored next
 
 
 def payload_violations(field: str, module: Module, verb: Verb, payload: str, required: bool) -> Violations:
@@ -11,13 +17,22 @@ def payload_violations(field: str, module: Module, verb: Verb, payload: str, req
     if verb.request == UNIT:
         return [(field, f"{verb.name} takes no payload; leave it out")] if payload else []
     if payload:
-        faults = payload_faults(module, verb.request, payload) or _size_faults(canonical_payload(payload))
-        return [(field, fault) for fault in faults]
+        return [(field, fault) for fault in _faults(module, verb, payload)]
     if required and not verb.request_optional and payload_faults(module, verb.request, "null"):
         return [(field, f"is empty, and {verb.name} takes a {verb.request}; give one as JSON")]
     return []
 
 
+def _faults(module: Module, verb: Verb, payload: str) -> list[str]:
+    try:
+        canonical = canonical_payload(payload)
+    except NoPayload as error:
+        return [str(error)]
+    types = {data.name: data for data in module.types}
+    return value_faults(types, verb.request, json.loads(canonical)) or _size_faults(canonical)
+
+
+@lru_cache(maxsize=_LATEST)
 def canonical_payload(payload: str) -> str:
     """As it is stored, so that the same payload is the same text. "" stays "". Raises PayloadError for no JSON."""
     return canonical_json(read_payload(payload)) if payload else ""

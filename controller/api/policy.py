@@ -12,6 +12,7 @@ NAMES: Final = 32 * KIB  # some names, who asks, and why
 LABELS: Final = 128 * KIB
 SPEC: Final = 512 * KIB  # a job with its payload
 MODULE: Final = 8 * 1024 * KIB  # 10,000 verbs with their documentation
+JOBS: Final = 8 * 1024 * KIB  # 10,000 jobs with small payloads, or 16 with the largest ones
 GOSSIP: Final = 256 * KIB  # a table of 256 members, each with the longest names
 RUNNER: Final = MODULE  # a runner's Hello has its modules
 
@@ -76,6 +77,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     ),
     "cronring.v1.Jobs": (
         (_PEOPLE, _OPERATE, _ONE, SPEC, "CreateJob UpdateJob TriggerJob"),
+        (_PEOPLE, _OPERATE, _ONE, JOBS, "CreateJobs UpdateJobs DeleteJobs"),
         (_PEOPLE, _OPERATE, _ONE, LABELS, "ControlJobs"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "DeleteJob PauseJob ResumeJob SkipNextTick CancelJob RestoreJob"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "BackfillJob CancelActivation"),

@@ -274,6 +274,10 @@ class Reads(Protocol):
         """Raises cronring.controller.errors.NotFound."""
         ...
 
+    async def get_jobs(self, keys: Sequence[str]) -> list[JobRow]:
+        """Those of these keys that there are, with their payloads; without what was skipped of them."""
+        ...
+
     async def list_executions(self, where: ExecutionFilter, before_id: int, limit: int) -> list[ExecutionRow]:
         """The newest first, from before `before_id` on (0: from the newest). NotFound when there is no such job."""
         ...

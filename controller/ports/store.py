@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from cronring.controller.core.model import (
     Activation,
@@ -21,7 +21,7 @@ from cronring.controller.core.model import (
 from cronring.controller.core.orders.orders import Wish
 from cronring.controller.core.orders.orphaning import Misfit
 from cronring.controller.errors import Conflict
-from cronring.schema.job import JobSpec
+from cronring.controller.ports.many import JobChange, ManyJobs, NewJob
 from cronring.schema.module import Module
 
 
@@ -276,43 +276,6 @@ class Notifications(Protocol):
     def listen(self) -> AsyncIterator[frozenset[Topic]]: ...
 
 
-class NewJob(NamedTuple):
-    """A job for a verb of an active module, made through the API. Its key is `module.verb:name`."""
-
-    namespace: str
-    module: str
-    verb: str
-    name: str
-    spec: JobSpec
-    template: str = ""  # that it starts from; its values stand in the spec
-
-
-class Seen(NamedTuple):
-    """What of a job's row a change was judged by, and merged with."""
-
-    deployment: str
-    schedule: str
-    policy: str
-    payload: str
-    labels: Mapping[str, str]
-
-
-class JobChange(NamedTuple):
-    """Fields of a job's spec, by `names`, that are to be as in this one; the others stay.
-
-    `seen` None: whatever is there by now, the change goes with it.
-    """
-
-    spec: JobSpec
-    names: tuple[str, ...]
-    seen: Seen | None = None
-
-    @classmethod
-    def to(cls, seen: Seen | None = None, **fields: Any) -> "JobChange":
-        """To these."""
-        return cls(JobSpec(**fields), tuple(fields), seen)
-
-
 class Backfill(NamedTuple):
     """Ticks of [from_at, until_at], one after the other; `beside` the job's own runs, `again` though they completed."""
 
@@ -344,7 +307,7 @@ class Controlled(NamedTuple):
     activation: Activation | None = None
 
 
-class Control(Protocol):
+class Control(ManyJobs, Protocol):
     """What operators do to jobs: each method is one transaction, idempotent where a repetition means the same.
 
     Raises StoreUnavailable and StoreError as Store does, and NotFound for a key that no job has. It raises Conflict

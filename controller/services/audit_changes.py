@@ -23,6 +23,8 @@ from cronring.schema.job import JobSpec
 from cronring.schema.keys import JobKey, namespace_of
 
 FIELD_MAX: Final = 4_096  # characters of the JSON of one field
+_SHORT: Final = 300  # characters, each of which JSON writes by twelve at most
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 Fields = Mapping[str, object]
 Changes = Iterable[Change]
@@ -182,6 +184,8 @@ def _instant(at: int | None) -> str | None:
 
 
 def _bounded(value: object) -> object:
+    if value is None or isinstance(value, int) or (isinstance(value, str) and len(value) <= _SHORT):
+        return value
     text = _json(value)
     if len(text) <= FIELD_MAX:
         return value
@@ -203,4 +207,4 @@ def _first(values: Sequence[object]) -> list[object]:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return _ENCODER.encode(value)

@@ -1,8 +1,11 @@
 """What the core refuses, as the errors that its callers get."""
 
+from collections.abc import Mapping
+
+from cronring.controller.core.orders.followers import circles
 from cronring.controller.core.orders.orders import OrderRefusal
 from cronring.controller.core.orders.states import TARGETS, State
-from cronring.controller.errors import Conflict, IllegalTransition
+from cronring.controller.errors import CircleOfJobs, Conflict, IllegalTransition
 
 
 def error_of(refusal: OrderRefusal) -> Conflict:
@@ -16,6 +19,21 @@ def error_of(refusal: OrderRefusal) -> Conflict:
         target=TARGETS[refusal.order].value,
         action=refusal.order.value,
     )
+
+
+def refused_circles(after: Mapping[str, str], follows: Mapping[str, str]) -> dict[str, CircleOfJobs]:
+    """Of jobs that are to follow others, by key: why some can't. See `circles`."""
+    return {key: CircleOfJobs(*circle) for key, circle in circles(after, follows).items()}
+
+
+def other_job(key: str) -> Conflict:
+    """One is to be made under a key that another one has."""
+    return Conflict(f"there is another job {key!r}: update it, or delete it first")
+
+
+def not_of_api(key: str, done: str) -> Conflict:
+    """`done`: what was to be done to it."""
+    return Conflict(f"{key!r} is declared in its module: it can't be {done} but by deploying another version of it")
 
 
 def other_schema(key: str, digest: str) -> Conflict:

@@ -9,8 +9,9 @@ from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.errors import NotFound
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.rows import spec_of
+from cronring.controller.store.slices import sliced
 from cronring.schema.job import JobSpec
-from cronring.sql.parameters import LockJob, LockJobsById
+from cronring.sql.parameters import FindJobIds, LockJob, LockJobsById
 
 _ROW_FIRST = len(Existing._fields)
 _STANDING_NEXT = _ROW_FIRST + len(OrderColumns._fields)
@@ -56,6 +57,15 @@ async def lock_job(transaction: Transaction, key: str) -> Locked:
     if row is None:
         raise no_such_job(key)
     return row
+
+
+async def lock_keys(transaction: Transaction, keys: list[str]) -> dict[str, Locked]:
+    """The jobs of these keys that are not removed, locked in order of their ids; by key."""
+    found = [job_id for job_id, _ in await transaction.fetch(FindJobIds(keys=keys))]
+    rows: list[Locked] = []
+    for part in sliced(sorted(found)):
+        rows += await lock_jobs(transaction, list(part))
+    return {row.job.key: row for row in rows}
 
 
 async def lock_jobs(transaction: Transaction, job_ids: list[int]) -> list[Locked]:

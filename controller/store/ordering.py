@@ -146,7 +146,7 @@ async def _write(
         cancelled = await _cancel_executions(transaction, ids, by, wish)
         forgotten = Counter(record[0] for record in await transaction.fetch(ForgetActivations(job_ids=ids)))
     await _keep(transaction, changes, cancelled, forgotten, order_name(wish), by, wish.note, now)
-    await _notify(transaction, [row for row, _ in changes])
+    await tell(transaction, [row for row, _ in changes])
     return cancelled
 
 
@@ -243,7 +243,7 @@ async def _run_by_hand(
     made: dict[int, Activation] = {}
     if fit and not dry_run:
         made = await _make_activations(transaction, fit, wish, by)
-        await _notify(transaction, fit)
+        await tell(transaction, fit)
     jobs = await _jobs(transaction, [row.job.job_id for row in fit])
     done: list[Controlled | Conflict] = []
     for row in rows:
@@ -326,7 +326,8 @@ async def _jobs(transaction: Transaction, job_ids: list[int]) -> dict[int, Job]:
     return {record[0]: job_of(record) for record in records}
 
 
-async def _notify(transaction: Transaction, rows: list[Locked]) -> None:
+async def tell(transaction: Transaction, rows: Sequence[Locked]) -> None:
+    """Every controller hears of these jobs, once the transaction commits."""
     for name in dict.fromkeys(f"{row.namespace}/{row.module}" for row in rows):
         await transaction.fetch(NotifyJobs(payload=name))
 

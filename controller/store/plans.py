@@ -63,13 +63,16 @@ async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried:
 
 async def refuse_cycles(transaction: Transaction, keys: list[str]) -> None:
     """Raises CircleOfJobs where one of these, as they have just been written, would run after itself in the end."""
-    if not keys:
-        return
-    after: dict[str, str] = dict(map(tuple, await transaction.fetch(GetFollowed(keys=keys))))
+    after = await who_follows(transaction, keys)
     for key in sorted(keys):
         cycle = cycle_of(key, after)
         if cycle:
             raise CircleOfJobs(cycle_fault(cycle), cycle)
+
+
+async def who_follows(transaction: Transaction, keys: list[str]) -> dict[str, str]:
+    """By key, what these jobs follow, what those follow, and so on, as far as there are such jobs."""
+    return dict(map(tuple, await transaction.fetch(GetFollowed(keys=keys)))) if keys else {}
 
 
 async def remove_jobs(transaction: Transaction, removed: list[Removed], now: int) -> None:

@@ -54,6 +54,7 @@ from cronring.sql.parameters import (
     GetJob,
     GetJobIds,
     GetJobsById,
+    GetJobsByKey,
     GetJobsOfDeployments,
     GetLastIds,
     GetNow,
@@ -157,6 +158,10 @@ class PostgresReads:
         if not jobs:
             raise NotFound(f"there is no job {key!r}; `cronring jobs list` shows them")
         return jobs[0]
+
+    async def get_jobs(self, keys: Sequence[str]) -> list[JobRow]:
+        """Those of these keys that there are, with their payloads; without what was skipped of them."""
+        return [_job_row(record, ()) for record in await self._fetch(GetJobsByKey(keys=keys))]
 
     async def _with_skips(self, records: list[asyncpg.Record]) -> list[JobRow]:
         skipped: dict[int, list[tuple[str, int]]] = defaultdict(list)

@@ -10,6 +10,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.errors import SLOW, Invalid, Refused
+from cronring.client.many import ManyJobCalls
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_NOT_REPEATABLE: Final = ("skip_next", "trigger")
+_NOT_REPEATABLE: Final = ("skip_next", "trigger", "delete")
 _ACTIONS: Final = "`cronring jobs actions`"
 
 
-class JobCalls:
+class JobCalls(ManyJobCalls):
     """List, get, watch; create, update, delete; pause, resume, skip, cancel, restore; trigger, backfill, what waits.
 
     `by` says who asks, which is kept; "": this address. Whatever changes something may raise Invalid, NotFound or
@@ -157,16 +158,17 @@ class JobCalls:
         by: str = "",
         until: datetime | None = None,
         dry_run: bool = False,
+        expected: int | None = None,
     ) -> AsyncIterator[model.Progress]:
-        """Pause, resume, skip_next, trigger, cancel or restore all jobs that match: first how many, then each one.
+        """Pause, resume, skip_next, trigger, cancel, restore or delete all that match: first how many, then each one.
 
-        When its controller dies, another begins anew, and finds what was done unchanged; but for skip_next and trigger,
-        which raise OutcomeUnknown then.
+        When its controller dies, another begins anew, and finds what was done unchanged; but for skip_next, trigger and
+        delete, which raise OutcomeUnknown then. Raises Conflict unless `expected` match, with nothing done.
         """
         request = jobs_pb2.ControlJobsRequest(
             filter=jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status, labels=labels),
             action=jobs_pb2.ControlJobsRequest.Action.Value(f"ACTION_{action.upper()}"), dry_run=dry_run, note=note,
-            requested_by=by, until=convert.timestamp(until),
+            requested_by=by, until=convert.timestamp(until), expected=expected,
         )  # fmt: skip
         repeatable = dry_run or action not in _NOT_REPEATABLE
         look = "" if repeatable else _ACTIONS

@@ -438,6 +438,13 @@ SELECT d.*, (SELECT payload FROM cron_jobs WHERE id = d.id) AS payload
 FROM cron_job_details d
 WHERE d.removed_at IS NULL AND d.key > '' AND d.key = :key;
 
+-- name: GetJobsByKey
+-- As GetJob, of several keys.
+SELECT d.*, (SELECT payload FROM cron_jobs WHERE id = d.id) AS payload
+FROM unnest(:keys::text[]) AS k (key)
+CROSS JOIN LATERAL (SELECT id FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = k.key OFFSET 0) j
+CROSS JOIN LATERAL (SELECT * FROM cron_job_details WHERE id = j.id OFFSET 0) d;
+
 -- name: GetJobsById
 -- Removed ones among them.
 SELECT * FROM cron_job_details

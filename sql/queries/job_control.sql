@@ -53,17 +53,30 @@ SELECT id, key, schema_text, clock_timestamp() AS now
 FROM deployments
 WHERE namespace = :namespace AND module = :module AND min_replicas > 0;
 
--- name: CreateApiJob
--- Inserts a job, and opens its books. `:concurrency` and `:pause_after` as in CreateCronJobs. `:template`: what it
--- starts from, or "".
+-- name: FindJobIds
+-- Ids and keys of the jobs of these keys that are not removed.
+SELECT j.id, k.key
+FROM unnest(:keys::text[]) AS k (key)
+CROSS JOIN LATERAL (SELECT id FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = k.key OFFSET 0) j;
+
+-- name: CreateApiJobs
+-- Inserts jobs, and opens their books. All but `:actor` and `:now` are parallel arrays. `:concurrencies` and
+-- `:pause_afters` as in CreateCronJobs. `:templates`: what each one starts from, or "".
 WITH created AS (
     INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms,
                            on_disconnect, next_tick, next_execution, policy, concurrency, pause_after, payload, labels,
                            source, changed_by, created_at, changed_at, template)
-    VALUES (:key, :namespace, :module, :verb, :slot, :deployment_id, :schedule, :anchor, :timeout_ms, :on_disconnect,
-            :next_tick?, :next_run_at?, :policy, :concurrency, :pause_after, :payload, :labels::text::jsonb, 'api',
-            :actor, :now, :now, :template)
-    RETURNING id, revision, schedule, anchor, policy
+    SELECT a.key, a.namespace, a.module, a.verb, a.slot, a.deployment_id, a.schedule, a.anchor, a.timeout_ms,
+           a.on_disconnect, a.next_tick, a.next_execution, a.policy, a.concurrency, a.pause_after, a.payload,
+           a.labels::jsonb, 'api', :actor, :now, :now, a.template
+    FROM unnest(:keys::text[], :namespaces::text[], :modules::text[], :verbs::text[], :slots::integer[],
+                :deployment_ids::bigint[], :schedules::text[], :anchors::timestamptz[], :timeouts_ms::bigint[],
+                :on_disconnects::text[], :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[],
+                :policies::text[], :concurrencies::integer[], :pause_afters::integer[], :payloads::text[],
+                :labels::text[], :templates::text[])
+        AS a (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms, on_disconnect, next_tick,
+              next_execution, policy, concurrency, pause_after, payload, labels, template)
+    RETURNING id, key, revision, schedule, anchor, policy
 ), opened AS (
     INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
     SELECT id, revision, schedule, anchor, policy, :now FROM created
@@ -71,12 +84,13 @@ WITH created AS (
     INSERT INTO cron_followers (job_id, after) SELECT id, cron_after(policy) FROM created
     WHERE cron_after(policy) IS NOT NULL
 )
-SELECT id FROM created;
+SELECT id, key FROM created;
 
--- name: LabelJob
--- `:labels` null: as they are.
-UPDATE cron_jobs SET labels = coalesce(:labels?::text::jsonb, labels), changed_by = :actor, changed_at = now()
-WHERE id = :job_id;
+-- name: LabelJobs
+-- `:job_ids` and `:labels` are parallel arrays. Labels that are null: as they are.
+UPDATE cron_jobs j SET labels = coalesce(l.labels::jsonb, j.labels), changed_by = :actor, changed_at = now()
+FROM unnest(:job_ids::bigint[], :labels[?]::text[]) AS l (job_id, labels)
+WHERE j.id = l.job_id;
 
 -- name: OrderJobs
 -- Writes what orders make of jobs; the revision grows, so that no end computed before can undo it.

@@ -7,7 +7,8 @@ import pytest
 from cronring.controller.core.model import Activation, Execution, Job
 from cronring.controller.core.orders.orders import Cancel, Pause
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.store import Backfill
 from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
-from cronring.controller.ports.store import JobChange, NewJob
+from cronring.controller.ports.many import JobChange, NewJob
 from cronring.schema.execution import Report
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb

@@ -4,7 +4,7 @@ import pytest
 
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, Outdated
-from cronring.controller.ports.store import JobChange, NewJob, Seen
+from cronring.controller.ports.many import JobChange, NewJob, Seen
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy

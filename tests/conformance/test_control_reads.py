@@ -6,8 +6,8 @@ import pytest
 
 from cronring.controller.core.orders.orders import Cancel, Pause, SkipNext
 from cronring.controller.errors import NotFound
+from cronring.controller.ports.many import NewJob
 from cronring.controller.ports.reads import ActionFilter, JobFilter
-from cronring.controller.ports.store import NewJob
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads

@@ -3,7 +3,8 @@
 import pytest
 
 from cronring.controller.core.model import Execution
-from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.store import Backfill
 from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb

@@ -205,7 +205,7 @@ async def test_orders_to_many_and_a_busy_cluster_never_deadlock(racers: Racers) 
 
     async def claim_and_end(number: int) -> None:
         for _ in range(6):
-            due = [await _due_now(racers, job) for job in racers.chance.sample(jobs, 20)]
+            due = [await due_now(racers, job) for job in racers.chance.sample(jobs, 20)]
             requests = [claim_of(job, "r0") for job in sorted(job for job in due if job is not None)]
             _, results = await racers.stores[number].start_cron_jobs(f"c{number}", requests, GRACE_MS)
             claimed = tuple(result.execution_id for result in results if result.execution_id is not None)
@@ -225,7 +225,7 @@ async def test_orders_to_many_and_a_busy_cluster_never_deadlock(racers: Racers) 
     assert double == 0
 
 
-async def _due_now(racers: Racers, job: Job) -> Job | None:
+async def due_now(racers: Racers, job: Job) -> Job | None:
     """The scene moves ticks of jobs that may have one now, and that nobody has told to skip one."""
     tick = await racers.scene.change_job(
         job.job_id,

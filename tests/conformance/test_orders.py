@@ -5,7 +5,8 @@ import pytest
 from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict, IllegalTransition, NotFound
-from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.store import Backfill, RunByHand
 from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb

@@ -8,7 +8,8 @@ from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resum
 from cronring.controller.core.orders.orphaning import misfits
 from cronring.controller.errors import Conflict, IllegalTransition
 from cronring.controller.ports.ledger import AuditRequest
-from cronring.controller.ports.store import Backfill, Deployed, JobChange, NewJob, RunByHand
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.store import Backfill, Deployed, RunByHand
 from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb

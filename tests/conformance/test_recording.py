@@ -12,7 +12,8 @@ import pytest
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict, NotFound, Outdated
 from cronring.controller.ports.caller import calling, remarking
-from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.store import Backfill, RunByHand
 from cronring.controller.ports.templates import TemplateValues
 from cronring.controller.services.audit_changes import FIELD_MAX, canonical
 from cronring.controller.store.connect import connect

@@ -11,7 +11,8 @@ from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.core.orders.states import ORDERS, Order, State
 from cronring.controller.errors import IllegalTransition
-from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.store import Backfill
 from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb

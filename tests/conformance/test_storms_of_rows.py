@@ -57,7 +57,8 @@ ARGUMENTS = {
     "DeactivateDeployment": "SELECT 1 AS deployment_id, now() AS now",
     "HastenRetry": "SELECT job_id, tick, 'somebody' AS actor FROM cron_activations LIMIT 1",
     "LockJob": "SELECT 'm.v1' AS key",
-    "LabelJob": "SELECT 1 AS job_id, '{\"a\": \"b\"}' AS labels, 'somebody' AS actor",
+    "LabelJobs": f"""
+        SELECT {IDS} AS job_ids, array_agg('{{\"a\": \"b\"}}'::text) AS labels, 'somebody' AS actor {OF_ALL}""",
     "OrderJobs": f"""
         SELECT now() AS now, 'somebody' AS actor, {IDS} AS job_ids, array_agg(true) AS forgets,
                array_agg(now()) AS next_ticks, array_agg(now()) AS next_run_ats,

@@ -3,7 +3,7 @@
 import pytest
 
 from cronring.controller.errors import Conflict, NotFound, Outdated
-from cronring.controller.ports.store import NewJob
+from cronring.controller.ports.many import NewJob
 from cronring.controller.ports.templates import TemplateRow, TemplateValues
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb

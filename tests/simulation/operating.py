@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated, Event, JobsNotified
-from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.store import Backfill
 from cronring.schema.job import JobSpec
 from cronring.virtual.clock import MS, SECOND
 from tests.simulation.asking import Asker, created

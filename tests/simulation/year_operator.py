@@ -7,7 +7,8 @@ from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.node.events import ActivationsCreated, Event, JobsCreated
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
-from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.store import Backfill
 from cronring.schema.job import JobSpec
 from cronring.virtual.clock import SECOND
 from tests.simulation.database import Call

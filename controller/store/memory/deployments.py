@@ -9,7 +9,8 @@ from cronring.controller.errors import NotFound
 from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed
 from cronring.controller.services.audit_changes import ActiveVersion, of_module
 from cronring.controller.services.refusals import other_schema
-from cronring.controller.store.memory.control import MemoryControl, job_row
+from cronring.controller.store.memory.control import MemoryControl
+from cronring.controller.store.memory.many import job_row
 from cronring.controller.store.memory.rows import (
     ActionRow,
     DeploymentRow,

@@ -1,5 +1,7 @@
 """Who follows whom, in memory; see the table cron_followers."""
 
+from collections.abc import Iterable
+
 from cronring.controller.errors import CircleOfJobs
 from cronring.controller.store.memory.rows import JobRow
 from cronring.schema.after import cycle_fault, cycle_of
@@ -30,9 +32,13 @@ class Followers:
             self._after[job_id] = after
             self._of.setdefault(after, {})[job_id] = None
 
+    def after(self, jobs: Iterable[JobRow]) -> dict[str, str]:
+        """By the key of each of these that follows another one, the key of that."""
+        return {job.key: self._after[job.job_id] for job in jobs if job.job_id in self._after}
+
     def refuse_cycles(self, jobs: list[JobRow], wanted: dict[str, str]) -> None:
         """Raises CircleOfJobs. `jobs`: all there are; `wanted`: what some of them are to follow, by their keys."""
-        after = {job.key: self._after[job.job_id] for job in jobs if job.job_id in self._after} | wanted
+        after = self.after(jobs) | wanted
         for key in sorted(wanted):
             cycle = cycle_of(key, after)
             if cycle:

@@ -720,6 +720,210 @@ class DeleteJobResponse(_message.Message):
 Global___DeleteJobResponse: _TypeAlias = DeleteJobResponse  # noqa: Y015
 
 @_typing.final
+class CreateJobsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOBS_FIELD_NUMBER: _builtins.int
+    ALL_OR_NOTHING_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    all_or_nothing: _builtins.bool
+    """where one item has a problem, nothing is written"""
+    dry_run: _builtins.bool
+    """only say what would become of each"""
+    requested_by: _builtins.str
+    note: _builtins.str
+    """why; kept with each job's action"""
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___CreateJobRequest]:
+        """their own requested_by and note are empty; "at now" is of single jobs"""
+
+    def __init__(
+        self,
+        *,
+        jobs: _abc.Iterable[Global___CreateJobRequest] | None = ...,
+        all_or_nothing: _builtins.bool = ...,
+        dry_run: _builtins.bool = ...,
+        requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_or_nothing", b"all_or_nothing", "dry_run", b"dry_run", "jobs", b"jobs", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateJobsRequest: _TypeAlias = CreateJobsRequest  # noqa: Y015
+
+@_typing.final
+class UpdateJobsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOBS_FIELD_NUMBER: _builtins.int
+    ALL_OR_NOTHING_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    all_or_nothing: _builtins.bool
+    dry_run: _builtins.bool
+    requested_by: _builtins.str
+    note: _builtins.str
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___UpdateJobRequest]:
+        """as in CreateJobsRequest; each key stands in it once"""
+
+    def __init__(
+        self,
+        *,
+        jobs: _abc.Iterable[Global___UpdateJobRequest] | None = ...,
+        all_or_nothing: _builtins.bool = ...,
+        dry_run: _builtins.bool = ...,
+        requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_or_nothing", b"all_or_nothing", "dry_run", b"dry_run", "jobs", b"jobs", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateJobsRequest: _TypeAlias = UpdateJobsRequest  # noqa: Y015
+
+@_typing.final
+class DeleteJobsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEYS_FIELD_NUMBER: _builtins.int
+    ALL_OR_NOTHING_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    all_or_nothing: _builtins.bool
+    dry_run: _builtins.bool
+    requested_by: _builtins.str
+    note: _builtins.str
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        all_or_nothing: _builtins.bool = ...,
+        dry_run: _builtins.bool = ...,
+        requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_or_nothing", b"all_or_nothing", "dry_run", b"dry_run", "keys", b"keys", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteJobsRequest: _TypeAlias = DeleteJobsRequest  # noqa: Y015
+
+@_typing.final
+class ManyJobsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: _builtins.int
+    CHANGED_FIELD_NUMBER: _builtins.int
+    UNCHANGED_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    ROLLED_BACK_FIELD_NUMBER: _builtins.int
+    changed: _builtins.int
+    """items that something was written for; of a dry run: would be"""
+    unchanged: _builtins.int
+    """that were so already"""
+    failed: _builtins.int
+    """that have a problem"""
+    rolled_back: _builtins.bool
+    """all_or_nothing, and some failed: nothing was written"""
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobResult]:
+        """of each item, in their order"""
+
+    def __init__(
+        self,
+        *,
+        results: _abc.Iterable[Global___JobResult] | None = ...,
+        changed: _builtins.int = ...,
+        unchanged: _builtins.int = ...,
+        failed: _builtins.int = ...,
+        rolled_back: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "failed", b"failed", "results", b"results", "rolled_back", b"rolled_back", "unchanged", b"unchanged"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ManyJobsResponse: _TypeAlias = ManyJobsResponse  # noqa: Y015
+
+@_typing.final
+class JobResult(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    UNCHANGED_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    id: _builtins.int
+    """0: there is none, or not yet"""
+    unchanged: _builtins.bool
+    """it was so already"""
+    @_builtins.property
+    def refusal(self) -> Global___JobProblem:
+        """absent: none"""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        id: _builtins.int = ...,
+        unchanged: _builtins.bool = ...,
+        refusal: Global___JobProblem | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "key", b"key", "refusal", b"refusal", "unchanged", b"unchanged"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobResult: _TypeAlias = JobResult  # noqa: Y015
+
+@_typing.final
+class JobProblem(_message.Message):
+    """What the method for a single job would fail with."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """of gRPC, like "INVALID_ARGUMENT" """
+    reason: _builtins.str
+    """as in google.rpc.ErrorInfo, like "CONFLICT" """
+    problem: _builtins.str
+    """in words"""
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        problem: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "problem", b"problem", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobProblem: _TypeAlias = JobProblem  # noqa: Y015
+
+@_typing.final
 class PauseJobRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -930,6 +1134,8 @@ class ControlJobsRequest(_message.Message):
         ACTION_TRIGGER: ControlJobsRequest._Action.ValueType  # 4
         ACTION_CANCEL: ControlJobsRequest._Action.ValueType  # 5
         ACTION_RESTORE: ControlJobsRequest._Action.ValueType  # 6
+        ACTION_DELETE: ControlJobsRequest._Action.ValueType  # 7
+        """of jobs that CreateJob made"""
 
     class Action(_Action, metaclass=_ActionEnumTypeWrapper): ...
     ACTION_UNSPECIFIED: ControlJobsRequest.Action.ValueType  # 0
@@ -939,6 +1145,8 @@ class ControlJobsRequest(_message.Message):
     ACTION_TRIGGER: ControlJobsRequest.Action.ValueType  # 4
     ACTION_CANCEL: ControlJobsRequest.Action.ValueType  # 5
     ACTION_RESTORE: ControlJobsRequest.Action.ValueType  # 6
+    ACTION_DELETE: ControlJobsRequest.Action.ValueType  # 7
+    """of jobs that CreateJob made"""
 
     FILTER_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
@@ -946,11 +1154,14 @@ class ControlJobsRequest(_message.Message):
     NOTE_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     UNTIL_FIELD_NUMBER: _builtins.int
+    EXPECTED_FIELD_NUMBER: _builtins.int
     action: Global___ControlJobsRequest.Action.ValueType
     dry_run: _builtins.bool
     """only say what it would do"""
     note: _builtins.str
     requested_by: _builtins.str
+    expected: _builtins.int
+    """Unless exactly so many match, nothing is done; and nothing to what matches only later. Absent: any number."""
     @_builtins.property
     def filter(self) -> Global___JobFilter:
         """at least one field"""
@@ -968,12 +1179,15 @@ class ControlJobsRequest(_message.Message):
         note: _builtins.str = ...,
         requested_by: _builtins.str = ...,
         until: _timestamp_pb2.Timestamp | None = ...,
+        expected: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "until", b"until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "expected", b"expected", "filter", b"filter", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "dry_run", b"dry_run", "filter", b"filter", "note", b"note", "requested_by", b"requested_by", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "action", b"action", "dry_run", b"dry_run", "expected", b"expected", "filter", b"filter", "note", b"note", "requested_by", b"requested_by", "until", b"until"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__expected: _TypeAlias = _typing.Literal["expected"]  # noqa: Y015
+    _WhichOneofArgType__expected: _TypeAlias = _typing.Literal["_expected", b"_expected"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__expected) -> _WhichOneofReturnType__expected | None: ...
 
 Global___ControlJobsRequest: _TypeAlias = ControlJobsRequest  # noqa: Y015
 

@@ -67,6 +67,21 @@ class JobsStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.FromString,
                 _registered_method=True)
+        self.CreateJobs = channel.unary_unary(
+                '/cronring.v1.Jobs/CreateJobs',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.FromString,
+                _registered_method=True)
+        self.UpdateJobs = channel.unary_unary(
+                '/cronring.v1.Jobs/UpdateJobs',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.FromString,
+                _registered_method=True)
+        self.DeleteJobs = channel.unary_unary(
+                '/cronring.v1.Jobs/DeleteJobs',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.FromString,
+                _registered_method=True)
         self.PauseJob = channel.unary_unary(
                 '/cronring.v1.Jobs/PauseJob',
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.SerializeToString,
@@ -168,6 +183,26 @@ class JobsServicer:
     def DeleteJob(self, request, context):
         """Delete removes a job that was made by CreateJob. What runs finishes, and history stays.
         """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateJobs(self, request, context):
+        """CreateJobs, UpdateJobs and DeleteJobs do the same to up to 10,000 jobs, in as few transactions as can be. Each item
+        gets its result, in their order. With all_or_nothing they are one transaction; else one for each 1,000.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateJobs(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteJobs(self, request, context):
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -280,6 +315,21 @@ def add_JobsServicer_to_server(servicer, server):
                     servicer.DeleteJob,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.SerializeToString,
+            ),
+            'CreateJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateJobs,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.SerializeToString,
+            ),
+            'UpdateJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateJobs,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.SerializeToString,
+            ),
+            'DeleteJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteJobs,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.SerializeToString,
             ),
             'PauseJob': grpc.unary_unary_rpc_method_handler(
                     servicer.PauseJob,
@@ -502,6 +552,87 @@ class Jobs:
             '/cronring.v1.Jobs/DeleteJob',
             cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/CreateJobs',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/UpdateJobs',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/DeleteJobs',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ManyJobsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -49,6 +49,12 @@ class JobsStub:
     """
     DeleteJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobRequest, _jobs_pb2.DeleteJobResponse]
     """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
+    CreateJobs: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.CreateJobsRequest, _jobs_pb2.ManyJobsResponse]
+    """CreateJobs, UpdateJobs and DeleteJobs do the same to up to 10,000 jobs, in as few transactions as can be. Each item
+    gets its result, in their order. With all_or_nothing they are one transaction; else one for each 1,000.
+    """
+    UpdateJobs: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobsRequest, _jobs_pb2.ManyJobsResponse]
+    DeleteJobs: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobsRequest, _jobs_pb2.ManyJobsResponse]
     PauseJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.PauseJobRequest, _jobs_pb2.Job]
     ResumeJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ResumeJobRequest, _jobs_pb2.Job]
     """Resume records the ticks since the pause as skipped, for that reason."""
@@ -93,6 +99,12 @@ class JobsAsyncStub(JobsStub):
     """
     DeleteJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobRequest, _jobs_pb2.DeleteJobResponse]  # type: ignore[assignment]
     """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
+    CreateJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CreateJobsRequest, _jobs_pb2.ManyJobsResponse]  # type: ignore[assignment]
+    """CreateJobs, UpdateJobs and DeleteJobs do the same to up to 10,000 jobs, in as few transactions as can be. Each item
+    gets its result, in their order. With all_or_nothing they are one transaction; else one for each 1,000.
+    """
+    UpdateJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobsRequest, _jobs_pb2.ManyJobsResponse]  # type: ignore[assignment]
+    DeleteJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobsRequest, _jobs_pb2.ManyJobsResponse]  # type: ignore[assignment]
     PauseJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.PauseJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     ResumeJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ResumeJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     """Resume records the ticks since the pause as skipped, for that reason."""
@@ -170,6 +182,30 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.DeleteJobResponse, _abc.Awaitable[_jobs_pb2.DeleteJobResponse]]:
         """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
+
+    @_abc_1.abstractmethod
+    def CreateJobs(
+        self,
+        request: _jobs_pb2.CreateJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.ManyJobsResponse, _abc.Awaitable[_jobs_pb2.ManyJobsResponse]]:
+        """CreateJobs, UpdateJobs and DeleteJobs do the same to up to 10,000 jobs, in as few transactions as can be. Each item
+        gets its result, in their order. With all_or_nothing they are one transaction; else one for each 1,000.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateJobs(
+        self,
+        request: _jobs_pb2.UpdateJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.ManyJobsResponse, _abc.Awaitable[_jobs_pb2.ManyJobsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def DeleteJobs(
+        self,
+        request: _jobs_pb2.DeleteJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.ManyJobsResponse, _abc.Awaitable[_jobs_pb2.ManyJobsResponse]]: ...
 
     @_abc_1.abstractmethod
     def PauseJob(

@@ -123,6 +123,13 @@ def of_jobs() -> list[Row]:
     made = jobs_pb2.CreateJobRequest(namespace="billing", module="xm", verb="xa", name="made", spec=spec)
     slower = jobs_pb2.UpdateJobRequest(key=MADE, spec=jobs_pb2.JobSpec(schedule="30 * * * *"))
     slower.update_mask.paths.append("schedule")
+    labelled = jobs_pb2.JobSpec(schedule="0 * * * *", labels={"of": "many"})
+    many, other = (
+        jobs_pb2.CreateJobRequest(namespace="billing", module="xm", verb="xa", name=name, spec=labelled)
+        for name in ("many", "other")
+    )
+    faster = jobs_pb2.UpdateJobRequest(key="billing/xm.xa:many", spec=jobs_pb2.JobSpec(schedule="15 * * * *"))
+    faster.update_mask.paths.append("schedule")
     all_there = jobs_pb2.JobFilter(namespace="billing")
     job = (f"job {KEY}",)
     return [
@@ -142,6 +149,25 @@ def of_jobs() -> list[Row]:
         Row(jobs + "BackfillJob", span(), (f"job {MADE}",), None, {"trigger": "backfill"}, ""),
         Row(
             jobs + "DeleteJob", jobs_pb2.DeleteJobRequest(key=MADE), (f"job {MADE}",), {"schedule": "30 * * * *"}, None
+        ),
+        Row(
+            jobs + "CreateJobs", jobs_pb2.CreateJobsRequest(jobs=[many, other]),
+            ("job billing/xm.xa:many", "job billing/xm.xa:other"), None, {"schedule": "0 * * * *"},
+        ),
+        Row(
+            jobs + "UpdateJobs", jobs_pb2.UpdateJobsRequest(jobs=[faster]), ("job billing/xm.xa:many",),
+            {"schedule": "0 * * * *"}, {"schedule": "15 * * * *"},
+        ),
+        Row(
+            jobs + "DeleteJobs", jobs_pb2.DeleteJobsRequest(keys=["billing/xm.xa:many"]), ("job billing/xm.xa:many",),
+            {"schedule": "15 * * * *"}, None,
+        ),
+        Row(
+            jobs + "ControlJobs",
+            jobs_pb2.ControlJobsRequest(
+                filter=jobs_pb2.JobFilter(labels={"of": "many"}), action=jobs_pb2.ControlJobsRequest.ACTION_DELETE
+            ),
+            ("job billing/xm.xa:other",), {"schedule": "0 * * * *"}, None,
         ),
         Row(
             jobs + "ControlJobs",

@@ -54,7 +54,9 @@ from cronring.protos.cronring.v1.jobs_pb2 import (
     CancelJobRequest,
     ControlJobsRequest,
     CreateJobRequest,
+    CreateJobsRequest,
     DeleteJobRequest,
+    DeleteJobsRequest,
     GetJobRequest,
     JobFilter,
     JobSpec,
@@ -67,6 +69,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import (
     SkipNextTickRequest,
     TriggerJobRequest,
     UpdateJobRequest,
+    UpdateJobsRequest,
     WatchJobsRequest,
 )
 from cronring.protos.cronring.v1.ledger_pb2 import AuditRequest, WhyRequest
@@ -201,6 +204,11 @@ def of_jobs(scene: Scene) -> list[Row]:
         Row(jobs + "CreateJob", made, OPERATE_THERE),
         Row(jobs + "UpdateJob", UpdateJobRequest(key=KEY, spec=JobSpec(schedule="every 2h")), OPERATE, BAD),
         Row(jobs + "DeleteJob", DeleteJobRequest(key=KEY), OPERATE, UNDONE),
+        Row(jobs + "CreateJobs", CreateJobsRequest(jobs=[made]), OPERATE_THERE),
+        Row(jobs + "CreateJobs", CreateJobsRequest(), "uff.f...", BAD),
+        # What one may not view is told of in its result, like what isn't there.
+        Row(jobs + "UpdateJobs", UpdateJobsRequest(jobs=[UpdateJobRequest(key=KEY)]), "uff.f..."),
+        Row(jobs + "DeleteJobs", DeleteJobsRequest(keys=[KEY]), "uff.f..."),
         Row(jobs + "PauseJob", PauseJobRequest(key=PAUSED), OPERATE),
         Row(jobs + "ResumeJob", ResumeJobRequest(key=KEY), OPERATE),
         Row(jobs + "SkipNextTick", SkipNextTickRequest(key=KEY, dry_run=True), OPERATE),

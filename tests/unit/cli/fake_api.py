@@ -200,6 +200,26 @@ class FakeApi(
         new_job(request, Module(request.module, (verb,)), verb, Defaults(1_000, ""))
         return job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
 
+    async def CreateJobs(self, request: Any, context: Any) -> jobs_pb2.ManyJobsResponse:  # noqa: N802
+        """Those whose schedule is none are refused, as the controllers do it."""
+        await self.check(request, context)
+        results = []
+        for each in request.jobs:
+            key = f"{each.module}.{each.verb}:{each.name}"
+            wrong = each.spec.schedule == "wrong"
+            refusal = jobs_pb2.JobProblem(code="INVALID_ARGUMENT", reason="INVALID", problem="no schedule")
+            results.append(jobs_pb2.JobResult(key=key, id=0 if wrong else 1, refusal=refusal if wrong else None))
+        failed = sum(not each.id for each in results)
+        return jobs_pb2.ManyJobsResponse(results=results, changed=len(results) - failed, failed=failed)
+
+    async def UpdateJobs(self, request: Any, context: Any) -> jobs_pb2.ManyJobsResponse:  # noqa: N802
+        await self.check(request, context)
+        return jobs_pb2.ManyJobsResponse(changed=len(request.jobs))
+
+    async def DeleteJobs(self, request: Any, context: Any) -> jobs_pb2.ManyJobsResponse:  # noqa: N802
+        await self.check(request, context)
+        return jobs_pb2.ManyJobsResponse(changed=len(request.keys))
+
     async def UpdateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
         return await self.written(request, context)
 

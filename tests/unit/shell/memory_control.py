@@ -1,11 +1,13 @@
 """A Control, and the Reads that go with it, in memory: what the API is tested on without a database."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
 from cronring.controller.errors import Conflict, NotFound, Outdated
+from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome
 from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
@@ -16,7 +18,7 @@ from cronring.controller.ports.reads import (
     JobRow,
     TickRun,
 )
-from cronring.controller.ports.store import Backfill, Controlled, JobChange, NewJob, RunByHand
+from cronring.controller.ports.store import Backfill, Controlled, RunByHand
 from cronring.schema.execution import Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey, slot_of
@@ -71,6 +73,52 @@ class MemoryControl:
     async def delete_job(self, key: str, by: str, note: str = "") -> None:
         self._asked("delete", by, *([note] if note else []))
         del self.rows[self._row(key).key]
+
+    async def create_jobs(
+        self, jobs: Sequence[NewJob], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
+    ) -> list[Outcome]:
+        assert not whole, "this one is of the conformance suite"
+        assert not dry_run, "and so is this"
+        outcomes: list[Outcome] = []
+        for job in jobs:
+            try:
+                made = await self.create_job(job, by, note)
+            except Conflict as error:
+                outcomes.append(error)
+            else:
+                outcomes.append(Done(made.key, made.job_id))
+        return outcomes
+
+    async def update_jobs(
+        self, changes: Mapping[str, JobChange], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
+    ) -> list[Outcome]:
+        assert not whole, "this one is of the conformance suite"
+        assert not dry_run, "and so is this"
+        outcomes: list[Outcome] = []
+        for key, change in changes.items():
+            try:
+                outcomes.append(Done(key, (await self.update_job(key, change, by, note)).job_id))
+            except Conflict as error:
+                outcomes.append(error)
+        return outcomes
+
+    async def delete_jobs(
+        self,
+        keys: Sequence[str],
+        by: str,
+        note: str = "",
+        *,
+        labels: Mapping[str, str] = MappingProxyType({}),
+        whole: bool = False,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        assert not whole, "this one is of the conformance suite"
+        found = [self._row(key) for key in keys]
+        assert all(labels.items() <= row.spec.labels.items() for row in found), "find_jobs went by them"
+        if not dry_run:
+            for row in found:
+                await self.delete_job(row.key, by, note)
+        return [Done(row.key, row.job_id) for row in found]
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         return (await self.order_job(key, Pause(note), by)).job
@@ -142,6 +190,9 @@ class MemoryControl:
 
     async def get_job(self, key: str) -> JobRow:
         return self._row(key)
+
+    async def get_jobs(self, keys: Sequence[str]) -> list[JobRow]:
+        return [self.rows[key] for key in keys if key in self.rows]
 
     async def list_jobs(self, where: JobFilter, after_key: str, limit: int) -> list[JobRow]:
         rows = [self.rows[key] for key in sorted(self.rows) if key > after_key]

@@ -1,0 +1,317 @@
+"""cronring.v1.Jobs: CreateJobs, UpdateJobs, DeleteJobs. Many jobs in one call, judged beside the loop."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from google.rpc import code_pb2
+
+from cronring.controller.api.job_specs import job_change, new_job
+from cronring.controller.api.job_writes import AT_NOW, JobWrites, check_names, check_other
+from cronring.controller.api.lookup import check_followed, find_module, find_module_of, find_verb, no_job
+from cronring.controller.api.problems import InvalidRequest, status_of
+from cronring.controller.api.requests import Context, actor, name, note
+from cronring.controller.api.scope import require, sees
+from cronring.controller.api.template_specs import find_template, started_from
+from cronring.controller.core.node.events import JobsNotified
+from cronring.controller.core.orders.control import NeverRuns
+from cronring.controller.errors import CronringError, NotFound, Outdated, Overdue, StoreError, StoreUnavailable
+from cronring.controller.ports.many import WRITTEN_AT_ONCE, Done, JobChange, NewJob, Outcome
+from cronring.controller.ports.reads import JobRow
+from cronring.controller.ports.templates import TemplateRow
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.problems import said_in
+from cronring.schema.identity import Permission
+from cronring.schema.keys import DEFAULT_NAMESPACE, namespace_of
+from cronring.schema.module import Module
+from cronring.schema.policy import parse_policy
+
+MODULES_MAX: Final = 100  # of one call: each is locked until its transaction ends
+TRIES: Final = 10  # for jobs that somebody else changed meanwhile
+_LEFT: Final = 2.0  # times what the slice before took, that the next one has to have
+
+Item = TypeVar("Item", jobs_pb2.CreateJobRequest, jobs_pb2.UpdateJobRequest, str)
+Judged = TypeVar("Judged", NewJob, tuple[str, JobChange], str)
+T = TypeVar("T")
+_Request = jobs_pb2.CreateJobsRequest | jobs_pb2.UpdateJobsRequest | jobs_pb2.DeleteJobsRequest
+
+
+class _Given(NamedTuple):
+    """What the items of a call name, as far as it is there; or why it isn't."""
+
+    modules: Mapping[tuple[str, str], Module | NotFound]
+    templates: Mapping[tuple[str, str], TemplateRow | NotFound]
+
+
+class _Work(Generic[Item, Judged]):
+    """Items through a judge and a writer, in slices. `wrote` is told of each slice that changed something."""
+
+    def __init__(
+        self,
+        judge: Callable[[Sequence[Item]], Awaitable[list[Judged | Exception]]],
+        write: Callable[[Sequence[Judged], bool], Awaitable[list[Outcome]]],
+        wrote: Callable[[], None],
+    ) -> None:
+        self._judge: Callable[[Sequence[Item]], Awaitable[list[Judged | Exception]]] = judge
+        self._write: Callable[[Sequence[Judged], bool], Awaitable[list[Outcome]]] = write
+        self._wrote = wrote
+
+    async def done(self, items: Sequence[Item], request: _Request, left_s: float | None) -> list[Outcome]:
+        """What became of each. `left_s`: until the caller gives up.
+
+        What has been written can't be unsaid by a status. So what stops a later slice is told item by item.
+        """
+        if request.all_or_nothing:
+            return await self._settled(items, await self._judged(items), request)
+        begun, outcomes = time.monotonic(), list[Outcome]()
+        judged = await self._judge(items[:WRITTEN_AT_ONCE])
+        for at in range(0, len(items), WRITTEN_AT_ONCE):
+            part, took_s = items[at : at + WRITTEN_AT_ONCE], time.monotonic() - begun
+            if at and left_s is not None and took_s + _LEFT * took_s * WRITTEN_AT_ONCE / at > left_s:
+                late = Overdue("there was no time left for this one; ask for it again, with fewer at once")
+                return outcomes + [late] * (len(items) - at)
+            following = items[at + WRITTEN_AT_ONCE : at + 2 * WRITTEN_AT_ONCE]
+            # PostgreSQL writes one slice while the next is judged.
+            written, judged_next = await asyncio.gather(
+                self._settled(part, judged, request), self._judge(following) if following else _nothing(),
+                return_exceptions=True,
+            )  # fmt: skip
+            if isinstance(written, BaseException):
+                if not at or not isinstance(written, (StoreError, StoreUnavailable)):
+                    raise written
+                return outcomes + [written] * (len(items) - at)
+            outcomes += written
+            if isinstance(judged_next, BaseException):
+                if not isinstance(judged_next, (StoreError, StoreUnavailable)):
+                    raise judged_next
+                return outcomes + [judged_next] * (len(items) - len(outcomes))
+            judged = judged_next
+        return outcomes
+
+    async def _settled(
+        self, items: Sequence[Item], judged: Sequence[Judged | Exception], request: _Request
+    ) -> list[Outcome]:
+        """Those that others changed since they were judged are judged anew."""
+        outcomes = await self._once(judged, request)
+        for _ in range(TRIES):
+            late = [at for at, each in enumerate(outcomes) if isinstance(each, Outdated)]
+            if late and request.all_or_nothing:
+                outcomes = await self._once(await self._judged(items), request)
+            elif late:
+                again = await self._once(await self._judged([items[at] for at in late]), request)
+                for at, outcome in zip(late, again, strict=True):
+                    outcomes[at] = outcome
+        return outcomes
+
+    async def _judged(self, items: Sequence[Item]) -> list[Judged | Exception]:
+        judged: list[Judged | Exception] = []
+        for at in range(0, len(items), WRITTEN_AT_ONCE):
+            judged += await self._judge(items[at : at + WRITTEN_AT_ONCE])
+        return judged
+
+    async def _once(self, judged: Sequence[Judged | Exception], request: _Request) -> list[Outcome]:
+        fit = [each for each in judged if not isinstance(each, Exception)]
+        rehearsal = request.dry_run or (request.all_or_nothing and len(fit) < len(judged))
+        written = iter(await self._write(fit, rehearsal) if fit else [])
+        outcomes = [each if isinstance(each, Exception) else next(written) for each in judged]
+        if not rehearsal and any(isinstance(each, Done) and not each.unchanged for each in outcomes):
+            self._wrote()
+        return outcomes
+
+
+async def _nothing() -> list[Any]:
+    return []
+
+
+class ManyJobWrites(JobWrites):
+    """The part of JobsService that changes many jobs by one call."""
+
+    async def CreateJobs(self, request: jobs_pb2.CreateJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
+        by, why = _who(request, len(request.jobs), "jobs", context)
+        items = list(request.jobs)
+        given = await self._given(await asyncio.to_thread(_named, items))
+
+        async def judge(part: Sequence[jobs_pb2.CreateJobRequest]) -> list[NewJob | Exception]:
+            return await asyncio.to_thread(lambda: [_judged(self._new, item, given) for item in part])
+
+        async def write(jobs: Sequence[NewJob], dry_run: bool) -> list[Outcome]:
+            return await self._control.create_jobs(jobs, by, why, whole=request.all_or_nothing, dry_run=dry_run)
+
+        work = _Work[jobs_pb2.CreateJobRequest, NewJob](judge, write, self._tell)
+        return await _answer(await work.done(items, request, context.time_remaining()), request)
+
+    async def UpdateJobs(self, request: jobs_pb2.UpdateJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
+        by, why = _who(request, len(request.jobs), "jobs", context)
+        _check_keys("jobs", [item.key for item in request.jobs])
+
+        async def judge(part: Sequence[jobs_pb2.UpdateJobRequest]) -> list[tuple[str, JobChange] | Exception]:
+            rows = {row.key: row for row in await self._reads.get_jobs([each.key for each in part if sees(each.key)])}
+            of_modules = {_version(row): row for row in rows.values()}
+            modules = {of: await _or_not_found(find_module_of(self._reads, row)) for of, row in of_modules.items()}
+            return await asyncio.to_thread(
+                lambda: [_judged(self._change, item, rows.get(item.key), modules) for item in part]
+            )
+
+        async def write(changes: Sequence[tuple[str, JobChange]], dry_run: bool) -> list[Outcome]:
+            asked = dict(changes)
+            return await self._control.update_jobs(asked, by, why, whole=request.all_or_nothing, dry_run=dry_run)
+
+        work = _Work[jobs_pb2.UpdateJobRequest, tuple[str, JobChange]](judge, write, self._tell)
+        return await _answer(await work.done(list(request.jobs), request, context.time_remaining()), request)
+
+    async def DeleteJobs(self, request: jobs_pb2.DeleteJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
+        by, why = _who(request, len(request.keys), "keys", context)
+        _check_keys("keys", request.keys)
+
+        async def judge(part: Sequence[str]) -> list[str | Exception]:
+            return [key if sees(key) else no_job(key) for key in part]
+
+        async def write(keys: Sequence[str], dry_run: bool) -> list[Outcome]:
+            return await self._control.delete_jobs(keys, by, why, whole=request.all_or_nothing, dry_run=dry_run)
+
+        work = _Work[str, str](judge, write, self._tell)
+        return await _answer(await work.done(list(request.keys), request, context.time_remaining()), request)
+
+    def _tell(self) -> None:
+        self._put(JobsNotified())
+
+    async def _given(self, items: Sequence[jobs_pb2.CreateJobRequest]) -> _Given:
+        """Raises Forbidden, and InvalidRequest for too many modules. `items`: whose names can be names."""
+        for namespace in sorted({_namespace(item) for item in items}):
+            require(Permission.OPERATE, namespace)
+        modules = sorted({(_namespace(item), item.module) for item in items})
+        if len(modules) > MODULES_MAX:
+            raise InvalidRequest([("jobs", f"are of {len(modules)} modules; at most {MODULES_MAX} in a call")])
+        templates = sorted({(_namespace(item), item.template) for item in items if item.template})
+        if len(templates) > MODULES_MAX:
+            raise InvalidRequest(
+                [("jobs", f"start from {len(templates)} templates; at most {MODULES_MAX} in one call")]
+            )
+        return _Given(
+            {of: await _or_not_found(find_module(self._reads, *of)) for of in modules},
+            {of: await _or_not_found(find_template(self._templates, *of)) for of in templates},
+        )
+
+    def _new(self, item: jobs_pb2.CreateJobRequest, given: _Given) -> NewJob:
+        _check_item(item)
+        check_names(item)
+        module = _there(given.modules[_namespace(item), item.module])
+        verb = find_verb(module, item.verb)
+        template = _there(given.templates[_namespace(item), item.template]) if item.template else None
+        job = started_from(template, item, lambda filled: new_job(filled, module, verb, self._defaults))
+        check_followed("spec.policy.after", parse_policy(job.spec.policy).after)
+        return job
+
+    def _change(
+        self,
+        item: jobs_pb2.UpdateJobRequest,
+        row: JobRow | None,
+        modules: Mapping[tuple[str, str, str], Module | NotFound],
+    ) -> tuple[str, JobChange]:
+        _check_item(item)
+        if row is None:
+            raise no_job(item.key)
+        module = _there(modules[_version(row)])
+        change = job_change(item, row, module, find_verb(module, row.verb), self._defaults)
+        check_other(change, row)
+        return item.key, change
+
+
+def _who(request: _Request, items: int, field: str, context: Context) -> tuple[str, str]:
+    """By whom, and why. Raises InvalidRequest."""
+    if not items:
+        raise InvalidRequest([(field, "is empty; name at least one")])
+    return actor(request.requested_by, context), note("note", request.note)
+
+
+def _check_item(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> None:
+    """Raises InvalidRequest."""
+    for field in ("requested_by", "note"):
+        if getattr(item, field):
+            raise InvalidRequest([(field, "is the whole call's; leave it out of its jobs")])
+    if item.spec.schedule.split() == AT_NOW:
+        raise InvalidRequest([("spec.schedule", "`at now` is of single jobs; give an instant to come")])
+
+
+def _check_keys(field: str, keys: Sequence[str]) -> None:
+    """Raises InvalidRequest, Forbidden. What one may not view is told of like what isn't there, by its item."""
+    seen = set[str]()
+    for key in keys:
+        name(field, key)
+        if key in seen:
+            raise InvalidRequest([(field, f"name {key!r:.120} twice; name each job once")])
+        seen.add(key)
+    for namespace in sorted({namespace_of(key) for key in keys if sees(key)}):
+        require(Permission.OPERATE, namespace)
+
+
+def _named(items: Iterable[jobs_pb2.CreateJobRequest]) -> list[jobs_pb2.CreateJobRequest]:
+    """Those whose names can be names."""
+    return [item for item in items if not isinstance(_judged(check_names, item), Exception)]
+
+
+def _judged(judge: Callable[..., T], *arguments: object) -> T | Exception:
+    """What it makes of it; or why that can't be, which is told of this one alone."""
+    try:
+        return judge(*arguments)
+    except (CronringError, InvalidRequest, NeverRuns) as error:
+        return error
+
+
+async def _or_not_found(finding: Awaitable[T]) -> T | NotFound:
+    try:
+        return await finding
+    except NotFound as error:
+        return error
+
+
+def _there(found: T | NotFound) -> T:
+    """Raises NotFound."""
+    if isinstance(found, NotFound):
+        raise NotFound(str(found))
+    return found
+
+
+def _namespace(item: jobs_pb2.CreateJobRequest) -> str:
+    return item.namespace or DEFAULT_NAMESPACE
+
+
+def _version(row: JobRow) -> tuple[str, str, str]:
+    """By what a change of it is judged: the active version; of an orphaned one, its own."""
+    return row.namespace, row.module, "" if row.orphaned_at is None else row.deployment
+
+
+async def _answer(outcomes: Sequence[Outcome], request: _Request) -> jobs_pb2.ManyJobsResponse:
+    """In a thread: 10,000 messages take a while to make."""
+    return await asyncio.to_thread(_response, outcomes, request)
+
+
+def _response(outcomes: Sequence[Outcome], request: _Request) -> jobs_pb2.ManyJobsResponse:
+    keys = request.keys if isinstance(request, jobs_pb2.DeleteJobsRequest) else [_key(item) for item in request.jobs]
+    answer = jobs_pb2.ManyJobsResponse(
+        results=[_result(each, key) for each, key in zip(outcomes, keys, strict=True)],
+        unchanged=sum(isinstance(each, Done) and each.unchanged for each in outcomes),
+        failed=sum(isinstance(each, Exception) for each in outcomes),
+    )
+    answer.rolled_back = request.all_or_nothing and not request.dry_run and answer.failed > 0
+    answer.changed = 0 if answer.rolled_back else len(outcomes) - answer.unchanged - answer.failed
+    return answer
+
+
+def _key(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> str:
+    if isinstance(item, jobs_pb2.UpdateJobRequest):
+        return item.key
+    namespace = "" if _namespace(item) == DEFAULT_NAMESPACE else f"{item.namespace}/"
+    return f"{namespace}{item.module}.{item.verb}:{item.name}"
+
+
+def _result(outcome: Outcome, key: str) -> jobs_pb2.JobResult:
+    if isinstance(outcome, Done):
+        return jobs_pb2.JobResult(key=outcome.key, id=outcome.job_id, unchanged=outcome.unchanged)
+    status, _ = status_of(outcome)
+    said = said_in(status.details)
+    refusal = jobs_pb2.JobProblem(
+        code=code_pb2.Code.Name(status.code), reason=said.reason if said else "", problem=status.message
+    )
+    return jobs_pb2.JobResult(key=key, refusal=refusal)

@@ -1,0 +1,104 @@
+"""Many jobs in one call: made, changed or deleted together. See `Control` for what is done to single ones."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol
+
+from cronring.schema.job import JobSpec
+
+# Jobs of one statement, and so of one piece of work on the loop.
+WRITTEN_AT_ONCE: Final = 1_000
+
+
+class NewJob(NamedTuple):
+    """A job for a verb of an active module, made through the API. Its key is `module.verb:name`."""
+
+    namespace: str
+    module: str
+    verb: str
+    name: str
+    spec: JobSpec
+    template: str = ""  # that it starts from; its values stand in the spec
+
+
+class Seen(NamedTuple):
+    """What of a job's row a change was judged by, and merged with."""
+
+    deployment: str
+    schedule: str
+    policy: str
+    payload: str
+    labels: Mapping[str, str]
+
+
+class JobChange(NamedTuple):
+    """Fields of a job's spec, by `names`, that are to be as in this one; the others stay.
+
+    `seen` None: whatever is there by now, the change goes with it.
+    """
+
+    spec: JobSpec
+    names: tuple[str, ...]
+    seen: Seen | None = None
+
+    @classmethod
+    def to(cls, seen: Seen | None = None, **fields: Any) -> "JobChange":
+        """To these."""
+        return cls(JobSpec(**fields), tuple(fields), seen)
+
+
+class Done(NamedTuple):
+    """Of one job among many. `job_id` 0: nothing was written. `unchanged`: it was so already."""
+
+    key: str
+    job_id: int = 0
+    unchanged: bool = False
+
+
+Outcome = Done | Exception
+"""Or why nothing became of it: what the method for a single job would raise."""
+
+
+def done(outcomes: Sequence[Outcome]) -> Done:
+    """Of the one job. Raises what became of it otherwise."""
+    (outcome,) = outcomes
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+class ManyJobs(Protocol):
+    """Each method is one transaction, and tells what became of each job, in the order that they were given.
+
+    `whole`: where one of them can't be done, none is; the others' outcomes have no ids then. `dry_run`: none is done.
+    Raises StoreUnavailable and StoreError as Store does.
+    """
+
+    async def create_jobs(
+        self, jobs: Sequence[NewJob], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
+    ) -> list[Outcome]: ...
+
+    async def update_jobs(
+        self,
+        changes: Mapping[str, JobChange],
+        by: str,
+        note: str = "",
+        *,
+        whole: bool = False,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        """By their keys."""
+        ...
+
+    async def delete_jobs(
+        self,
+        keys: Sequence[str],
+        by: str,
+        note: str = "",
+        *,
+        labels: Mapping[str, str] = MappingProxyType({}),
+        whole: bool = False,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        """Conflict for one that lacks one of these labels by now. One that stands in it twice is deleted once."""
+        ...

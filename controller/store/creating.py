@@ -1,0 +1,171 @@
+"""Jobs that people make: any number in one transaction, planned by cronring.controller.core.orders.control."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from cronring.controller.core.orders.control import NeverRuns, plan_creation
+from cronring.controller.core.orders.followers import followed
+from cronring.controller.core.orders.redeploy import Added
+from cronring.controller.errors import Conflict
+from cronring.controller.ports.many import Done, NewJob, Outcome
+from cronring.controller.services.audit_changes import of_job, spec_fields
+from cronring.controller.services.refusals import other_job, refused_circles
+from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.locked import Locked, lock_keys
+from cronring.controller.store.plans import policy_columns, who_follows
+from cronring.controller.store.pool import Transaction
+from cronring.controller.store.recording import record
+from cronring.controller.store.rows import specs_columns
+from cronring.controller.store.slices import beside, sliced
+from cronring.schema.keys import JobKey
+from cronring.schema.text import parse_module
+from cronring.sql.parameters import CreateApiJobs, GetActiveModule, LockModule, NotifyJobs
+
+
+class _Active(NamedTuple):
+    """The active version of a module."""
+
+    deployment_id: int
+    key: str
+    verbs: frozenset[str]
+
+
+class _Planned(NamedTuple):
+    job: NewJob
+    added: Added
+    deployment_id: int
+
+
+class Creating:
+    """Of some jobs, what becomes of them in one transaction."""
+
+    def __init__(self, transaction: Transaction, by: str, note: str) -> None:
+        self._transaction = transaction
+        self._by = by
+        self._note = note
+        self._now = 0
+
+    async def create(self, jobs: Sequence[NewJob], *, whole: bool, dry_run: bool) -> list[Outcome]:
+        """See cronring.controller.ports.many.ManyJobs. Idempotent: one that is there already, and the same, is it."""
+        keys = [key_of(job) for job in jobs]
+        first: dict[str, NewJob] = {}
+        for key, job in zip(keys, jobs, strict=True):
+            first.setdefault(key, job)
+        # In one order everywhere, so that two calls about the same modules don't wait for each other.
+        active = {name: await self._module(name) for name in sorted({(job.namespace, job.module) for job in jobs})}
+        there = await lock_keys(self._transaction, list(first))
+        planned: dict[str, Outcome | _Planned] = {}
+        for part in sliced(list(first.items())):
+            planned |= await beside(len(part), self._planned, part, active, there)
+        planned |= await self._circles(planned)
+        others = {at for at, key in enumerate(keys) if jobs[at] != first[key]}
+        fails = bool(others) or any(isinstance(each, Exception) for each in planned.values())
+        if not dry_run and not (whole and fails):
+            planned |= await self._write([each for each in planned.values() if isinstance(each, _Planned)])
+        told, seen = list[Outcome](), set[str]()
+        for at, key in enumerate(keys):
+            told.append(other_job(key) if at in others else _told(planned[key], key, again=key in seen))
+            seen.add(key)
+        return told
+
+    async def _module(self, name: tuple[str, str]) -> _Active | None:
+        """Locked until the transaction ends; None: it has no active version."""
+        namespace, module = name
+        await self._transaction.fetch(LockModule(namespaced_module=f"{namespace}/{module}"))
+        records = await self._transaction.fetch(GetActiveModule(namespace=namespace, module=module))
+        if not records:
+            return None
+        deployment_id, key, schema_text, now = records[0]
+        self._now = max(self._now, now)
+        # In a thread: a module may have thousands of verbs.
+        verbs = (await asyncio.to_thread(parse_module, schema_text)).verbs
+        return _Active(deployment_id, key, frozenset(verb.name for verb in verbs))
+
+    def _planned(
+        self,
+        wanted: Sequence[tuple[str, NewJob]],
+        active: Mapping[tuple[str, str], _Active | None],
+        there: Mapping[str, Locked],
+    ) -> dict[str, Outcome | _Planned]:
+        return {
+            key: self._planned_one(key, job, active[job.namespace, job.module], there.get(key)) for key, job in wanted
+        }
+
+    def _planned_one(self, key: str, job: NewJob, active: _Active | None, there: Locked | None) -> Outcome | _Planned:
+        if active is None:
+            return Conflict(f"the module {job.module!r} of namespace {job.namespace!r} isn't active: deploy it first")
+        if job.verb not in active.verbs:
+            hint = f"`cronring deployments show {active.key}` lists them"
+            return Conflict(f"{active.key} has no verb {job.verb!r}; {hint}")
+        if there is not None:
+            return Done(key, there.job.job_id, unchanged=True) if _is_same(there, job) else other_job(key)
+        try:
+            return _Planned(job, plan_creation(key, job.verb, job.spec, self._now), active.deployment_id)
+        except NeverRuns as error:
+            return error
+
+    async def _circles(self, planned: Mapping[str, Outcome | _Planned]) -> dict[str, Outcome]:
+        """Of jobs that would follow each other in a circle, the last one is refused."""
+        follows = followed(each.added for each in planned.values() if isinstance(each, _Planned))
+        after = await who_follows(self._transaction, list(follows.values()))
+        return dict(await beside(len(follows), refused_circles, after, follows))
+
+    async def _write(self, planned: Sequence[_Planned]) -> dict[str, Done]:
+        ids: dict[str, int] = {}
+        for part in sliced(planned):
+            records = await self._transaction.fetch(_insertion(part, self._by, self._now))
+            ids |= {key: job_id for job_id, key in records}
+            await add_actions(self._transaction, [self._action(each, ids) for each in part], self._now)
+            await record(
+                self._transaction,
+                *[of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template)) for each in part],
+            )
+        for name in sorted({f"{each.job.namespace}/{each.job.module}" for each in planned}):
+            await self._transaction.fetch(NotifyJobs(payload=name))
+        return {key: Done(key, job_id) for key, job_id in ids.items()}
+
+    def _action(self, planned: _Planned, ids: dict[str, int]) -> Action:
+        template = {"template": planned.job.template} if planned.job.template else {}
+        details = {"schedule": planned.job.spec.schedule} | template
+        return Action("create", self._by, self._note, job_id=ids[planned.added.key], details=details)
+
+
+def key_of(job: NewJob) -> str:
+    return str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}"))
+
+
+def _is_same(row: Locked, job: NewJob) -> bool:
+    there = row.spec if job.spec.anchor is not None else row.spec._replace(anchor=None)
+    return (there, row.template) == (job.spec, job.template)
+
+
+def _told(planned: Outcome | _Planned, key: str, *, again: bool) -> Outcome:
+    """`again`: it stands in this call twice, and the same."""
+    if isinstance(planned, Exception):
+        return planned
+    done = planned if isinstance(planned, Done) else Done(key)
+    return done._replace(unchanged=done.unchanged or again)
+
+
+def _insertion(planned: Sequence[_Planned], by: str, now: int) -> CreateApiJobs:
+    specs = [each.added.spec for each in planned]
+    concurrencies, pause_afters = policy_columns(specs)
+    columns = specs_columns(CreateApiJobs, specs) | {"labels": [json.dumps(dict(spec.labels)) for spec in specs]}
+    return CreateApiJobs(
+        actor=by,
+        now=now,
+        keys=[each.added.key for each in planned],
+        namespaces=[each.job.namespace for each in planned],
+        modules=[each.job.module for each in planned],
+        verbs=[each.added.verb for each in planned],
+        slots=[each.added.slot for each in planned],
+        deployment_ids=[each.deployment_id for each in planned],
+        next_ticks=[each.added.next_tick for each in planned],
+        next_run_ats=[each.added.next_run_at for each in planned],
+        concurrencies=concurrencies,
+        pause_afters=pause_afters,
+        templates=[each.job.template for each in planned],
+        **columns,
+    )

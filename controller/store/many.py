@@ -1,0 +1,194 @@
+"""Jobs that people make, change and delete: any number in one transaction, told by NOTIFY once.
+
+Rows are locked in order of their ids, as everywhere. What becomes of each is decided before anything is written.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from cronring.controller.core.orders.control import NeverRuns, plan_change
+from cronring.controller.core.orders.orders import refused
+from cronring.controller.core.orders.redeploy import Carried, plan_removal
+from cronring.controller.core.orders.states import Order
+from cronring.controller.errors import Conflict, Outdated
+from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
+from cronring.controller.services.audit_changes import of_job, spec_fields
+from cronring.controller.services.refusals import error_of, not_of_api, refused_circles
+from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.creating import Creating
+from cronring.controller.store.locked import Locked, lock_keys, no_such_job
+from cronring.controller.store.ordering import Ordering, take_back, tell
+from cronring.controller.store.plans import carry_jobs_over, remove_jobs, who_follows
+from cronring.controller.store.pool import Transaction
+from cronring.controller.store.recording import record
+from cronring.controller.store.slices import beside, sliced
+from cronring.schema.execution import SkipReason
+from cronring.schema.instant import format_instant
+from cronring.schema.policy import parse_policy
+from cronring.sql.parameters import LabelJobs
+
+
+class _Change(NamedTuple):
+    """Of a job, what is to be written."""
+
+    row: Locked
+    asked: JobChange
+    planned: Carried
+
+
+class Many(Ordering):
+    """cronring.controller.ports.many.ManyJobs."""
+
+    async def create_jobs(
+        self, jobs: Sequence[NewJob], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
+    ) -> list[Outcome]:
+        """See cronring.controller.ports.many.ManyJobs."""
+        async with self._database.transaction("creating jobs") as transaction:
+            return await Creating(transaction, by, note).create(jobs, whole=whole, dry_run=dry_run)
+
+    async def update_jobs(
+        self,
+        changes: Mapping[str, JobChange],
+        by: str,
+        note: str = "",
+        *,
+        whole: bool = False,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        """See cronring.controller.ports.many.ManyJobs."""
+        async with self._database.transaction("updating jobs") as transaction:
+            return await update_all(transaction, changes, (by, note), whole=whole, dry_run=dry_run)
+
+    async def delete_jobs(
+        self,
+        keys: Sequence[str],
+        by: str,
+        note: str = "",
+        *,
+        labels: Mapping[str, str] = MappingProxyType({}),
+        whole: bool = False,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        """See cronring.controller.ports.many.ManyJobs."""
+        async with self._database.transaction("deleting jobs") as transaction:
+            there = await lock_keys(transaction, list(dict.fromkeys(keys)))
+            outcomes = {key: _deletable(key, there.get(key), labels) for key in keys}
+            gone = [there[key] for key, each in outcomes.items() if isinstance(each, Done)]
+            if not dry_run and not (whole and len(gone) < len(outcomes)):
+                await _delete(transaction, gone, (by, note))
+                outcomes |= {row.job.key: Done(row.job.key, row.job.job_id) for row in gone}
+            return [outcomes[key] for key in keys]
+
+
+async def update_all(
+    transaction: Transaction, asked: Mapping[str, JobChange], who: tuple[str, str], *, whole: bool, dry_run: bool
+) -> list[Outcome]:
+    """See cronring.controller.ports.many.ManyJobs. `who`: by whom, and why."""
+    there = await lock_keys(transaction, list(asked))
+    planned: dict[str, Outcome | _Change] = {}
+    for part in sliced(list(asked)):
+        planned |= await beside(len(part), _planned, [(key, asked[key], there.get(key)) for key in part])
+    follows = {
+        each.row.job.key: parse_policy(each.planned.spec.policy).after
+        for each in planned.values()
+        if isinstance(each, _Change)
+    }
+    after = await who_follows(transaction, [*follows, *filter(None, follows.values())])
+    planned |= await beside(len(follows), refused_circles, after, follows)
+    if not dry_run and not (whole and any(isinstance(each, Exception) for each in planned.values())):
+        changes = [each for each in planned.values() if isinstance(each, _Change)]
+        for written in sliced(changes):
+            await _write(transaction, written, who)
+        await tell(transaction, [each.row for each in changes])
+        planned |= {each.row.job.key: Done(each.row.job.key, each.row.job.job_id) for each in changes}
+    return [_told(key, planned[key]) for key in asked]
+
+
+def _told(key: str, planned: Outcome | _Change) -> Outcome:
+    return Done(key) if isinstance(planned, _Change) else planned
+
+
+def _planned(asked: Sequence[tuple[str, JobChange, Locked | None]]) -> dict[str, Outcome | _Change]:
+    return {key: _planned_one(key, change, row) for key, change, row in asked}
+
+
+def _planned_one(key: str, asked: JobChange, row: Locked | None) -> Outcome | _Change:
+    if row is None:
+        return no_such_job(key)
+    refusal = refused(row.standing, Order.UPDATE)
+    if refusal is not None:
+        return error_of(refusal)
+    if row.job.source != "api":
+        return not_of_api(key, "updated")
+    if asked.seen not in (None, _seen(row)):
+        return Outdated(f"{key!r} has been changed meanwhile; try again")
+    try:
+        planned = plan_change(row.job, row.spec, asked.spec, asked.names, row.now)
+    except NeverRuns as error:
+        return error
+    if planned.spec == row.spec:
+        return Done(key, row.job.job_id, unchanged=True)
+    return _Change(row, asked, planned)
+
+
+def _seen(row: Locked) -> Seen:
+    return Seen(row.deployment or "", row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
+
+
+async def _write(transaction: Transaction, changes: Sequence[_Change], who: tuple[str, str]) -> None:
+    by, note = who
+    now = max(each.row.now for each in changes)
+    await take_back(transaction, [each.row.job for each in changes if each.planned.takes_back], now)
+    for deployment_id in sorted({each.row.deployment_id for each in changes}):
+        of_it = [each.planned for each in changes if each.row.deployment_id == deployment_id]
+        await carry_jobs_over(transaction, deployment_id, of_it)
+    await transaction.fetch(
+        LabelJobs(job_ids=[each.row.job.job_id for each in changes], labels=list(map(_labels, changes)), actor=by)
+    )
+    actions = [
+        Action(Order.UPDATE, by, note, job_id=each.row.job.job_id, details=_shown(each.asked)) for each in changes
+    ]
+    await add_actions(transaction, actions, now)
+    await record(
+        transaction,
+        *[of_job(each.row.job.key, spec_fields(each.row.spec), spec_fields(each.planned.spec)) for each in changes],
+    )
+
+
+def _labels(change: _Change) -> str | None:
+    return json.dumps(dict(change.asked.spec.labels)) if "labels" in change.asked.names else None
+
+
+def _shown(change: JobChange) -> dict[str, object]:
+    """What was set, as it is kept: payloads may hold what is nobody else's business."""
+    spec = change.spec
+    anchor = None if spec.anchor is None else format_instant(spec.anchor)
+    values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels), "payload": True}
+    return {name: value for name, value in values.items() if name in change.names and value is not None}
+
+
+def _deletable(key: str, row: Locked | None, labels: Mapping[str, str]) -> Outcome:
+    if row is None:
+        return no_such_job(key)
+    if row.job.source != "api":
+        return not_of_api(key, "deleted")
+    if any(row.spec.labels.get(name) != value for name, value in labels.items()):
+        return Conflict(f"{key!r} has other labels by now")
+    return Done(key)
+
+
+async def _delete(transaction: Transaction, rows: Sequence[Locked], who: tuple[str, str]) -> None:
+    """What runs finishes; what waits beside the schedule goes."""
+    by, note = who
+    for part in sliced(rows):
+        jobs, now = [row.job for row in part], max(row.now for row in part)
+        await take_back(transaction, jobs, now)
+        removed = await beside(len(jobs), plan_removal, jobs, now, SkipReason.CANCELLED)
+        await remove_jobs(transaction, removed, now)
+        ids = [job.job_id for job in jobs]
+        await transaction.fetch(LabelJobs(job_ids=ids, labels=[None] * len(ids), actor=by))
+        await add_actions(transaction, [Action(Order.DELETE, by, note, job_id=job_id) for job_id in ids], now)
+        await record(transaction, *[of_job(row.job.key, spec_fields(row.spec, row.template), None) for row in part])
+    await tell(transaction, rows)

@@ -1,0 +1,191 @@
+"""Jobs that people make, change and delete, in memory; see controller/store/many.py."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from cronring.controller.core.orders.control import NeverRuns, plan_change, plan_creation
+from cronring.controller.core.orders.followers import followed
+from cronring.controller.core.orders.orders import refused
+from cronring.controller.core.orders.redeploy import Added, Carried, plan_removal
+from cronring.controller.core.orders.states import Order
+from cronring.controller.errors import Conflict, NotFound, Outdated
+from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
+from cronring.controller.services.audit_changes import of_job, spec_fields
+from cronring.controller.services.refusals import error_of, not_of_api, other_job, refused_circles
+from cronring.controller.store.memory.orders import MemoryOrders, standing
+from cronring.controller.store.memory.rows import DeploymentRow, JobRow
+from cronring.schema.execution import SkipReason
+from cronring.schema.keys import JobKey
+from cronring.schema.policy import parse_policy
+
+
+class _New(NamedTuple):
+    job: NewJob
+    added: Added
+    deployment: DeploymentRow
+
+
+class _Change(NamedTuple):
+    row: JobRow
+    asked: JobChange
+    planned: Carried
+
+
+class MemoryMany(MemoryOrders):
+    """Implements cronring.controller.ports.many.ManyJobs."""
+
+    async def create_jobs(
+        self, jobs: Sequence[NewJob], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
+    ) -> list[Outcome]:
+        keys = [str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}")) for job in jobs]
+        first = dict(reversed(list(zip(keys, jobs, strict=True))))
+        planned: dict[str, Outcome | _New] = {key: self._new(key, first[key]) for key in dict.fromkeys(keys)}
+        follows = followed(each.added for each in planned.values() if isinstance(each, _New))
+        planned |= refused_circles(self._after(), follows)
+        others = {at for at, key in enumerate(keys) if jobs[at] != first[key]}
+        if not dry_run and not (whole and (others or _fails(planned))):
+            new = [each for each in planned.values() if isinstance(each, _New)]
+            planned |= {each.added.key: self._make(each, by, note) for each in new}
+            if new:
+                self.on_notify()
+        told, seen = list[Outcome](), set[str]()
+        for at, key in enumerate(keys):
+            outcome = _told(key, planned[key])
+            if isinstance(outcome, Done) and key in seen:
+                outcome = outcome._replace(unchanged=True)
+            told.append(other_job(key) if at in others else outcome)
+            seen.add(key)
+        return told
+
+    async def update_jobs(
+        self,
+        changes: Mapping[str, JobChange],
+        by: str,
+        note: str = "",
+        *,
+        whole: bool = False,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        planned: dict[str, Outcome | _Change] = {key: self._changed(key, change) for key, change in changes.items()}
+        follows = {
+            each.row.key: parse_policy(each.planned.spec.policy).after
+            for each in planned.values()
+            if isinstance(each, _Change)
+        }
+        planned |= refused_circles(self._after(), follows)
+        if not dry_run and not (whole and _fails(planned)):
+            found = [each for each in planned.values() if isinstance(each, _Change)]
+            planned |= {each.row.key: self._change(each, by, note) for each in found}
+            if found:
+                self.on_notify()
+        return [_told(key, planned[key]) for key in changes]
+
+    async def delete_jobs(
+        self,
+        keys: Sequence[str],
+        by: str,
+        note: str = "",
+        *,
+        labels: Mapping[str, str] = MappingProxyType({}),
+        whole: bool = False,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        outcomes = {key: self._deletable(key, labels) for key in keys}
+        gone = [self._job(key) for key, each in outcomes.items() if isinstance(each, Done)]
+        if not dry_run and not (whole and len(gone) < len(outcomes)):
+            outcomes |= {row.key: self._delete(row, by, note) for row in gone}
+            if gone:
+                self.on_notify()
+        return [outcomes[key] for key in keys]
+
+    def _after(self) -> dict[str, str]:
+        return self.followers.after(self.jobs.values())
+
+    def _new(self, key: str, job: NewJob) -> Outcome | _New:
+        name = (job.namespace, job.module)
+        deployment = next((row for row in self.deployments if row.module == name and row.min_replicas), None)
+        if deployment is None:
+            return Conflict(f"the module {job.module!r} isn't active")
+        if all(verb.name != job.verb for verb in deployment.schema.verbs):
+            return Conflict(f"{deployment.key} has no verb {job.verb!r}")
+        row = next((row for row in self.jobs.values() if row.key == key and not row.removed), None)
+        if row is not None:
+            there = row.spec if job.spec.anchor is not None else row.spec._replace(anchor=None)
+            same = (there, row.template) == (job.spec, job.template)
+            return Done(key, row.job_id, unchanged=True) if same else other_job(key)
+        try:
+            return _New(job, plan_creation(key, job.verb, job.spec, self.now_us()), deployment)
+        except NeverRuns as error:
+            return error
+
+    def _make(self, new: _New, by: str, note: str) -> Done:
+        job, added, deployment = new
+        row = job_row(len(self.jobs) + 1, added, deployment)
+        row.source, row.changed_by, row.template = "api", by, job.template
+        self._add_job(row)
+        template = {"template": job.template} if job.template else {}
+        changes = of_job(added.key, None, spec_fields(added.spec, job.template))
+        self._act("create", by, note, row, changes, schedule=row.spec.schedule, **template)
+        return Done(added.key, row.job_id)
+
+    def _changed(self, key: str, asked: JobChange) -> Outcome | _Change:
+        try:
+            row = self._job(key)
+        except NotFound as error:
+            return error
+        refusal = refused(standing(row), Order.UPDATE)
+        if refusal is not None:
+            return error_of(refusal)
+        if row.source != "api":
+            return not_of_api(key, "updated")
+        there = Seen(row.deployment.key, row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
+        if asked.seen not in (None, there):
+            return Outdated(f"{key!r} has been changed meanwhile; try again")
+        try:
+            planned = plan_change(row.existing(), row.spec, asked.spec, asked.names, self.now_us())
+        except NeverRuns as error:
+            return error
+        return Done(key, row.job_id, unchanged=True) if planned.spec == row.spec else _Change(row, asked, planned)
+
+    def _change(self, change: _Change, by: str, note: str) -> Done:
+        row, _, planned = change
+        if planned.takes_back:
+            self._take_back_all([row])
+        changes = of_job(row.key, spec_fields(row.spec), spec_fields(planned.spec))
+        self._carry(planned, row.deployment)
+        self._act(Order.UPDATE, by, note, row, changes)
+        row.spec = row.spec._replace(labels=planned.spec.labels)
+        row.changed_by = by
+        return Done(row.key, row.job_id)
+
+    def _deletable(self, key: str, labels: Mapping[str, str]) -> Outcome:
+        try:
+            row = self._job(key)
+        except NotFound as error:
+            return error
+        if row.source != "api":
+            return not_of_api(key, "deleted")
+        if any(row.spec.labels.get(name) != value for name, value in labels.items()):
+            return Conflict(f"{key!r} has other labels by now")
+        return Done(key)
+
+    def _delete(self, row: JobRow, by: str, note: str) -> Done:
+        removed = plan_removal([row.existing()], self.now_us(), SkipReason.CANCELLED)
+        self._take_back_all([row])
+        self._remove(removed)
+        row.changed_by = by
+        self._act(Order.DELETE, by, note, row, of_job(row.key, spec_fields(row.spec, row.template), None))
+        return Done(row.key, row.job_id)
+
+
+def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
+    return JobRow(job_id, added.key, added.slot, deployment, added.verb, added.spec, added.next_tick, added.next_run_at)
+
+
+def _fails(planned: Mapping[str, object]) -> bool:
+    return any(isinstance(each, Exception) for each in planned.values())
+
+
+def _told(key: str, planned: Outcome | _New | _Change) -> Outcome:
+    return Done(key) if isinstance(planned, _New | _Change) else planned
