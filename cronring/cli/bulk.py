@@ -66,7 +66,7 @@ def many_options(command: Command) -> Command:
         click.option("--verb", help="All jobs of verbs with this name."),
         click.option(
             "--status",
-            type=click.Choice(STATUSES),
+            type=click.Choice(list(STATUSES)),
             metavar="STATUS",
             help="Of these, only those in this one, as `cronring jobs list` shows it.",
         ),

@@ -471,7 +471,8 @@ JOIN deployments d ON d.id = e.deployment_id;
 CREATE FUNCTION cron_fitting_executions(
     since timestamptz, until timestamptz, outcomes text[], runner text, of_jobs boolean, namespaces text[],
     of_namespace text, of_module text, of_verb text, of_labels jsonb
-) RETURNS SETOF cron_execution_details LANGUAGE sql STABLE AS $$
+) RETURNS SETOF cron_execution_details LANGUAGE sql STABLE
+BEGIN ATOMIC
     SELECT * FROM cron_execution_details e
     WHERE e.tick >= coalesce(since, '-infinity') AND e.tick <= coalesce(until, 'infinity')
       AND (outcomes = '{}' OR coalesce(e.outcome, 'running') = ANY(outcomes)) AND (runner = '' OR e.runner_id = runner)
@@ -480,8 +481,8 @@ CREATE FUNCTION cron_fitting_executions(
           WHERE j.id = e.job_id AND (namespaces IS NULL OR j.namespace = ANY(namespaces))
             AND (of_namespace = '' OR j.namespace = of_namespace) AND (of_module = '' OR j.module = of_module)
             AND (of_verb = '' OR j.verb = of_verb) AND (of_labels = '{}' OR j.labels @> of_labels)
-          OFFSET 0))
-$$;
+          OFFSET 0));
+END;
 
 -- What executions are ranked by, in microseconds. `sort`: "slowest", null until they have ended; or "latest".
 CREATE FUNCTION cron_rank(

@@ -76,7 +76,8 @@ async def shelf(database_url: str) -> AsyncIterator[Shelf]:
             )  # fmt: skip
     draw = random.Random(7)
     now = await world.scene.now() // SECOND * SECOND
-    rows, attempts = [], dict[tuple[str, int], int]()
+    rows = list[Row]()
+    attempts = dict[tuple[str, int], int]()
     for number in range(ROWS):
         key = draw.choice(list(JOBS))
         tick = (

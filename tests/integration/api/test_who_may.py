@@ -30,9 +30,10 @@ from cronring.protos.cronring.v1.doctor_pb2 import DiagnoseControllerRequest, Di
 from cronring.protos.cronring.v1.drills_pb2 import HoldDrillRequest
 from cronring.protos.cronring.v1.executions_pb2 import (
     CancelExecutionRequest,
+    CountExecutionsRequest,
+    ExecutionFilter,
     FollowExecutionRequest,
     GetExecutionRequest,
-    ExecutionFilter,
     ListExecutionsRequest,
     RetryExecutionRequest,
     WatchExecutionsRequest,
@@ -53,6 +54,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import (
     CancelActivationRequest,
     CancelJobRequest,
     ControlJobsRequest,
+    CountJobsRequest,
     CreateJobRequest,
     DeleteJobRequest,
     GetJobRequest,
@@ -154,6 +156,7 @@ class Row(NamedTuple):
 def of_executions_and_deployments(scene: Scene) -> list[Row]:
     executions, deployments = "cronring.v1.Executions/", "cronring.v1.Deployments/"
     ended, running = scene.billing
+    where = ExecutionFilter(namespace="billing")
     return [
         Row(deployments + "ListDeployments", ListDeploymentsRequest(), TOKEN),
         Row(deployments + "ListDeployments", ListDeploymentsRequest(namespace="billing"), VIEW_THERE),
@@ -169,6 +172,10 @@ def of_executions_and_deployments(scene: Scene) -> list[Row]:
         Row(deployments + "KillDeployment", KillDeploymentRequest(key="billing/no@1"), "ufffnnnn", MISSING),
         Row(executions + "ListExecutions", ListExecutionsRequest(), TOKEN),
         Row(executions + "ListExecutions", ListExecutionsRequest(filter=ExecutionFilter(job=KEY)), VIEW),
+        Row(executions + "CountExecutions", CountExecutionsRequest(), TOKEN),
+        Row(executions + "CountExecutions", CountExecutionsRequest(filter=ExecutionFilter(job=KEY)), VIEW),
+        Row(executions + "CountExecutions", CountExecutionsRequest(filter=where), VIEW_THERE),
+        Row(executions + "ListExecutions", ListExecutionsRequest(filter=where), VIEW_THERE),
         Row(executions + "GetExecution", GetExecutionRequest(id=ended), VIEW),
         Row(executions + "WatchExecutions", WatchExecutionsRequest(), TOKEN),
         Row(executions + "FollowExecution", FollowExecutionRequest(id=ended, once=True), OUTPUTS),
@@ -185,6 +192,8 @@ def of_jobs(scene: Scene) -> list[Row]:
     return [
         Row(jobs + "ListJobs", ListJobsRequest(), TOKEN),
         Row(jobs + "ListJobs", ListJobsRequest(filter=where), VIEW_THERE),
+        Row(jobs + "CountJobs", CountJobsRequest(), TOKEN),
+        Row(jobs + "CountJobs", CountJobsRequest(filter=where), VIEW_THERE),
         Row(jobs + "WatchJobs", WatchJobsRequest(), TOKEN),
         Row(jobs + "WatchJobs", WatchJobsRequest(filter=where), VIEW_THERE),
         Row(jobs + "GetJob", GetJobRequest(key=KEY), VIEW),

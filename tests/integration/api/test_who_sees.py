@@ -18,7 +18,7 @@ from cronring.protos.cronring.v1 import (
     statistics_pb2,
     templates_pb2,
 )
-from cronring.protos.cronring.v1.executions_pb2 import ExecutionFilter
+from cronring.protos.cronring.v1.executions_pb2 import CountExecutionsRequest, ExecutionFilter
 from cronring.protos.cronring.v1.jobs_pb2 import ControlJobsRequest, JobFilter, JobSpec, ListJobsRequest
 from cronring.schema.execution import Outcome
 from tests.integration.api.conftest import Filled
@@ -35,6 +35,9 @@ LISTS: Final[list[tuple[str, Any]]] = [
     (JOBS + "ListActions", jobs_pb2.ListActionsRequest()),
     (JOBS + "ListActions", jobs_pb2.ListActionsRequest(template="hush/hush_t")),
     (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest()),
+    (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(sort="latest")),
+    (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(module="hush_m"))),
+    (JOBS + "ListJobs", ListJobsRequest(sort="next")),
     (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(outcomes=["running"]))),
     (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(outcomes=["failed"]))),
     (DEPLOYMENTS + "ListDeployments", deployments_pb2.ListDeploymentsRequest()),
@@ -53,6 +56,10 @@ BY_JOB: Final[list[tuple[str, Callable[[str], Any]]]] = [
     (JOBS + "DeleteJob", lambda key: jobs_pb2.DeleteJobRequest(key=key)),
     (JOBS + "UpdateJob", lambda key: jobs_pb2.UpdateJobRequest(key=key)),
     (EXECUTIONS + "ListExecutions", lambda key: executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(job=key))),
+    (
+        EXECUTIONS + "CountExecutions",
+        lambda key: CountExecutionsRequest(filter=ExecutionFilter(job=key)),
+    ),
     ("cronring.v1.Cluster/GetOwners", lambda key: cluster_pb2.GetOwnersRequest(job=key)),
     ("cronring.v1.Ledger/Audit", lambda key: ledger_pb2.AuditRequest(job=key)),
     ("cronring.v1.Ledger/Why", lambda key: ledger_pb2.WhyRequest(job=key)),

@@ -59,7 +59,10 @@ async def test_wrong_requests_are_refused_field_by_field(cluster: Cluster, clien
         (jobs.GetJob(GetJobRequest()), ["key"]),
         (jobs.WatchJobs(WatchJobsRequest(filter=JobFilter(statuses=["asleep"]))).read(), ["filter.statuses"]),
         (executions.ListExecutions(executions_of(outcomes=["fine"])), ["filter.outcomes"]),
-        (executions.CountExecutions(CountExecutionsRequest(filter=ExecutionFilter(outcomes=["fine"]))), ["filter.outcomes"]),
+        (
+            executions.CountExecutions(CountExecutionsRequest(filter=ExecutionFilter(outcomes=["fine"]))),
+            ["filter.outcomes"],
+        ),
         (executions.ListExecutions(ListExecutionsRequest(sort="fastest")), ["sort"]),
         (jobs.ListJobs(ListJobsRequest(sort="fastest")), ["sort"]),
         (executions.ListExecutions(executions_of(after_id=-1)), ["filter.after_id"]),
