@@ -466,8 +466,8 @@ FROM cron_executions e
 CROSS JOIN LATERAL (SELECT key FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 JOIN deployments d ON d.id = e.deployment_id;
 
--- Executions that fit a filter, whose empty texts and lists mean any. PostgreSQL puts it into the statement that asks, and
--- so takes the index that the other conditions there name. `of_jobs`: whether anything is asked of their jobs.
+-- Executions that fit a filter, whose empty texts and lists mean any. PostgreSQL puts it into the statement that asks,
+-- and so takes the index that the other conditions there name. `of_jobs`: whether anything is asked of their jobs.
 CREATE FUNCTION cron_fitting_executions(
     since timestamptz, until timestamptz, outcomes text[], runner text, of_jobs boolean, namespaces text[],
     of_namespace text, of_module text, of_verb text, of_labels jsonb

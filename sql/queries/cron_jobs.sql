@@ -421,8 +421,8 @@ FROM unnest(:job_ids::bigint[], :reasons::text[], :first_ticks::timestamptz[], :
     AS s (job_id, reason, first_tick, last_tick, ticks);
 
 -- name: ListJobs
--- Namespace, module and verb may be "", statuses and outcomes empty, for any. `:labels` that they have: JSON. `:namespaces` null: all, here
--- and wherever somebody lists what they may see.
+-- Namespace, module and verb may be "", statuses and outcomes empty, for any. `:labels` that they have: JSON.
+-- `:namespaces` null: all, here and wherever somebody lists what they may see.
 SELECT * FROM cron_job_details
 WHERE removed_at IS NULL AND key > '' AND key > :after_key
   AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))

@@ -1,12 +1,13 @@
--- Executions by a filter (cron_fitting_executions). There are three ways in. One goes by id, through all of them. One goes
--- by outcome, through what runs or has not completed, which is little. And one goes through the ticks of some jobs.
--- Whatever the filter is, one answer looks at a bounded number: a statement ...End finds where the look ends. Who asks
--- for the rest begins there. docs/decisions/0087
+-- docs/decisions/0087: one answer looks at a bounded number, whatever the filter is
+-- Executions by a filter (cron_fitting_executions). There are three ways in. One goes by id, through all of them. One
+-- goes by outcome, through what runs or has not completed, which is little. And one goes through the ticks of some jobs.
+-- A statement ...End finds where the look ends. Who asks for the rest begins there.
 
 -- name: ListExecutions
 -- The newest first.
 SELECT e.* FROM cron_fitting_executions(
-    :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+    :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+    :labels::text::jsonb) e
 WHERE e.id < :before_id AND e.id > :above_id
 ORDER BY e.id DESC
 LIMIT :limit;
@@ -23,7 +24,8 @@ OFFSET :looked LIMIT 1;
 -- The highest `value` first, from below `:below` on. `:sort`: "slowest", of those that have ended; or "latest".
 SELECT e.*
 FROM cron_fitting_executions(
-    :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+    :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+    :labels::text::jsonb) e
 CROSS JOIN LATERAL (SELECT cron_rank(:sort, e.run_at, e.claimed_at, e.started_at, e.ended_at) AS value) r
 WHERE e.id < :before_id AND e.id > :above_id AND (r.value, e.id) < (:below_value, :below_id)
 ORDER BY r.value DESC, e.id DESC
@@ -31,7 +33,8 @@ LIMIT :limit;
 
 -- name: CountExecutions
 SELECT count(*) FROM cron_fitting_executions(
-    :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+    :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+    :labels::text::jsonb) e
 WHERE e.id < :before_id AND e.id > :above_id;
 
 -- name: ListTroubledExecutions
@@ -42,7 +45,8 @@ FROM (
     FROM unnest(:outcomes::text[]) AS o (outcome)
     CROSS JOIN LATERAL (
         SELECT e.* FROM cron_fitting_executions(
-            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+            :labels::text::jsonb) e
         WHERE e.outcome <> 'completed' AND e.outcome = o.outcome AND e.id < :before_id AND e.id > :above_id
         ORDER BY e.id DESC
         LIMIT :limit
@@ -52,7 +56,8 @@ FROM (
     FROM controllers c
     CROSS JOIN LATERAL (
         SELECT e.* FROM cron_fitting_executions(
-            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+            :labels::text::jsonb) e
         WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0
     ) e
     WHERE e.id < :before_id AND e.id > :above_id AND 'running' = ANY(:outcomes)
@@ -82,7 +87,8 @@ FROM (
     FROM unnest(:outcomes::text[]) AS o (outcome)
     CROSS JOIN LATERAL (
         SELECT e.* FROM cron_fitting_executions(
-            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+            :labels::text::jsonb) e
         WHERE e.outcome <> 'completed' AND e.outcome = o.outcome AND e.id < :before_id AND e.id > :above_id
         OFFSET 0
     ) e
@@ -91,7 +97,8 @@ FROM (
     FROM controllers c
     CROSS JOIN LATERAL (
         SELECT e.* FROM cron_fitting_executions(
-            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+            :labels::text::jsonb) e
         WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0
     ) e
     WHERE e.id < :before_id AND e.id > :above_id AND 'running' = ANY(:outcomes)
@@ -108,7 +115,8 @@ FROM (
     FROM unnest(:outcomes::text[]) AS o (outcome)
     CROSS JOIN LATERAL (
         SELECT e.id FROM cron_fitting_executions(
-            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+            :labels::text::jsonb) e
         WHERE e.outcome <> 'completed' AND e.outcome = o.outcome AND e.id < :before_id AND e.id > :above_id
         OFFSET 0
     ) e
@@ -117,7 +125,8 @@ FROM (
     FROM controllers c
     CROSS JOIN LATERAL (
         SELECT e.id FROM cron_fitting_executions(
-            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+            :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+            :labels::text::jsonb) e
         WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0
     ) e
     WHERE e.id < :before_id AND e.id > :above_id AND 'running' = ANY(:outcomes)
@@ -157,7 +166,8 @@ SELECT e.*
 FROM unnest(:job_ids::bigint[]) AS j (id)
 CROSS JOIN LATERAL (
     SELECT e.* FROM cron_fitting_executions(
-        :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e
+        :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+        :labels::text::jsonb) e
     WHERE e.job_id = j.id AND e.tick <= :before_tick AND e.tick >= :above_tick AND e.id > :above_id
       AND (e.tick, e.attempt, e.job_id) < (:before_tick, :before_attempt, :before_job)
       AND (e.tick, e.attempt, e.job_id) > (:above_tick, :above_attempt, :above_job)
@@ -173,7 +183,8 @@ SELECT e.tick, e.attempt, e.job_id
 FROM unnest(:job_ids::bigint[]) AS j (id)
 CROSS JOIN LATERAL (
     SELECT tick, attempt, job_id FROM cron_executions
-    WHERE job_id = j.id AND tick <= :before_tick AND (tick, attempt, job_id) < (:before_tick, :before_attempt, :before_job)
+    WHERE job_id = j.id AND tick <= :before_tick
+      AND (tick, attempt, job_id) < (:before_tick, :before_attempt, :before_job)
       AND tick >= coalesce(:since?::timestamptz, '-infinity') AND tick <= coalesce(:until?::timestamptz, 'infinity')
     ORDER BY tick DESC, attempt DESC
     OFFSET :looked LIMIT 1
@@ -201,7 +212,8 @@ FROM (
 SELECT e.*
 FROM unnest(:job_ids::bigint[]) AS j (id)
 CROSS JOIN LATERAL (SELECT e.* FROM cron_fitting_executions(
-        :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e WHERE e.job_id = j.id OFFSET 0) e
+        :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+        :labels::text::jsonb) e WHERE e.job_id = j.id OFFSET 0) e
 CROSS JOIN LATERAL (SELECT cron_rank(:sort, e.run_at, e.claimed_at, e.started_at, e.ended_at) AS value) r
 WHERE (r.value, e.id) < (:below_value, :below_id) AND e.id > :above_id
 ORDER BY r.value DESC, e.id DESC
@@ -211,5 +223,6 @@ LIMIT :limit;
 SELECT count(*)
 FROM unnest(:job_ids::bigint[]) AS j (id)
 CROSS JOIN LATERAL (SELECT e.id FROM cron_fitting_executions(
-        :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb, :labels::text::jsonb) e WHERE e.job_id = j.id OFFSET 0) e
+        :since?, :until?, :outcomes, :runner, :of_jobs, :namespaces?, :namespace, :module, :verb,
+        :labels::text::jsonb) e WHERE e.job_id = j.id OFFSET 0) e
 WHERE e.id > :above_id;

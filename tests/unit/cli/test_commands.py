@@ -47,7 +47,7 @@ def test_jobs_list_passes_its_filter_and_limit(asked: Cronring, api: FakeApi) ->
     api.page_limit = 7
     assert len(json.loads(asked("jobs", "list", "-n", "20", "-o", "json").stdout)) == 20
     assert json.loads(asked("jobs", "list", "--status", "paused", "--module", "m", "-o", "json").stdout) == []
-    assert (list(api.requests[-2].filter.statuses), api.requests[-2].filter.module) == (["paused"], "m")
+    assert (list(api.requests[-1].filter.statuses), api.requests[-1].filter.module) == (["paused"], "m")
 
 
 def test_no_rows_leave_stdout_clean(asked: Cronring, api: FakeApi) -> None:
