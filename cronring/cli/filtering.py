@@ -98,11 +98,11 @@ def job_query(filters: tuple[str, ...], values: dict[str, Any]) -> JobQuery:
 
 
 def given(filters: tuple[str, ...], values: dict[str, Any]) -> dict[str, object]:
-    """What `nothing_found` names: options by their names, and the words among them."""
+    """What `nothing_found` names."""
     shown = {name: value for name, value in values.items() if name not in {"label", "outcome", "status", "sort"}}
     shown |= {name: f" --{name} ".join(values.get(name, ())) for name in ("outcome", "status")}
     shown["label"] = " --label ".join(f"{key}={value}" for key, value in values["label"])
-    return shown | {word: word for word in filters}
+    return shown | {"": " ".join(filters)}
 
 
 def _split(filters: Iterable[str]) -> list[Term]:
