@@ -47,7 +47,7 @@ _TEXTS: Final = (
     (
         ACTOR,
         "accuser_id controller controller_id digest hostname member_id outcome requested_by role runner_id "
-        "sender_id state status target_id version",
+        "sender_id sort state status target_id version",
     ),
     (NOTE, "description note problem reason"),
     (TOKEN, "join_token page_token url secret"),
@@ -91,6 +91,8 @@ _COLUMNS: Final = (
 _LISTS: Final = {
     "labels": Cap(items=LABELS),
     "paths": Cap(NAME, PATHS),
+    # Of filters, where each is one of a few; and what answers count.
+    **dict.fromkeys(("outcomes", "statuses"), Cap(ACTOR, COLUMN)),
     "events": Cap(ACTOR, 16),
     "reasons": Cap(ACTOR, 32),
     "retry_on": Cap(NAME, 50),
@@ -121,8 +123,7 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts audit_rows deliveries due executions extension_number findings first_ticks jobs "
-    "limits members outcomes queues runner_grants sessions settings skipped statuses templates tokens waiting "
-    "webhooks results"
+    "limits members queues results runner_grants sessions settings skipped templates tokens waiting webhooks"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),

@@ -166,7 +166,45 @@ class CountChosenJobs(Statement):
     namespaces: Sequence[str] | None
     namespace: str
     verb: str
-    status: str
+    outcomes: Sequence[str]
+    statuses: Sequence[str]
+
+
+class CountExecutions(Statement):
+    since: int | None
+    until: int | None
+    outcomes: Sequence[str]
+    runner: str
+    of_jobs: bool
+    namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    before_id: int
+    above_id: int
+
+
+class CountJobExecutions(Statement):
+    job_ids: Sequence[int]
+    since: int | None
+    until: int | None
+    outcomes: Sequence[str]
+    runner: str
+    of_jobs: bool
+    namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    above_id: int
+
+
+class CountJobTicks(Statement):
+    job_ids: Sequence[int]
+    since: int | None
+    until: int | None
+    looked: int
 
 
 class CountJobs(Statement):
@@ -175,7 +213,8 @@ class CountJobs(Statement):
     module: str
     verb: str
     labels: str
-    status: str
+    outcomes: Sequence[str]
+    statuses: Sequence[str]
 
 
 class CountPlaces(Statement):
@@ -203,6 +242,21 @@ class CountSkips(Statement):
     job_ids: Sequence[int]
     after_ticks: Sequence[int]
     until_tick: int
+
+
+class CountTroubledExecutions(Statement):
+    outcomes: Sequence[str]
+    since: int | None
+    until: int | None
+    runner: str
+    of_jobs: bool
+    namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    before_id: int
+    above_id: int
 
 
 class CountUnsealed(Statement):
@@ -430,7 +484,8 @@ class FindChosenByKey(Statement):
     namespaces: Sequence[str] | None
     namespace: str
     verb: str
-    status: str
+    outcomes: Sequence[str]
+    statuses: Sequence[str]
     limit: int
 
 
@@ -441,7 +496,8 @@ class FindChosenJobs(Statement):
     namespaces: Sequence[str] | None
     namespace: str
     verb: str
-    status: str
+    outcomes: Sequence[str]
+    statuses: Sequence[str]
     limit: int
 
 
@@ -451,6 +507,24 @@ class FindDeployment(Statement):
 
 class FindExecutionBefore(Statement):
     instant: int
+
+
+class FindExecutionsEnd(Statement):
+    before_id: int
+    above_id: int
+    since: int | None
+    until: int | None
+    looked: int
+
+
+class FindJobExecutionsEnd(Statement):
+    job_ids: Sequence[int]
+    before_tick: int
+    before_attempt: int
+    before_job: int
+    since: int | None
+    until: int | None
+    looked: int
 
 
 class FindJobIds(Statement):
@@ -464,7 +538,8 @@ class FindJobs(Statement):
     module: str
     verb: str
     labels: str
-    status: str
+    outcomes: Sequence[str]
+    statuses: Sequence[str]
     limit: int
 
 
@@ -474,6 +549,15 @@ class FindOverdue(Statement):
 
 
 class FindPeers(Statement): ...
+
+
+class FindTroubledEnd(Statement):
+    outcomes: Sequence[str]
+    before_id: int
+    above_id: int
+    since: int | None
+    until: int | None
+    looked: int
 
 
 class FinishDeliveries(Statement):
@@ -689,6 +773,15 @@ class GetJobsById(Statement):
 
 class GetJobsByKey(Statement):
     keys: Sequence[str]
+
+
+class GetJobsForExecutions(Statement):
+    labels: str
+    module: str
+    namespaces: Sequence[str] | None
+    namespace: str
+    verb: str
+    limit: int
 
 
 class GetJobsOfDeployments(Statement):
@@ -1009,11 +1102,18 @@ class ListDue(Statement):
 
 
 class ListExecutions(Statement):
-    before_id: int
-    after_id: int
     since: int | None
-    outcome: str
+    until: int | None
+    outcomes: Sequence[str]
+    runner: str
+    of_jobs: bool
     namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    before_id: int
+    above_id: int
     limit: int
 
 
@@ -1031,12 +1131,24 @@ class ListJobActions(Statement):
 
 
 class ListJobExecutions(Statement):
-    job_id: int
-    before_id: int
-    after_id: int
+    job_ids: Sequence[int]
     since: int | None
     until: int | None
-    outcome: str
+    outcomes: Sequence[str]
+    runner: str
+    of_jobs: bool
+    namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    before_tick: int
+    above_tick: int
+    above_id: int
+    before_attempt: int
+    before_job: int
+    above_attempt: int
+    above_job: int
     limit: int
 
 
@@ -1046,7 +1158,8 @@ class ListJobs(Statement):
     namespace: str
     module: str
     verb: str
-    status: str
+    statuses: Sequence[str]
+    outcomes: Sequence[str]
     labels: str
     limit: int
 
@@ -1098,14 +1211,6 @@ class ListRunners(Statement):
     lost_after_ms: int
 
 
-class ListRunningExecutions(Statement):
-    before_id: int
-    after_id: int
-    since: int | None
-    namespaces: Sequence[str] | None
-    limit: int
-
-
 class ListSealedOtherwise(Statement):
     key_id: str
     after_id: int
@@ -1152,11 +1257,18 @@ class ListTokens(Statement):
 
 
 class ListTroubledExecutions(Statement):
-    outcome: str
-    before_id: int
-    after_id: int
+    outcomes: Sequence[str]
     since: int | None
+    until: int | None
+    runner: str
+    of_jobs: bool
     namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    before_id: int
+    above_id: int
     limit: int
 
 
@@ -1295,6 +1407,71 @@ class OrphanCronJobs(Statement):
 
 class PauseFailing(Statement):
     job_ids: Sequence[int]
+
+
+class RankExecutions(Statement):
+    since: int | None
+    until: int | None
+    outcomes: Sequence[str]
+    runner: str
+    of_jobs: bool
+    namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    sort: str
+    before_id: int
+    above_id: int
+    below_value: int
+    below_id: int
+    limit: int
+
+
+class RankJobExecutions(Statement):
+    job_ids: Sequence[int]
+    since: int | None
+    until: int | None
+    outcomes: Sequence[str]
+    runner: str
+    of_jobs: bool
+    namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    sort: str
+    below_value: int
+    below_id: int
+    above_id: int
+    limit: int
+
+
+class RankJobs(Statement):
+    job_ids: Sequence[int]
+    sort: str
+    below_value: int
+    below_id: int
+    limit: int
+
+
+class RankTroubledExecutions(Statement):
+    outcomes: Sequence[str]
+    since: int | None
+    until: int | None
+    runner: str
+    of_jobs: bool
+    namespaces: Sequence[str] | None
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    before_id: int
+    above_id: int
+    sort: str
+    below_value: int
+    below_id: int
+    limit: int
 
 
 class ReadAuditChain(Statement):

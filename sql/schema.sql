@@ -146,6 +146,205 @@ BEGIN
     RETURN true;
 END $$;
 
+CREATE TABLE cronring.cron_executions (
+    id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    deployment_id bigint NOT NULL,
+    number bigint DEFAULT 0 NOT NULL,
+    tick timestamp with time zone NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    attempt integer DEFAULT 1 NOT NULL,
+    trigger text DEFAULT 'schedule'::text NOT NULL,
+    claimed_at timestamp with time zone NOT NULL,
+    hard_deadline timestamp with time zone NOT NULL,
+    controller_id text NOT NULL COLLATE pg_catalog."C",
+    runner_id text NOT NULL COLLATE pg_catalog."C",
+    holds_job boolean DEFAULT true NOT NULL,
+    counted boolean DEFAULT false NOT NULL,
+    of_schedule boolean DEFAULT true NOT NULL,
+    settled boolean DEFAULT false NOT NULL,
+    missed bigint DEFAULT 0 NOT NULL,
+    previous_tick timestamp with time zone,
+    previous_success timestamp with time zone,
+    payload text,
+    cancel_requested_at timestamp with time zone,
+    cancel_requested_by text,
+    cancel_note text,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    outcome text,
+    retry_at timestamp with time zone,
+    error_type text,
+    error_message text,
+    stack text,
+    output text,
+    metrics text,
+    cpu_us bigint,
+    memory_peak_bytes bigint,
+    memory_shared boolean,
+    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (claimed_at >= run_at) AND (controller_id > ''::text) AND (runner_id > ''::text) AND (NOT (holds_job AND counted)) AND
+CASE
+    WHEN (outcome IS NULL) THEN (ended_at IS NULL)
+    ELSE ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'lost'::text, 'out_of_memory'::text, 'out_of_cpu'::text])) AND (ended_at IS NOT NULL) AND (ended_at >= started_at) AND (started_at >= claimed_at))
+END))
+)
+PARTITION BY RANGE (tick);
+
+CREATE TABLE cronring.cron_jobs (
+    id bigint NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    module text NOT NULL COLLATE pg_catalog."C",
+    verb text NOT NULL COLLATE pg_catalog."C",
+    slot integer NOT NULL,
+    deployment_id bigint NOT NULL,
+    source text DEFAULT 'annotation'::text NOT NULL,
+    template text DEFAULT ''::text NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    payload text DEFAULT ''::text NOT NULL,
+    timeout_ms bigint NOT NULL,
+    on_disconnect text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    removed_at timestamp with time zone,
+    changed_at timestamp with time zone,
+    changed_by text,
+    schedule text NOT NULL,
+    anchor timestamp with time zone NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    policy text DEFAULT ''::text NOT NULL,
+    concurrency smallint DEFAULT 0 NOT NULL,
+    pause_after integer DEFAULT 0 NOT NULL,
+    module_limit bigint,
+    namespace_limit bigint,
+    paused_at timestamp with time zone,
+    paused_tick timestamp with time zone,
+    paused_until timestamp with time zone,
+    paused_by text,
+    paused_note text,
+    ahead_from timestamp with time zone,
+    ahead_until timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    cancelled_by text,
+    cancelled_note text,
+    orphaned_at timestamp with time zone,
+    orphaned_tick timestamp with time zone,
+    state text DEFAULT 'idle'::text NOT NULL,
+    next_tick timestamp with time zone,
+    next_execution timestamp with time zone,
+    start_time timestamp with time zone,
+    execution_id bigint,
+    running smallint DEFAULT 0 NOT NULL,
+    last_tick timestamp with time zone,
+    missed bigint DEFAULT 0 NOT NULL,
+    last_run_at timestamp with time zone,
+    last_started_at timestamp with time zone,
+    last_ended_at timestamp with time zone,
+    last_outcome text,
+    last_success timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    executions bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT cron_jobs_sound CHECK (((key > ''::text) AND ((slot >= 0) AND (slot <= 4095)) AND (timeout_ms > 0) AND (on_disconnect = ANY (ARRAY['stop'::text, 'finish'::text])) AND ((next_tick IS NULL) = (next_execution IS NULL)) AND (((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL)) OR (next_tick IS NULL)) AND ((orphaned_tick IS NULL) OR (orphaned_at IS NOT NULL)) AND
+CASE
+    WHEN (paused_at IS NULL) THEN ((paused_tick IS NULL) AND (paused_until IS NULL))
+    ELSE ((paused_until IS NOT NULL) OR ((next_tick IS NULL) AND (orphaned_tick IS NULL)))
+END AND
+CASE state
+    WHEN 'idle'::text THEN ((start_time IS NULL) AND (execution_id IS NULL) AND (running >= 0))
+    WHEN 'executing'::text THEN ((start_time IS NOT NULL) AND (execution_id IS NOT NULL) AND (running = 0))
+    ELSE false
+END))
+)
+WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.05');
+
+CREATE TABLE cronring.deployments (
+    id bigint NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    module text NOT NULL COLLATE pg_catalog."C",
+    digest text NOT NULL,
+    schema_text text NOT NULL,
+    fingerprint text DEFAULT ''::text NOT NULL,
+    min_replicas integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    activated_at timestamp with time zone,
+    deactivated_at timestamp with time zone,
+    CONSTRAINT deployments_min_replicas_check CHECK ((min_replicas >= 0))
+);
+
+CREATE VIEW cronring.cron_execution_details AS
+ SELECT e.id,
+    j.key AS job,
+    d.key AS deployment,
+    e.tick,
+    e.run_at,
+    e.claimed_at,
+    e.started_at,
+    e.ended_at,
+    e.outcome,
+    e.attempt,
+    e.trigger,
+    e.controller_id,
+    e.runner_id,
+    e.error_type,
+    e.error_message,
+    e.missed,
+    e.previous_tick,
+    e.previous_success,
+    e.holds_job,
+    e.retry_at,
+    e.cancel_requested_at,
+    e.cancel_requested_by,
+    e.cancel_note,
+    e.number,
+    e.cpu_us,
+    e.memory_peak_bytes,
+    e.memory_shared,
+    e.job_id
+   FROM ((cronring.cron_executions e
+     CROSS JOIN LATERAL ( SELECT cron_jobs.key
+           FROM cronring.cron_jobs
+          WHERE (cron_jobs.id = e.job_id)
+         OFFSET 0) j)
+     JOIN cronring.deployments d ON ((d.id = e.deployment_id)));
+
+CREATE FUNCTION cronring.cron_fitting_executions(since timestamp with time zone, until timestamp with time zone, outcomes text[], runner text, of_jobs boolean, namespaces text[], of_namespace text, of_module text, of_verb text, of_labels jsonb) RETURNS SETOF cronring.cron_execution_details
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ SELECT e.id,
+     e.job,
+     e.deployment,
+     e.tick,
+     e.run_at,
+     e.claimed_at,
+     e.started_at,
+     e.ended_at,
+     e.outcome,
+     e.attempt,
+     e.trigger,
+     e.controller_id,
+     e.runner_id,
+     e.error_type,
+     e.error_message,
+     e.missed,
+     e.previous_tick,
+     e.previous_success,
+     e.holds_job,
+     e.retry_at,
+     e.cancel_requested_at,
+     e.cancel_requested_by,
+     e.cancel_note,
+     e.number,
+     e.cpu_us,
+     e.memory_peak_bytes,
+     e.memory_shared,
+     e.job_id
+    FROM cronring.cron_execution_details e
+   WHERE ((e.tick >= COALESCE(cron_fitting_executions.since, '-infinity'::timestamp with time zone)) AND (e.tick <= COALESCE(cron_fitting_executions.until, 'infinity'::timestamp with time zone)) AND ((cron_fitting_executions.outcomes = '{}'::text[]) OR (COALESCE(e.outcome, 'running'::text) = ANY (cron_fitting_executions.outcomes))) AND ((cron_fitting_executions.runner = ''::text) OR (e.runner_id = cron_fitting_executions.runner)) AND ((NOT cron_fitting_executions.of_jobs) OR (EXISTS ( SELECT
+            FROM cronring.cron_jobs j
+           WHERE ((j.id = e.job_id) AND ((cron_fitting_executions.namespaces IS NULL) OR (j.namespace = ANY (cron_fitting_executions.namespaces))) AND ((cron_fitting_executions.of_namespace = ''::text) OR (j.namespace = cron_fitting_executions.of_namespace)) AND ((cron_fitting_executions.of_module = ''::text) OR (j.module = cron_fitting_executions.of_module)) AND ((cron_fitting_executions.of_verb = ''::text) OR (j.verb = cron_fitting_executions.of_verb)) AND ((cron_fitting_executions.of_labels = '{}'::jsonb) OR (j.labels @> cron_fitting_executions.of_labels)))
+          OFFSET 0))));
+END;
+
 CREATE FUNCTION cronring.cron_full(state text, running smallint, concurrency smallint) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((state = 'executing'::text) OR (running >= GREATEST((concurrency)::integer, 1)));
@@ -213,6 +412,10 @@ CREATE FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_
 CREATE FUNCTION cronring.cron_priority(policy text) RETURNS smallint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN (policy ~~ '%"priority":%'::text) THEN ((((policy)::json ->> 'priority'::text))::smallint)::integer ELSE 0 END;
+
+CREATE FUNCTION cronring.cron_rank(sort text, run_at timestamp with time zone, claimed_at timestamp with time zone, started_at timestamp with time zone, ended_at timestamp with time zone) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((EXTRACT(epoch FROM CASE sort WHEN 'slowest'::text THEN (ended_at - started_at) ELSE (COALESCE(started_at, claimed_at) - run_at) END) * (1000000)::numeric))::bigint;
 
 CREATE FUNCTION cronring.cron_stage_kept(boundary timestamp with time zone, runs bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -464,167 +667,6 @@ ALTER TABLE cronring.cron_deliveries ALTER COLUMN id ADD GENERATED ALWAYS AS IDE
     NO MAXVALUE
     CACHE 1
 );
-
-CREATE TABLE cronring.cron_executions (
-    id bigint NOT NULL,
-    job_id bigint NOT NULL,
-    deployment_id bigint NOT NULL,
-    number bigint DEFAULT 0 NOT NULL,
-    tick timestamp with time zone NOT NULL,
-    run_at timestamp with time zone NOT NULL,
-    attempt integer DEFAULT 1 NOT NULL,
-    trigger text DEFAULT 'schedule'::text NOT NULL,
-    claimed_at timestamp with time zone NOT NULL,
-    hard_deadline timestamp with time zone NOT NULL,
-    controller_id text NOT NULL COLLATE pg_catalog."C",
-    runner_id text NOT NULL COLLATE pg_catalog."C",
-    holds_job boolean DEFAULT true NOT NULL,
-    counted boolean DEFAULT false NOT NULL,
-    of_schedule boolean DEFAULT true NOT NULL,
-    settled boolean DEFAULT false NOT NULL,
-    missed bigint DEFAULT 0 NOT NULL,
-    previous_tick timestamp with time zone,
-    previous_success timestamp with time zone,
-    payload text,
-    cancel_requested_at timestamp with time zone,
-    cancel_requested_by text,
-    cancel_note text,
-    started_at timestamp with time zone,
-    ended_at timestamp with time zone,
-    outcome text,
-    retry_at timestamp with time zone,
-    error_type text,
-    error_message text,
-    stack text,
-    output text,
-    metrics text,
-    cpu_us bigint,
-    memory_peak_bytes bigint,
-    memory_shared boolean,
-    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (claimed_at >= run_at) AND (controller_id > ''::text) AND (runner_id > ''::text) AND (NOT (holds_job AND counted)) AND
-CASE
-    WHEN (outcome IS NULL) THEN (ended_at IS NULL)
-    ELSE ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'lost'::text, 'out_of_memory'::text, 'out_of_cpu'::text])) AND (ended_at IS NOT NULL) AND (ended_at >= started_at) AND (started_at >= claimed_at))
-END))
-)
-PARTITION BY RANGE (tick);
-
-CREATE TABLE cronring.cron_jobs (
-    id bigint NOT NULL,
-    key text NOT NULL COLLATE pg_catalog."C",
-    namespace text NOT NULL COLLATE pg_catalog."C",
-    module text NOT NULL COLLATE pg_catalog."C",
-    verb text NOT NULL COLLATE pg_catalog."C",
-    slot integer NOT NULL,
-    deployment_id bigint NOT NULL,
-    source text DEFAULT 'annotation'::text NOT NULL,
-    template text DEFAULT ''::text NOT NULL,
-    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
-    payload text DEFAULT ''::text NOT NULL,
-    timeout_ms bigint NOT NULL,
-    on_disconnect text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    removed_at timestamp with time zone,
-    changed_at timestamp with time zone,
-    changed_by text,
-    schedule text NOT NULL,
-    anchor timestamp with time zone NOT NULL,
-    revision integer DEFAULT 1 NOT NULL,
-    policy text DEFAULT ''::text NOT NULL,
-    concurrency smallint DEFAULT 0 NOT NULL,
-    pause_after integer DEFAULT 0 NOT NULL,
-    module_limit bigint,
-    namespace_limit bigint,
-    paused_at timestamp with time zone,
-    paused_tick timestamp with time zone,
-    paused_until timestamp with time zone,
-    paused_by text,
-    paused_note text,
-    ahead_from timestamp with time zone,
-    ahead_until timestamp with time zone,
-    cancelled_at timestamp with time zone,
-    cancelled_by text,
-    cancelled_note text,
-    orphaned_at timestamp with time zone,
-    orphaned_tick timestamp with time zone,
-    state text DEFAULT 'idle'::text NOT NULL,
-    next_tick timestamp with time zone,
-    next_execution timestamp with time zone,
-    start_time timestamp with time zone,
-    execution_id bigint,
-    running smallint DEFAULT 0 NOT NULL,
-    last_tick timestamp with time zone,
-    missed bigint DEFAULT 0 NOT NULL,
-    last_run_at timestamp with time zone,
-    last_started_at timestamp with time zone,
-    last_ended_at timestamp with time zone,
-    last_outcome text,
-    last_success timestamp with time zone,
-    failures integer DEFAULT 0 NOT NULL,
-    executions bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT cron_jobs_sound CHECK (((key > ''::text) AND ((slot >= 0) AND (slot <= 4095)) AND (timeout_ms > 0) AND (on_disconnect = ANY (ARRAY['stop'::text, 'finish'::text])) AND ((next_tick IS NULL) = (next_execution IS NULL)) AND (((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL)) OR (next_tick IS NULL)) AND ((orphaned_tick IS NULL) OR (orphaned_at IS NOT NULL)) AND
-CASE
-    WHEN (paused_at IS NULL) THEN ((paused_tick IS NULL) AND (paused_until IS NULL))
-    ELSE ((paused_until IS NOT NULL) OR ((next_tick IS NULL) AND (orphaned_tick IS NULL)))
-END AND
-CASE state
-    WHEN 'idle'::text THEN ((start_time IS NULL) AND (execution_id IS NULL) AND (running >= 0))
-    WHEN 'executing'::text THEN ((start_time IS NOT NULL) AND (execution_id IS NOT NULL) AND (running = 0))
-    ELSE false
-END))
-)
-WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.05');
-
-CREATE TABLE cronring.deployments (
-    id bigint NOT NULL,
-    key text NOT NULL COLLATE pg_catalog."C",
-    namespace text NOT NULL COLLATE pg_catalog."C",
-    module text NOT NULL COLLATE pg_catalog."C",
-    digest text NOT NULL,
-    schema_text text NOT NULL,
-    fingerprint text DEFAULT ''::text NOT NULL,
-    min_replicas integer NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    activated_at timestamp with time zone,
-    deactivated_at timestamp with time zone,
-    CONSTRAINT deployments_min_replicas_check CHECK ((min_replicas >= 0))
-);
-
-CREATE VIEW cronring.cron_execution_details AS
- SELECT e.id,
-    j.key AS job,
-    d.key AS deployment,
-    e.tick,
-    e.run_at,
-    e.claimed_at,
-    e.started_at,
-    e.ended_at,
-    e.outcome,
-    e.attempt,
-    e.trigger,
-    e.controller_id,
-    e.runner_id,
-    e.error_type,
-    e.error_message,
-    e.missed,
-    e.previous_tick,
-    e.previous_success,
-    e.holds_job,
-    e.retry_at,
-    e.cancel_requested_at,
-    e.cancel_requested_by,
-    e.cancel_note,
-    e.number,
-    e.cpu_us,
-    e.memory_peak_bytes,
-    e.memory_shared,
-    e.job_id
-   FROM ((cronring.cron_executions e
-     CROSS JOIN LATERAL ( SELECT cron_jobs.key
-           FROM cronring.cron_jobs
-          WHERE (cron_jobs.id = e.job_id)
-         OFFSET 0) j)
-     JOIN cronring.deployments d ON ((d.id = e.deployment_id)));
 
 CREATE SEQUENCE cronring.cron_execution_ids
     START WITH 1
@@ -1452,6 +1494,8 @@ REVOKE ALL ON FUNCTION cronring.cron_fence_check() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_fence_commit(job_key text, fence bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cronring.cron_fitting_executions(since timestamp with time zone, until timestamp with time zone, outcomes text[], runner text, of_jobs boolean, namespaces text[], of_namespace text, of_module text, of_verb text, of_labels jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cronring.cron_full(state text, running smallint, concurrency smallint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_limit_job() FROM PUBLIC;
@@ -1465,6 +1509,8 @@ REVOKE ALL ON FUNCTION cronring.cron_note_pause() FROM PUBLIC;
 REVOKE ALL ON FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_priority(policy text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_rank(sort text, run_at timestamp with time zone, claimed_at timestamp with time zone, started_at timestamp with time zone, ended_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_stage_kept(boundary timestamp with time zone, runs bigint) FROM PUBLIC;
 

@@ -17,7 +17,7 @@ from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated
 from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.redeploy import Existing
-from cronring.controller.ports.reads import ExecutionFilter, JobRow, Reads
+from cronring.controller.ports.reads import ExecutionFilter, ExecutionSort, JobRow, Reads
 from cronring.controller.ports.store import Backfill, Control
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.schema.identity import Permission
@@ -58,7 +58,7 @@ class ActivationWrites:
         deadline = asyncio.get_running_loop().time() + BEGINS_WITHIN_S
         pause_s = BEGINS_POLL_S
         while True:
-            runs = await self._reads.list_executions(this_run, 0, 10)
+            runs = (await self._reads.list_executions(this_run, ExecutionSort.NEWEST, (), 10)).rows
             begun = [run.execution_id for run in runs if run.trigger == activation.trigger]
             if begun or asyncio.get_running_loop().time() + pause_s > deadline:
                 return min(begun, default=0)

@@ -1,6 +1,6 @@
 """cronring.v1.Jobs.ControlJobs: one order to many jobs, a batch of them at a time."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
 from cronring.controller.api.job_orders import details_text, until_of
@@ -8,7 +8,7 @@ from cronring.controller.api.job_writes import JobWrites
 from cronring.controller.api.lookup import find_module, find_verb
 from cronring.controller.api.payloads import payload_violations
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.api.requests import STATUSES, Context, actor, labels, name, note, one_of
+from cronring.controller.api.requests import Context, actor, any_of, labels, name, note
 from cronring.controller.api.scope import namespaces
 from cronring.controller.core.node.events import ActivationsCreated, JobsNotified
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
@@ -17,6 +17,7 @@ from cronring.controller.ports.many import Done
 from cronring.controller.ports.reads import JobFilter
 from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.schema.filters import LAST_OUTCOMES, STATUSES, expand_outcomes
 from cronring.schema.identity import Permission
 from cronring.schema.module import Module
 
@@ -44,7 +45,7 @@ class JobsInBulk(JobWrites):
     ) -> AsyncIterator[jobs_pb2.ControlJobsProgress]:
         by, where = actor(request.requested_by, context), job_filter(request.filter)
         if not any(where):
-            raise InvalidRequest([("filter", "is empty; name a namespace, a module, a verb, a status or labels")])
+            raise InvalidRequest([("filter", "is empty; name a namespace, module, verb, statuses, outcomes or labels")])
         where = where._replace(namespaces=namespaces(Permission.OPERATE, where.namespace))
         until = await until_of(request, self._reads)
         if until is not None and request.action != _Request.ACTION_PAUSE:
@@ -126,13 +127,10 @@ def job_filter(asked: jobs_pb2.JobFilter) -> JobFilter:
         namespace=name("filter.namespace", asked.namespace),
         module=name("filter.module", asked.module),
         verb=name("filter.verb", asked.verb),
-        status=one_of("filter.status", asked.status, STATUSES),
+        statuses=any_of("filter.statuses", asked.statuses, STATUSES),
         labels=labels("filter.labels", asked.labels),
+        outcomes=expand_outcomes(any_of("filter.outcomes", asked.outcomes, LAST_OUTCOMES)),
     )
-
-
-def matches(has: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    return all(has.get(key) == value for key, value in wanted.items())
 
 
 def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _Wish:

@@ -9,15 +9,16 @@ from cronring.controller.api.following import OutputFollowers
 from cronring.controller.api.lookup import admit_to_job, find_execution
 from cronring.controller.api.messages import execution_message
 from cronring.controller.api.paging import Pages, page_size
-from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
+from cronring.controller.api.requests import Context, any_of, execution_id, instant, labels, name, one_of, row_id
 from cronring.controller.api.scope import namespaces
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, Matches
-from cronring.controller.ports.reads import ExecutionFilter, Reads, within
+from cronring.controller.ports.reads import ExecutionFilter, ExecutionSort, Reads, within
 from cronring.controller.ports.store import ExecutionControl
 from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc
+from cronring.protos.instants import timestamp
 from cronring.schema.execution import Outcome
+from cronring.schema.filters import OUTCOMES, expand_outcomes
 from cronring.schema.identity import Permission
 
 _KINDS: Final = {
@@ -47,24 +48,23 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
     async def ListExecutions(
         self, request: executions_pb2.ListExecutionsRequest, context: Context
     ) -> executions_pb2.ListExecutionsResponse:
-        where = ExecutionFilter(
-            job=name("job", request.job),
-            outcome=one_of("outcome", request.outcome, OUTCOMES),
-            since=instant("since", request.since) if request.HasField("since") else None,
-            after_id=row_id("after_id", request.after_id),
-            until=instant("until", request.until) if request.HasField("until") else None,
-        )
-        if where.until is not None and not where.job:
-            raise InvalidRequest([("until", "goes with a job only; name one")])
-        limit, pages = page_size(request), Pages(self._seal, "ListExecutions", *where)
-        admit_to_job(where.job)
-        where = where._replace(namespaces=namespaces(Permission.VIEW))
-        rows = await self._reads.list_executions(where, pages.number_cursor(request.page_token), limit + 1)
-        page = rows[:limit]
+        where, limit = _filter(request.filter), page_size(request)
+        sort = ExecutionSort(one_of("sort", request.sort, tuple(ExecutionSort)) or ExecutionSort.NEWEST)
+        named = where._replace(labels={})
+        pages = Pages(self._seal, "ListExecutions", sort.value, *named, *sorted(where.labels.items()))
+        where = _within_sight(where)
+        page = await self._reads.list_executions(where, sort, pages.place_cursor(request.page_token), limit)
         return executions_pb2.ListExecutionsResponse(
-            executions=[execution_message(row) for row in page],
-            next_page_token=pages.token(page[-1].execution_id) if len(rows) > limit else "",
+            executions=[execution_message(row) for row in page.rows],
+            next_page_token=pages.token(page.next),
+            looked_to=timestamp(page.looked_to),
         )
+
+    async def CountExecutions(
+        self, request: executions_pb2.CountExecutionsRequest, context: Context
+    ) -> executions_pb2.CountExecutionsResponse:
+        found = await self._reads.count_executions(_within_sight(_filter(request.filter)))
+        return executions_pb2.CountExecutionsResponse(count=found.executions, at_least=found.at_least)
 
     async def GetExecution(
         self, request: executions_pb2.GetExecutionRequest, context: Context
@@ -96,6 +96,28 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
                 execution = None if event.row is None else execution_message(event.row)
                 kind = _KINDS[event.kind]
                 yield executions_pb2.ExecutionEvent(kind=kind, execution=execution, resume_token=event.token)
+
+
+def _filter(asked: executions_pb2.ExecutionFilter) -> ExecutionFilter:
+    """Raises InvalidRequest."""
+    return ExecutionFilter(
+        job=name("filter.job", asked.job),
+        outcomes=expand_outcomes(any_of("filter.outcomes", asked.outcomes, OUTCOMES)),
+        since=instant("filter.since", asked.since) if asked.HasField("since") else None,
+        after_id=row_id("filter.after_id", asked.after_id),
+        until=instant("filter.until", asked.until) if asked.HasField("until") else None,
+        namespace=name("filter.namespace", asked.namespace),
+        module=name("filter.module", asked.module),
+        verb=name("filter.verb", asked.verb),
+        labels=labels("filter.labels", asked.labels),
+        runner=name("filter.runner", asked.runner),
+    )
+
+
+def _within_sight(where: ExecutionFilter) -> ExecutionFilter:
+    """Confined to what the caller may view. Raises NotFound, Forbidden."""
+    admit_to_job(where.job)
+    return where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
 
 
 ENDED_OUTCOMES: Final = tuple(outcome.value for outcome in Outcome)

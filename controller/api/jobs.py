@@ -1,11 +1,11 @@
 """cronring.v1.Jobs: list, get, watch; other methods stand in job_writes, many, job_orders, bulk, activations."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from cronring.controller.api.activations import ActivationWrites
-from cronring.controller.api.bulk import JobsInBulk, job_filter, matches
+from cronring.controller.api.bulk import JobsInBulk, job_filter
 from cronring.controller.api.job_orders import JobOrders
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.job_writes import Put
@@ -14,11 +14,11 @@ from cronring.controller.api.many import ManyJobWrites
 from cronring.controller.api.messages import action_message, job_message
 from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.api.requests import Context, instant, name
+from cronring.controller.api.requests import Context, instant, name, one_of
 from cronring.controller.api.scope import namespaces, sees
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.watch import JobEventKind, JobHub
-from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, Reads
+from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, JobSort, Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates, template_key
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
@@ -52,15 +52,24 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
         where, limit = job_filter(request.filter), page_size(request)
-        pages = Pages(self._seal, "ListJobs", *_named(where), *sorted(where.labels.items()))
+        sort = JobSort(one_of("sort", request.sort, tuple(JobSort)) or JobSort.KEY)
+        pages = Pages(self._seal, "ListJobs", sort.value, *_named(where), *sorted(where.labels.items()))
         where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
+        if sort is not JobSort.KEY:
+            ranked = await self._reads.rank_jobs(where, sort, pages.place_cursor(request.page_token), limit)
+            return self._listed(ranked.rows, pages.token(ranked.next))
         # One more than asked for tells whether there is another page.
         rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
-        page = rows[:limit]
-        return jobs_pb2.ListJobsResponse(
-            jobs=[job_message(row, self._defaults.jitter) for row in page],
-            next_page_token=pages.token(page[-1].key) if len(rows) > limit else "",
-        )
+        return self._listed(rows[:limit], pages.token(rows[limit - 1].key) if len(rows) > limit else "")
+
+    def _listed(self, rows: Sequence[JobRow], token: str) -> jobs_pb2.ListJobsResponse:
+        jobs = [job_message(row, self._defaults.jitter) for row in rows]
+        return jobs_pb2.ListJobsResponse(jobs=jobs, next_page_token=token)
+
+    async def CountJobs(self, request: jobs_pb2.CountJobsRequest, context: Context) -> jobs_pb2.CountJobsResponse:
+        where = job_filter(request.filter)
+        where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
+        return jobs_pb2.CountJobsResponse(count=await self._reads.count_jobs(where))
 
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.Job:
         return job_message(await find_job(self._reads, request.key, Permission.VIEW), self._defaults.jitter)
@@ -129,10 +138,15 @@ class _Watched:
         return self._where.namespaces is None or row.namespace in self._where.namespaces
 
     def matches(self, row: JobRow) -> bool:
-        named = zip(_named(self._where), (row.namespace, row.module, row.verb, row.status), strict=True)
-        labels = self._where.labels
-        return all(not wanted or wanted == found for wanted, found in named) and matches(row.spec.labels, labels)
+        where = self._where
+        named = ((where.namespace, row.namespace), (where.module, row.module), (where.verb, row.verb))
+        among = ((where.statuses, row.status), (where.outcomes, row.last_outcome))
+        return (
+            all(not wanted or wanted == found for wanted, found in named)
+            and all(not wanted or found in wanted for wanted, found in among)
+            and where.labels.items() <= row.spec.labels.items()
+        )
 
 
-def _named(where: JobFilter) -> tuple[str, ...]:
-    return where.namespace, where.module, where.verb, where.status
+def _named(where: JobFilter) -> tuple[object, ...]:
+    return where.namespace, where.module, where.verb, where.statuses, where.outcomes

@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import number
 from cronring.controller.api.seal import NotSealedError, Seal
+from cronring.controller.ports.reads import Cursor
 
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 1_000
@@ -27,8 +28,10 @@ class Pages:
         self._seal = seal
         self._fingerprint = hashlib.blake2b(repr((method, query)).encode(), digest_size=6).hexdigest()
 
-    def token(self, cursor: str | int) -> str:
-        """Where the next page begins: after `cursor`."""
+    def token(self, cursor: str | int | Cursor) -> str:
+        """Where the next page begins: after `cursor`. "" for (): there is none."""
+        if cursor == ():
+            return ""
         return self._seal.seal(_KIND, json.dumps([self._fingerprint, cursor]).encode())
 
     def text_cursor(self, token: str) -> str:
@@ -42,6 +45,12 @@ class Pages:
         cursor = self._cursor(token) if token else 0
         assert isinstance(cursor, int), "the fingerprint is that of a method with numbers"
         return cursor
+
+    def place_cursor(self, token: str) -> Cursor:
+        """() for the first page. Raises InvalidRequest."""
+        cursor = self._cursor(token) if token else []
+        assert isinstance(cursor, list), "the fingerprint is that of a method with places"
+        return tuple(map(int, cursor))
 
     def _cursor(self, token: str) -> object:
         try:

@@ -71,7 +71,8 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     "cronring.v1.Drills": ((_PEOPLE, _ADMIN, _ALL, NAMES, "HoldDrill"),),
     "cronring.v1.Events": ((_PEOPLE, _VIEW, _ONE, NAMES, "WatchEvents PollEvents"),),
     "cronring.v1.Executions": (
-        (_PEOPLE, _VIEW, _ONE, NAMES, "ListExecutions GetExecution WatchExecutions"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetExecution WatchExecutions"),
+        (_PEOPLE, _VIEW, _ONE, LABELS, "ListExecutions CountExecutions"),
         (_PEOPLE, _OUTPUTS, _ONE, NAMES, "FollowExecution"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "CancelExecution RetryExecution"),
     ),
@@ -81,7 +82,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _OPERATE, _ONE, LABELS, "ControlJobs"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "DeleteJob PauseJob ResumeJob SkipNextTick CancelJob RestoreJob"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "BackfillJob CancelActivation"),
-        (_PEOPLE, _VIEW, _ONE, LABELS, "ListJobs WatchJobs"),
+        (_PEOPLE, _VIEW, _ONE, LABELS, "ListJobs CountJobs WatchJobs"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetJob ListActions ListActivations"),
     ),
     # Nobody gives, or takes away, what they don't have themselves.

@@ -1,6 +1,6 @@
 """What every method checks of a request before it asks the store."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import grpc
@@ -8,17 +8,13 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.core.orders.states import State
 from cronring.controller.ports.caller import acting
 from cronring.protos.instants import instant_us
-from cronring.schema.execution import Outcome
 from cronring.schema.labels import label_faults
 
 # A handler's context; the messages' types stand in the handler's own signature.
 Context = grpc.aio.ServicerContext[Any, Any]
 
-STATUSES: Final = tuple(state.value for state in State)
-OUTCOMES: Final = (*(outcome.value for outcome in Outcome), "running")
 NAME_LENGTH_MAX: Final = 400
 ACTOR_LENGTH_MAX: Final = 200
 NOTE_LENGTH_MAX: Final = 1_000
@@ -31,6 +27,14 @@ def one_of(field: str, value: str, allowed: tuple[str, ...]) -> str:
     if value and value not in allowed:
         raise InvalidRequest([(field, f"is {_shown(value)}; it must be one of {', '.join(allowed)}, or empty for any")])
     return value
+
+
+def any_of(field: str, values: Iterable[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of them that are asked for, each once and in their order. Raises InvalidRequest."""
+    asked = set(values)
+    for value in sorted(asked - set(allowed)):
+        raise InvalidRequest([(field, f"has {_shown(value)}; each must be one of {', '.join(allowed)}")])
+    return tuple(value for value in allowed if value in asked)
 
 
 def name(field: str, value: str) -> str:

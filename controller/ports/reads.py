@@ -1,6 +1,7 @@
 """What the API asks of PostgreSQL. Reading only; instants are int microseconds since 1970, None where there is none."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -16,15 +17,37 @@ def within(namespaces: Namespaces, key: str) -> bool:
     return namespaces is None or namespace_of(key) in namespaces
 
 
+Cursor = tuple[int, ...]
+"""Where a page of a list ended, so that the next one goes on there; (): at the first. What it holds, Reads knows."""
+
+
+class JobSort(StrEnum):
+    """What of a list of jobs comes first."""
+
+    KEY = "key"  # in the order of their keys
+    NEXT = "next"  # those that run next
+    LAST = "last"  # those that ran last
+    FAILURES = "failures"  # those with the most ticks in a row that ended without success
+
+
+class ExecutionSort(StrEnum):
+    """What of a list of executions comes first."""
+
+    NEWEST = "newest"
+    SLOWEST = "slowest"  # from start to end
+    LATEST = "latest"  # those that began the longest after their run_at
+
+
 class JobFilter(NamedTuple):
-    """Empty: any."""
+    """Empty: any. `outcomes`: of the last run that has ended."""
 
     namespace: str = ""
     module: str = ""
     verb: str = ""
-    status: str = ""
+    statuses: tuple[str, ...] = ()
     labels: Mapping[str, str] = MappingProxyType({})
     namespaces: Namespaces = None
+    outcomes: tuple[str, ...] = ()
 
 
 class ActionRow(NamedTuple):
@@ -101,17 +124,22 @@ class JobRow(NamedTuple):
 
 
 class ExecutionFilter(NamedTuple):
-    """`outcome`: one, or "running", or "" for any. `since`: tick at or after. `after_id`: only ids above.
+    """Empty: any. `outcomes`: any of them; "running" is one. `since`, `until`: tick at or after, at or before.
 
-    `until`: tick at or before; with `job` only. `namespaces`: of those without a `job`.
+    `after_id`: only ids above. `namespace`, `module`, `verb`, `labels`: of their jobs, as these are now.
     """
 
     job: str = ""
-    outcome: str = ""
+    outcomes: tuple[str, ...] = ()
     since: int | None = None
     after_id: int = 0
     until: int | None = None
     namespaces: Namespaces = None
+    namespace: str = ""
+    module: str = ""
+    verb: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
+    runner: str = ""
 
 
 class ExecutionRow(NamedTuple):
@@ -160,6 +188,31 @@ class ExecutionRow(NamedTuple):
     def lateness_us(self) -> int:
         """Actual start minus run_at; of one that has not reported yet, counted from its claim."""
         return (self.claimed_at if self.started_at is None else self.started_at) - self.run_at
+
+
+class ExecutionPage(NamedTuple):
+    """`next`: where the next page begins; (): this was the last. It may have few rows, or none, and not be the last.
+
+    `looked_to`: then, the tick down to which all were looked at.
+    """
+
+    rows: list[ExecutionRow]
+    next: Cursor = ()
+    looked_to: int | None = None
+
+
+class ExecutionCount(NamedTuple):
+    """`at_least`: there may be more, which were not looked at."""
+
+    executions: int
+    at_least: bool
+
+
+class JobPage(NamedTuple):
+    """As ExecutionPage; all rows that fit are looked at."""
+
+    rows: list[JobRow]
+    next: Cursor = ()
 
 
 class TickRun(NamedTuple):
@@ -262,6 +315,10 @@ class Reads(Protocol):
         """The newest first, from before `before_id` on (0: from the newest). NotFound for what never was."""
         ...
 
+    async def rank_jobs(self, where: JobFilter, sort: JobSort, cursor: Cursor, limit: int) -> JobPage:
+        """From after `cursor` on, by anything but the key. Raises Conflict for more than can be ranked."""
+        ...
+
     async def find_jobs(self, where: JobFilter, after_id: int, limit: int) -> list[tuple[int, str]]:
         """Ids and keys of jobs that are not removed, in order of their ids."""
         ...
@@ -278,8 +335,17 @@ class Reads(Protocol):
         """Those of these keys that there are, with their payloads; without what was skipped of them."""
         ...
 
-    async def list_executions(self, where: ExecutionFilter, before_id: int, limit: int) -> list[ExecutionRow]:
-        """The newest first, from before `before_id` on (0: from the newest). NotFound when there is no such job."""
+    async def list_executions(
+        self, where: ExecutionFilter, sort: ExecutionSort, cursor: Cursor, limit: int
+    ) -> ExecutionPage:
+        """From after `cursor` on. The newest: the highest id first; of some jobs, the latest tick.
+
+        Raises NotFound when there is no such job, and Conflict for more than can be ranked.
+        """
+        ...
+
+    async def count_executions(self, where: ExecutionFilter) -> ExecutionCount:
+        """As far as one answer looks. Raises NotFound when there is no such job."""
         ...
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:

@@ -11,19 +11,25 @@ from typing import Final, TypedDict
 import asyncpg
 
 from cronring.controller.core.ticks import upcoming
-from cronring.controller.errors import NotFound
+from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
     ControllerRow,
+    Cursor,
     DeploymentFilter,
     DeploymentRow,
     DueRow,
     ExecutionChange,
+    ExecutionCount,
     ExecutionFilter,
+    ExecutionPage,
     ExecutionRow,
+    ExecutionSort,
     JobFilter,
+    JobPage,
     JobRow,
+    JobSort,
     Namespaces,
     RunnerRow,
     TickRun,
@@ -38,6 +44,7 @@ from cronring.controller.store.changes import (
     decode_position,
     encode_position,
 )
+from cronring.controller.store.execution_lists import ExecutionLists
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import spec_of
 from cronring.sql.parameters import (
@@ -45,7 +52,6 @@ from cronring.sql.parameters import (
     CountJobs,
     FindChosenByKey,
     FindChosenJobs,
-    FindExecutionBefore,
     FindJobs,
     GetChanges,
     GetDeployment,
@@ -65,21 +71,20 @@ from cronring.sql.parameters import (
     ListDeploymentActions,
     ListDeployments,
     ListDue,
-    ListExecutions,
     ListJobActions,
-    ListJobExecutions,
     ListJobs,
     ListRunners,
-    ListRunningExecutions,
     ListTemplateActions,
     ListTickRuns,
-    ListTroubledExecutions,
+    RankJobs,
 )
 from cronring.sql.records import Statement
 
 # However many ask, claims and ends find a free connection.
 _AT_ONCE: Final = 3
 _HIGHEST: Final = 2**63 - 1
+_NONE: Final = -9_000_000_000_000_000_000  # the `value` in RankJobs of what a job has none of
+RANKED_MAX: Final = 20_000  # jobs
 _SPEC_FIRST: Final = JobRow._fields.index("spec")
 
 
@@ -90,6 +95,7 @@ class PostgresReads:
         self._database = database
         self._lost_after_ms = lost_after_ms
         self._free = asyncio.Semaphore(_AT_ONCE)
+        self._executions = ExecutionLists(self._fetch)
 
     async def database_now(self) -> int:
         """PostgreSQL's clock."""
@@ -120,6 +126,22 @@ class PostgresReads:
         statement: type[FindChosenJobs | FindJobs] = FindChosenJobs if _few(where) else FindJobs
         records = await self._fetch(statement(after_id=after_id, limit=limit, **_columns(where)))
         return [(job_id, key) for job_id, key in records]
+
+    async def rank_jobs(self, where: JobFilter, sort: JobSort, cursor: Cursor, limit: int) -> JobPage:
+        """From after `cursor` on. Raises Conflict for more than can be ranked."""
+        found = await self.find_jobs(where, 0, RANKED_MAX + 1)
+        if len(found) > RANKED_MAX:
+            raise Conflict(
+                f"more than {RANKED_MAX:,} jobs match, too many to sort by {sort}; narrow it by a module, a label or a "
+                "namespace, or sort by key"
+            )
+        value, job_id = cursor or (_HIGHEST, _HIGHEST)
+        job_ids = [job_id for job_id, _ in found]
+        asked = RankJobs(job_ids=job_ids, sort=sort.value, below_value=value, below_id=job_id, limit=limit + 1)
+        rows = await self._with_skips(await self._fetch(asked))
+        if len(rows) <= limit:
+            return JobPage(rows)
+        return JobPage(rows[:limit], (_rank(rows[limit - 1], sort), rows[limit - 1].job_id))
 
     async def count_jobs(self, where: JobFilter) -> int:
         """How many find_jobs finds, a page after the other."""
@@ -170,57 +192,15 @@ class PostgresReads:
                 skipped[job_id].append((reason, ticks))
         return [_job_row(record, tuple(skipped[record[0]])) for record in records]
 
-    async def list_executions(self, where: ExecutionFilter, before_id: int, limit: int) -> list[ExecutionRow]:
-        """The newest first, from before `before_id` on (0: from the newest). NotFound when there is no such job."""
-        before, after = before_id or _HIGHEST, where.after_id
-        if where.job:
-            return await self._of_job(where, before, limit)
-        if where.since is not None:
-            # Ids grow with time: what is older than `since` need not be looked at.
-            after = max(after, (await self._fetch(FindExecutionBefore(instant=where.since)))[0][0])
-        if where.outcome == "running":
-            records = await self._fetch(
-                ListRunningExecutions(
-                    before_id=before, after_id=after, since=where.since, namespaces=where.namespaces, limit=limit
-                )
-            )
-        else:
-            statement: type[ListExecutions | ListTroubledExecutions] = (
-                ListExecutions if where.outcome in {"", "completed"} else ListTroubledExecutions
-            )
-            records = await self._fetch(
-                statement(
-                    before_id=before,
-                    after_id=after,
-                    since=where.since,
-                    outcome=where.outcome,
-                    namespaces=where.namespaces,
-                    limit=limit,
-                )
-            )
-        return list(starmap(ExecutionRow, records))
+    async def list_executions(
+        self, where: ExecutionFilter, sort: ExecutionSort, cursor: Cursor, limit: int
+    ) -> ExecutionPage:
+        """As Reads says. Raises NotFound, Conflict."""
+        return await self._executions.page(where, sort, cursor, limit)
 
-    async def _of_job(self, where: ExecutionFilter, before: int, limit: int) -> list[ExecutionRow]:
-        """A key that was removed and deployed anew has had several jobs; the newest one's executions come first."""
-        job_ids = [record[0] for record in await self._fetch(GetJobIds(key=where.job))]
-        if not job_ids:
-            raise NotFound(f"there is no job {where.job!r}; `cronring jobs list` shows them")
-        found: list[ExecutionRow] = []
-        for job_id in reversed(job_ids):
-            if len(found) < limit:
-                records = await self._fetch(
-                    ListJobExecutions(
-                        before_id=before,
-                        after_id=where.after_id,
-                        since=where.since,
-                        outcome=where.outcome,
-                        limit=limit - len(found),
-                        job_id=job_id,
-                        until=where.until,
-                    )
-                )
-                found += starmap(ExecutionRow, records)
-        return found
+    async def count_executions(self, where: ExecutionFilter) -> ExecutionCount:
+        """As far as one answer looks. Raises NotFound when there is no such job."""
+        return await self._executions.count(where)
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
         """Raises cronring.controller.errors.NotFound."""
@@ -384,13 +364,23 @@ def _few(where: JobFilter) -> bool:
     return bool(where.labels or where.module)
 
 
+def _rank(row: JobRow, sort: JobSort) -> int:
+    """The `value` of RankJobs."""
+    if sort is JobSort.NEXT:
+        return _NONE if row.next_run_at is None else -row.next_run_at
+    if sort is JobSort.LAST:
+        return _NONE if row.last_run_at is None else row.last_run_at
+    return row.failures
+
+
 class _Columns(TypedDict):
     """What of a job is asked for."""
 
     namespace: str
     module: str
     verb: str
-    status: str
+    statuses: Sequence[str]
+    outcomes: Sequence[str]
     labels: str
     namespaces: Namespaces
 
@@ -400,7 +390,8 @@ def _columns(where: JobFilter) -> _Columns:
         "namespace": where.namespace,
         "module": where.module,
         "verb": where.verb,
-        "status": where.status,
+        "statuses": where.statuses,
+        "outcomes": where.outcomes,
         "labels": json.dumps(dict(where.labels)),
         "namespaces": where.namespaces,
     }

@@ -14,6 +14,7 @@ from cronring.cli.options import option
 from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import progress_bar, say
 from cronring.cli.session import ask
+from cronring.schema.filters import STATUSES
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-STATUSES: Final = ["pending", "scheduled", "running", "completed", "failed", "cancelled", "paused", "orphaned"]
 _DONE: Final = {
     "pause": "paused", "resume": "resumed", "skip_next": "told to skip their next tick", "trigger": "triggered",
     "cancel": "cancelled", "restore": "restored",
@@ -66,7 +66,7 @@ def many_options(command: Command) -> Command:
         click.option("--verb", help="All jobs of verbs with this name."),
         click.option(
             "--status",
-            type=click.Choice(STATUSES),
+            type=click.Choice(list(STATUSES)),
             metavar="STATUS",
             help="Of these, only those in this one, as `cronring jobs list` shows it.",
         ),

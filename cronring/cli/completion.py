@@ -1,6 +1,6 @@
 """Completion of names while the user types. It must be quick, and it must never print an error."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -51,6 +51,29 @@ def principal_name(ctx: "click.Context", param: "click.Parameter", incomplete: s
     return _known(ctx, param, incomplete, _principal_names)
 
 
+def filter_term(words: Mapping[str, tuple[str, ...]]) -> Callable[..., list[str]]:
+    """Completes one `KEY:VALUE` of a filter, whose keys are `words`, with the words that may follow them."""
+
+    def complete(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
+        key, colon, begun = incomplete.partition(":")
+        before = tuple(ctx.params.get(param.name or "") or ())
+        shown = f"{key}:"
+        # bash takes a colon for a word of its own, and completes what follows it.
+        if incomplete == ":" and before:
+            key, shown = before[-1], ""
+        elif before[-1:] == (":",) and len(before) > 1:
+            key, begun, colon, shown = before[-2], incomplete, ":", ""
+        if not colon:
+            return [f"{word}:" for word in words if word.startswith(incomplete)]
+        fixed = words.get(key, ())
+        found = [word for word in fixed if word.startswith(begun)]
+        if key in _FILTERED:
+            found = _known(ctx, param, begun, _FILTERED[key])
+        return [f"{shown}{word}" for word in found]
+
+    return complete
+
+
 async def _job_keys(client: "Client") -> list[str]:
     return [job.key for job in await client.jobs.list(limit=1000)]
 
@@ -75,6 +98,15 @@ async def _template_names(client: "Client") -> list[str]:
     return sorted({template.name for template in await client.templates.list(limit=1000)})
 
 
+async def _labels(client: "Client") -> list[str]:
+    jobs = await client.jobs.list(limit=1000)
+    return sorted({f"{key}={value}" for job in jobs for key, value in job.labels.items()})
+
+
+async def _runner_ids(client: "Client") -> list[str]:
+    return [runner.id for runner in (await client.cluster.get()).runners]
+
+
 async def _token_names(client: "Client") -> list[str]:
     return [row.name for row in await client.identities.tokens(limit=1000)]
 
@@ -85,6 +117,11 @@ async def _principal_names(client: "Client") -> list[str]:
 
 async def _grant_names(client: "Client") -> list[str]:
     return [row.name for row in await client.identities.runner_grants(limit=1000)]
+
+
+_FILTERED: Final[dict[str, Callable[["Client"], Awaitable[list[str]]]]] = {
+    "job": _job_keys, "module": _active_modules, "label": _labels, "runner": _runner_ids,
+}  # fmt: skip
 
 
 def _known(

@@ -48,9 +48,11 @@ def nothing_found(
 ) -> str:
     """Why a list is empty: the filters leave nothing of what there is; or there is nothing, and `nothing` says so.
 
-    `filters`: by option, what was given. `everything`: without them, COUNTED_MAX at most.
+    `filters`: by option, what was given; by "", words that are none. `everything`: without them, COUNTED_MAX at most.
     """
-    given = " ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in filters.items() if value)
+    options = {name: value for name, value in filters.items() if name and value}
+    given = " ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in options.items())
+    given = " ".join(filter(None, (given, str(filters.get("", "")))))
     there = len(ask(addresses, everything)) if given else 0
     if not there:
         return nothing

@@ -10,12 +10,15 @@ from grpc.aio import Channel
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.errors import SLOW, Refused, Unavailable, Unreachable
-from cronring.client.paging import follow
+from cronring.client.filters import ExecutionsCounted, ExecutionsFound, execution_filter
+from cronring.client.paging import PAGE_SIZE_MAX, follow
 from cronring.protos.cronring.v1 import executions_pb2
 from cronring.protos.cronring.v1.executions_pb2_grpc import ExecutionsStub
+from cronring.schema.filters import ExecutionQuery
 
 Message = TypeVar("Message")
 
+LOOKS_MAX: Final = 20  # pages of one `find`, each of which looks at 50,000 executions at most
 AWAY_MAX_S: Final = 60.0  # controllers and runners that come back within this long don't end a stream
 FIRST_MAX_S: Final = 2.0  # before the first message
 AWAY_PAUSE_S: Final = 0.3
@@ -26,7 +29,7 @@ _KINDS: Final = {
 
 
 class ExecutionCalls:
-    """List, get, follow, watch; cancel and retry. `by` says who asks, which is kept; "": this address."""
+    """List, find, count, get, follow, watch; cancel and retry. `by` says who asks, which is kept; "": this address."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
@@ -40,27 +43,53 @@ class ExecutionCalls:
         limit: int | None = 100,
         until: datetime | None = None,
     ) -> list[model.Execution]:
-        """The newest first. `outcome` may be "running"; `since`: tick at or after; `after_id`: only ids above.
+        """The newest first. `outcome` may be "running", or "unsuccessful"; `after_id`: only ids above.
 
-        `until`: tick at or before, of one job only.
+        `since`, `until`: tick at or after, at or before. It looks as far back as it takes: `find` has bounds.
         """
+        chosen = executions_pb2.ExecutionFilter(
+            job=job, outcomes=[outcome] if outcome else [], since=convert.timestamp(since),
+            until=convert.timestamp(until), after_id=after_id,
+        )  # fmt: skip
 
         async def fetch(page_size: int, token: str) -> tuple[list[model.Execution], str]:
-            request = executions_pb2.ListExecutionsRequest(
-                page_size=page_size,
-                page_token=token,
-                job=job,
-                outcome=outcome,
-                since=convert.timestamp(since),
-                after_id=after_id,
-                until=convert.timestamp(until),
-            )
-            answer = await self._failover.unary(
-                lambda channel: ExecutionsStub(channel).ListExecutions(request, timeout=self._failover.timeout_s)
-            )
+            answer = await self._page(chosen, "", page_size, token)
             return [convert.execution(each) for each in answer.executions], answer.next_page_token
 
         return await follow(fetch, limit)
+
+    async def find(self, query: ExecutionQuery, limit: int = 100) -> ExecutionsFound:
+        """Of what fits, the first by `query.sort`; after LOOKS_MAX pages, what was found until then.
+
+        Raises NotFound for a job that isn't there, and Conflict for more than can be sorted.
+        """
+        chosen, found, token, looked_to = execution_filter(query), list[model.Execution](), "", None
+        for _ in range(LOOKS_MAX):
+            answer = await self._page(chosen, query.sort, min(limit - len(found), PAGE_SIZE_MAX), token)
+            found += map(convert.execution, answer.executions)
+            token = answer.next_page_token
+            looked_to = convert.instant(answer.looked_to) if answer.HasField("looked_to") else None
+            if not token or len(found) >= limit:
+                return ExecutionsFound(found, None)
+        return ExecutionsFound(found, looked_to)
+
+    async def count(self, query: ExecutionQuery) -> ExecutionsCounted:
+        """How many fit, or that it is at least so many. Raises NotFound for a job that isn't there."""
+        request = executions_pb2.CountExecutionsRequest(filter=execution_filter(query))
+        timeout = self._failover.timeout_s
+        answer = await self._failover.unary(
+            lambda channel: ExecutionsStub(channel).CountExecutions(request, timeout=timeout)
+        )
+        return ExecutionsCounted(answer.count, answer.at_least)
+
+    async def _page(
+        self, chosen: executions_pb2.ExecutionFilter, sort: str, page_size: int, token: str
+    ) -> executions_pb2.ListExecutionsResponse:
+        request = executions_pb2.ListExecutionsRequest(filter=chosen, sort=sort, page_size=page_size, page_token=token)
+        timeout = self._failover.timeout_s
+        return await self._failover.unary(
+            lambda channel: ExecutionsStub(channel).ListExecutions(request, timeout=timeout)
+        )
 
     async def get(self, execution_id: int) -> model.Execution:
         """With its output. Raises NotFound."""

@@ -10,11 +10,13 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.errors import SLOW, Invalid, Refused
+from cronring.client.filters import job_filter
 from cronring.client.many import ManyJobCalls
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.cronring.v1.jobs_pb2_grpc import JobsStub
+from cronring.schema.filters import JobQuery
 
 if TYPE_CHECKING:
     from cronring.protos.cronring.v1.jobs_pb2_grpc import JobsAsyncStub  # there in the stubs only
@@ -46,16 +48,24 @@ class JobCalls(ManyJobCalls):
         labels: Mapping[str, str] | None = None,
     ) -> list[model.Job]:
         """By key. `labels`: only those that have all of these."""
-        chosen = jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status, labels=labels)
+        chosen = JobQuery(namespace, module, verb, labels or {}, (status,) if status else ())
+        return await self.find(chosen, limit)
 
-        async def fetch(page_size: int, token: str) -> tuple[list[model.Job], str]:
-            request = jobs_pb2.ListJobsRequest(page_size=page_size, page_token=token, filter=chosen)
-            answer = await self._failover.unary(
-                lambda channel: JobsStub(channel).ListJobs(request, timeout=self._failover.timeout_s)
-            )
+    async def find(self, query: JobQuery, limit: int | None = None) -> builtins.list[model.Job]:
+        """Those that fit, by `query.sort`. Raises Conflict for more than can be sorted."""
+        chosen = job_filter(query)
+
+        async def fetch(page_size: int, token: str) -> tuple[builtins.list[model.Job], str]:
+            request = jobs_pb2.ListJobsRequest(page_size=page_size, page_token=token, filter=chosen, sort=query.sort)
+            answer = await self._unary(lambda stub, timeout: stub.ListJobs(request, timeout=timeout))
             return [convert.job(each) for each in answer.jobs], answer.next_page_token
 
         return await follow(fetch, limit)
+
+    async def count(self, query: JobQuery) -> int:
+        """How many fit."""
+        request = jobs_pb2.CountJobsRequest(filter=job_filter(query))
+        return (await self._unary(lambda stub, timeout: stub.CountJobs(request, timeout=timeout))).count
 
     async def get(self, key: str) -> model.Job:
         """Raises NotFound."""
@@ -166,7 +176,7 @@ class JobCalls(ManyJobCalls):
         delete, which raise OutcomeUnknown then. Raises Conflict unless `expected` match, with nothing done.
         """
         request = jobs_pb2.ControlJobsRequest(
-            filter=jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status, labels=labels),
+            filter=job_filter(JobQuery(namespace, module, verb, labels or {}, (status,) if status else ())),
             action=jobs_pb2.ControlJobsRequest.Action.Value(f"ACTION_{action.upper()}"), dry_run=dry_run, note=note,
             requested_by=by, until=convert.timestamp(until), expected=expected,
         )  # fmt: skip
@@ -266,7 +276,7 @@ class JobCalls(ManyJobCalls):
         Where there is none, or it lies too far back, a new first listing is held against what was told before. Only
         what differs comes out, as CHANGED or REMOVED.
         """
-        chosen = jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status)
+        chosen = job_filter(JobQuery(namespace, module, verb, {}, (status,) if status else ()))
         merge = _Merge()
 
         def request() -> jobs_pb2.WatchJobsRequest:

@@ -466,6 +466,31 @@ FROM cron_executions e
 CROSS JOIN LATERAL (SELECT key FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 JOIN deployments d ON d.id = e.deployment_id;
 
+-- Executions that fit a filter, whose empty texts and lists mean any. PostgreSQL puts it into the statement that asks,
+-- and so takes the index that the other conditions there name. `of_jobs`: whether anything is asked of their jobs.
+CREATE FUNCTION cron_fitting_executions(
+    since timestamptz, until timestamptz, outcomes text[], runner text, of_jobs boolean, namespaces text[],
+    of_namespace text, of_module text, of_verb text, of_labels jsonb
+) RETURNS SETOF cron_execution_details LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT * FROM cron_execution_details e
+    WHERE e.tick >= coalesce(since, '-infinity') AND e.tick <= coalesce(until, 'infinity')
+      AND (outcomes = '{}' OR coalesce(e.outcome, 'running') = ANY(outcomes)) AND (runner = '' OR e.runner_id = runner)
+      AND (NOT of_jobs OR EXISTS (
+          SELECT FROM cron_jobs j
+          WHERE j.id = e.job_id AND (namespaces IS NULL OR j.namespace = ANY(namespaces))
+            AND (of_namespace = '' OR j.namespace = of_namespace) AND (of_module = '' OR j.module = of_module)
+            AND (of_verb = '' OR j.verb = of_verb) AND (of_labels = '{}' OR j.labels @> of_labels)
+          OFFSET 0));
+END;
+
+-- What executions are ranked by, in microseconds. `sort`: "slowest", null until they have ended; or "latest".
+CREATE FUNCTION cron_rank(
+    sort text, run_at timestamptz, claimed_at timestamptz, started_at timestamptz, ended_at timestamptz
+) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (extract(epoch FROM CASE sort WHEN 'slowest' THEN ended_at - started_at
+                                     ELSE coalesce(started_at, claimed_at) - run_at END) * 1000000)::bigint;
+
 -- One row for each partition but cron_executions_later.
 CREATE TABLE cron_partitions (
     name           text PRIMARY KEY,

@@ -58,56 +58,12 @@ FROM cron_execution_details d
 JOIN cron_executions e ON e.id = d.id AND e.tick = d.tick AND e.job_id = d.job_id
 WHERE d.id = :execution_id;
 
--- name: ListExecutions
--- The newest first. `:since` null: of any tick. `:outcome` "": any.
-SELECT * FROM cron_execution_details e
-WHERE e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
-  AND (:outcome = '' OR e.outcome = :outcome)
-  AND (:namespaces?::text[] IS NULL
-       OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = e.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
-ORDER BY e.id DESC
-LIMIT :limit;
-
--- name: ListTroubledExecutions
--- As ListExecutions, of one `:outcome` that is not "completed": those have an index of their own.
-SELECT * FROM cron_execution_details e
-WHERE e.outcome <> 'completed' AND e.outcome = :outcome
-  AND e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
-  AND (:namespaces?::text[] IS NULL
-       OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = e.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
-ORDER BY e.id DESC
-LIMIT :limit;
-
--- name: ListRunningExecutions
--- As ListExecutions, of unfinished ones.
-SELECT e.*
-FROM controllers c
-CROSS JOIN LATERAL (
-    SELECT * FROM cron_execution_details WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
-) e
-WHERE e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
-  AND (:namespaces?::text[] IS NULL
-       OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = e.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
-ORDER BY e.id DESC
-LIMIT :limit;
-
 -- name: GetJobIds
 -- Every job that ever had this key, removed ones among them.
 SELECT id FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = :key
 UNION ALL
 SELECT id FROM cron_jobs WHERE removed_at IS NOT NULL AND key > '' AND key = :key
 ORDER BY id;
-
--- name: ListJobExecutions
--- As ListExecutions, of one job, entered by its ticks: they grow as ids do. `:outcome` may be "running"; `:until` null:
--- up to the last tick.
-SELECT * FROM cron_execution_details e
-WHERE e.job_id = :job_id AND e.id < :before_id AND e.id > :after_id
-  AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
-  AND e.tick <= coalesce(:until?::timestamptz, 'infinity')
-  AND (:outcome = '' OR e.outcome = :outcome OR :outcome = 'running' AND e.outcome IS NULL)
-ORDER BY e.tick DESC, e.attempt DESC
-LIMIT :limit;
 
 -- name: ListTickRuns
 -- Of each tick of a job in a span, the latest attempt, and whether any has completed.

@@ -421,15 +421,31 @@ FROM unnest(:job_ids::bigint[], :reasons::text[], :first_ticks::timestamptz[], :
     AS s (job_id, reason, first_tick, last_tick, ticks);
 
 -- name: ListJobs
--- Namespace, module, verb and status may be "", for any. `:labels` that they have: JSON. `:namespaces` null: all, here
--- and wherever somebody lists what they may see.
+-- Namespace, module and verb may be "", statuses and outcomes empty, for any. `:labels` that they have: JSON.
+-- `:namespaces` null: all, here and wherever somebody lists what they may see.
 SELECT * FROM cron_job_details
 WHERE removed_at IS NULL AND key > '' AND key > :after_key
   AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
   AND (:namespace = '' OR namespace = :namespace) AND (:module = '' OR module = :module)
   AND (:verb = '' OR verb = :verb)
-  AND (:status = '' OR status = :status) AND (:labels::text = '{}' OR labels @> :labels::text::jsonb)
+  AND (:statuses::text[] = '{}' OR status = ANY(:statuses))
+  AND (:outcomes::text[] = '{}' OR last_outcome = ANY(:outcomes))
+  AND (:labels::text = '{}' OR labels @> :labels::text::jsonb)
 ORDER BY key
+LIMIT :limit;
+
+-- name: RankJobs
+-- Of these jobs the highest `value` first, from below `:below` on. `:sort`: "next", "last" or "failures".
+SELECT j.*
+FROM unnest(:job_ids::bigint[]) AS f (id)
+CROSS JOIN LATERAL (SELECT * FROM cron_job_details WHERE id = f.id OFFSET 0) j
+CROSS JOIN LATERAL (
+    SELECT coalesce(CASE :sort WHEN 'next' THEN -(extract(epoch FROM j.next_execution) * 1000000)::bigint
+                               WHEN 'last' THEN (extract(epoch FROM j.last_run_at) * 1000000)::bigint
+                               ELSE j.failures END, -9000000000000000000) AS value
+) r
+WHERE j.removed_at IS NULL AND (r.value, j.id) < (:below_value, :below_id)
+ORDER BY r.value DESC, j.id DESC
 LIMIT :limit;
 
 -- name: GetJob

@@ -208,7 +208,9 @@ WHERE j.removed_at IS NULL AND j.id > :after_id
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:labels::text = '{}' OR j.labels @> :labels::text::jsonb)
-  AND (:status = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = :status OFFSET 0))
+  AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND (:statuses::text[] = '{}'
+       OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0))
 ORDER BY j.id
 LIMIT :limit;
 
@@ -221,17 +223,19 @@ WHERE j.removed_at IS NULL AND j.key > ''
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:labels::text = '{}' OR j.labels @> :labels::text::jsonb)
-  AND (:status = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = :status OFFSET 0));
+  AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND (:statuses::text[] = '{}'
+       OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0));
 
 -- name: FindChosenJobs
 -- docs/decisions/0012: by the range of keys, as an index of modules slows every end
 -- As FindJobs, of jobs with labels, or else of a module: by their indexes, however few they are. `:labels` are not
 -- '{}', or `:module` is not "".
 WITH chosen AS MATERIALIZED (
-    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    SELECT id, key, namespace, module, verb, removed_at, last_outcome FROM cron_jobs
     WHERE :labels::text <> '{}' AND labels <> '{}' AND labels @> :labels::text::jsonb
     UNION ALL
-    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at
+    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at, j.last_outcome
     FROM cron_limits l -- has a row for each module that ever was
     CROSS JOIN LATERAL (
         SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
@@ -248,17 +252,19 @@ WHERE j.removed_at IS NULL AND j.id > :after_id
   AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
-  AND (:status = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = :status OFFSET 0))
+  AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND (:statuses::text[] = '{}'
+       OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0))
 ORDER BY j.id
 LIMIT :limit;
 
 -- name: FindChosenByKey
 -- The same, in order of their keys.
 WITH chosen AS MATERIALIZED (
-    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    SELECT id, key, namespace, module, verb, removed_at, last_outcome FROM cron_jobs
     WHERE :labels::text <> '{}' AND labels <> '{}' AND labels @> :labels::text::jsonb
     UNION ALL
-    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at
+    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at, j.last_outcome
     FROM cron_limits l -- has a row for each module that ever was
     CROSS JOIN LATERAL (
         SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
@@ -275,17 +281,19 @@ WHERE j.removed_at IS NULL AND j.key > :after_key
   AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
-  AND (:status = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = :status OFFSET 0))
+  AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND (:statuses::text[] = '{}'
+       OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0))
 ORDER BY j.key
 LIMIT :limit;
 
 -- name: CountChosenJobs
 -- How many FindChosenJobs would find.
 WITH chosen AS MATERIALIZED (
-    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    SELECT id, key, namespace, module, verb, removed_at, last_outcome FROM cron_jobs
     WHERE :labels::text <> '{}' AND labels <> '{}' AND labels @> :labels::text::jsonb
     UNION ALL
-    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at
+    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at, j.last_outcome
     FROM cron_limits l -- has a row for each module that ever was
     CROSS JOIN LATERAL (
         SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
@@ -302,7 +310,9 @@ WHERE j.removed_at IS NULL
   AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
-  AND (:status = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = :status OFFSET 0));
+  AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND (:statuses::text[] = '{}'
+       OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0));
 
 -- name: GetLatestStarts
 -- Of what jobs' schedules claimed last.

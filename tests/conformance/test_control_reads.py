@@ -68,8 +68,8 @@ async def test_jobs_are_found_by_labels_and_status_in_order_of_their_ids(world: 
     for where, expected in (
         (JobFilter(labels={"team": "x"}), [made[0], made[1]]),
         (JobFilter(labels={"team": "x", "tier": "1"}), [made[1]]),
-        (JobFilter(labels={"team": "x"}, status="cancelled"), [made[0]]),
-        (JobFilter(module="m", status="scheduled"), [made[1], made[2]]),
+        (JobFilter(labels={"team": "x"}, statuses=("cancelled",)), [made[0]]),
+        (JobFilter(module="m", statuses=("scheduled",)), [made[1], made[2]]),
         (JobFilter(namespace="other"), []),
     ):
         found = await reads.find_jobs(where, 0, 10)

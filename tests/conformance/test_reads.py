@@ -6,7 +6,7 @@ import pytest
 
 from cronring.controller.core.model import SkipRequest
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.reads import DeploymentFilter, ExecutionFilter, JobFilter
+from cronring.controller.ports.reads import Cursor, DeploymentFilter, ExecutionFilter, ExecutionSort, JobFilter
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
@@ -58,11 +58,11 @@ async def test_jobs_are_listed_by_key_page_by_page(world: World, reads: Postgres
     [
         (JobFilter(namespace="staging"), ["staging/billing.a"]),
         (JobFilter(module="billing", verb="a"), ["billing.a", "staging/billing.a"]),
-        (JobFilter(status="running"), ["billing.b"]),
-        (JobFilter(status="scheduled"), ["billing.a", "staging/billing.a"]),
-        (JobFilter(status="failed"), ["billing.c"]),
-        (JobFilter(status="completed"), ["billing.d"]),
-        (JobFilter(status="pending"), ["billing.e"]),
+        (JobFilter(statuses=("running",)), ["billing.b"]),
+        (JobFilter(statuses=("scheduled",)), ["billing.a", "staging/billing.a"]),
+        (JobFilter(statuses=("failed",)), ["billing.c"]),
+        (JobFilter(statuses=("completed",)), ["billing.d"]),
+        (JobFilter(statuses=("pending",)), ["billing.e"]),
         (JobFilter(module="other"), []),
     ],
 )
@@ -108,10 +108,13 @@ async def ended(world: World, names: list[str]) -> list[int]:
 async def test_executions_are_listed_newest_first_page_by_page(world: World, reads: PostgresReads) -> None:
     ids = await ended(world, list("abcdefgh"))
     found: list[int] = []
-    while page := await reads.list_executions(ExecutionFilter(), found[-1] if found else 0, 3):
-        found += [row.execution_id for row in page]
+    cursor: Cursor | None = None
+    while cursor != ():
+        page = await reads.list_executions(ExecutionFilter(), ExecutionSort.NEWEST, cursor or (), 3)
+        found += [row.execution_id for row in page.rows]
+        assert {row.output for row in page.rows} == {None}
+        cursor = page.next
     assert found == ids[::-1]
-    assert {row.output for row in await reads.list_executions(ExecutionFilter(), 0, 100)} == {None}
     assert (await reads.get_execution(ids[0])).output == "done"
     with pytest.raises(NotFound):
         await reads.get_execution(999)
@@ -121,18 +124,19 @@ async def test_executions_are_filtered(world: World, reads: PostgresReads) -> No
     ids = await ended(world, list("abcdefgh"))
 
     async def found(**where: object) -> list[int]:
-        rows = await reads.list_executions(ExecutionFilter(**where), 0, 100)  # type: ignore[arg-type]  # by name
-        return [row.execution_id for row in reversed(rows)]
+        chosen = ExecutionFilter(**where)  # type: ignore[arg-type]  # by name
+        page = await reads.list_executions(chosen, ExecutionSort.NEWEST, (), 100)
+        return [row.execution_id for row in reversed(page.rows)]
 
-    assert await found(outcome="completed") == ids[::3]
-    assert await found(outcome="failed") == ids[1::3]
-    assert await found(outcome="running") == ids[2::3]
-    assert await found(outcome="lost") == []
+    assert await found(outcomes=("completed",)) == ids[::3]
+    assert await found(outcomes=("failed",)) == ids[1::3]
+    assert await found(outcomes=("running",)) == ids[2::3]
+    assert await found(outcomes=("lost",)) == []
     assert await found(after_id=ids[5]) == ids[6:]
-    assert await found(outcome="running", after_id=ids[2]) == ids[5::3]
+    assert await found(outcomes=("running",), after_id=ids[2]) == ids[5::3]
     assert await found(job="billing.c") == [ids[2]]
-    assert await found(job="billing.c", outcome="running") == [ids[2]]
-    assert await found(job="billing.c", outcome="failed") == []
+    assert await found(job="billing.c", outcomes=("running",)) == [ids[2]]
+    assert await found(job="billing.c", outcomes=("failed",)) == []
     now = await world.scene.now()
     assert await found(since=now - 60 * SECOND) == ids
     assert await found(since=now) == []
@@ -146,7 +150,7 @@ async def test_executions_of_a_key_survive_its_removal(world: World, reads: Post
     await world.store.kill_deployment(execution.deployment)
     (job,) = await world.jobs("a")
     (claimed,) = await world.claim("c1", await world.due(job))
-    rows = await reads.list_executions(ExecutionFilter(job="billing.a"), 0, 100)
+    rows = (await reads.list_executions(ExecutionFilter(job="billing.a"), ExecutionSort.NEWEST, (), 100)).rows
     assert [row.execution_id for row in rows] == [claimed.execution_id, execution.execution_id]
     assert rows[0].lateness_us == rows[0].claimed_at - rows[0].run_at
     assert rows[0].started_at is None

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cronring.controller.core.model import Execution
-from cronring.controller.ports.reads import ExecutionChange, ExecutionFilter
+from cronring.controller.ports.reads import ExecutionChange, ExecutionFilter, ExecutionSort
 from cronring.controller.ports.webhooks import BooksReading, NewWebhook
 from cronring.controller.store.connect import connect
 from cronring.controller.store.keys import seal_key
@@ -202,5 +202,6 @@ async def test_executions_of_a_tick_are_found_by_it(shop: Shop) -> None:
     await shop.world.claim("c1", await shop.world.due(execution.job))
     at = execution.tick
     for since, until, count in ((at, at, 1), (at, None, 2), (None, at - 1, 0), (at + 1, None, 1)):
-        rows = await shop.reads.list_executions(ExecutionFilter(job="billing.a", since=since, until=until), 0, 10)
+        where = ExecutionFilter(job="billing.a", since=since, until=until)
+        rows = (await shop.reads.list_executions(where, ExecutionSort.NEWEST, (), 10)).rows
         assert len(rows) == count, (since, until)

@@ -22,7 +22,7 @@ HOT = [
     "GetUnfinished", "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver",
     "RemoveCronJobs",
     "ListJobs", "GetJob", "GetJobsById", "GetSkippedTicks", "GetExecution", "ListExecutions",
-    "ListTroubledExecutions", "ListRunningExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
+    "ListTroubledExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
     "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJobsById", "LabelJobs", "FindJobIds",
     "GetJobsByKey", "CreateApiJobs",
@@ -40,7 +40,9 @@ HOT = [
     "MoveAnchors", "PauseFailing", "DropActivations", "AdvanceBackfills", "UseToken", "TakeJoin", "GetRunnerGrant",
     "CreateSession", "UseSession", "GetSession", "RevokeSession", "RevokeSessionOf", "ListSessions",
     "CountUnsealed", "GetUnsealedRows", "SealRows", "GetAuditChain", "ReadAuditChain", "GetAuditHash", "ListAuditLog",
-    "NoteRefusals", "CutAuditChain", "DropCutRows",
+    "NoteRefusals", "CutAuditChain", "DropCutRows", "FindExecutionsEnd", "RankExecutions", "CountExecutions",
+    "FindTroubledEnd", "RankTroubledExecutions", "CountTroubledExecutions", "GetJobsForExecutions",
+    "FindJobExecutionsEnd", "CountJobTicks", "RankJobExecutions", "CountJobExecutions", "RankJobs",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
@@ -432,7 +434,8 @@ async def test_a_look_for_jobs_by_label_or_module_reads_those(
             "namespace": "''",
             "module": f"'{module}'",
             "verb": "''",
-            "status": "''",
+            "statuses": "'{}'",
+            "outcomes": "'{}'",
             "labels": f"'{labels}'",
             "namespaces": "NULL",
         }

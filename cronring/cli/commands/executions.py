@@ -1,21 +1,33 @@
 """`cronring executions`: what ran."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cronring.cli.completion import job_key
 from cronring.cli.execution_rows import duration_ms, listed, print_execution
-from cronring.cli.instants import instant_option, past
+from cronring.cli.filtering import (
+    EXECUTION_SORTS,
+    EXECUTION_WORDS,
+    OUTCOMES,
+    count_option,
+    execution_query,
+    filter_argument,
+    given,
+    job_options,
+    outcome_options,
+    sort_option,
+)
+from cronring.cli.instants import instant_option
 from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
 from cronring.cli.output import Column, milliseconds, print_json, print_rows, short_instant
+from cronring.cli.printing import say
 from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import Client
+    from cronring.client.filters import ExecutionsCounted, ExecutionsFound
     from cronring.client.model import Execution
-
-OUTCOMES = ["running", "completed", "failed", "timed_out", "cancelled", "lost", "out_of_memory", "out_of_cpu"]
 
 
 @click.group()
@@ -24,36 +36,52 @@ def executions() -> None:
 
 
 @executions.command("list")
+@filter_argument(EXECUTION_WORDS)
+@outcome_options(OUTCOMES, "with")
 @click.option("--job", default="", shell_complete=job_key, help="Only of this job (its key).")
-@click.option(
-    "--outcome", type=click.Choice(OUTCOMES), metavar="OUTCOME", help=f"Only with this one: {', '.join(OUTCOMES)}."
-)
+@job_options
+@click.option("--runner", default="", help="Only of this runner (its id).")
 @instant_option("--since", zone="UTC", help="Only ticks at or after this instant")
+@instant_option("--until", zone="UTC", help="Only ticks at or before this instant")
+@sort_option(EXECUTION_SORTS, "newest (the default); slowest: from start to end; latest: after their run_at.")
+@count_option
 @limit_option(100)
 @output_option
 @controllers_option
 def list_executions(
-    job: str, outcome: str | None, since: str | None, limit: int, output: str, controllers: tuple[str, ...]
+    filters: tuple[str, ...], count: bool, limit: int, output: str, controllers: tuple[str, ...], **values: Any
 ) -> None:
     """List executions, the newest first.
+
+    KEY:VALUE says the same as the option, and both may be mixed: outcome:failed,lost module:reports since:1h. Labels
+    and modules are those that a job has now. All conditions have to hold. Of one job, module or label, the newest tick
+    comes first.
 
     \b
     Examples:
       cronring executions list --job billing.close_month
-      cronring executions list --outcome failed --since -1d
+      cronring executions list --failed --since -1d
+      cronring executions list label:team=billing since:1h --sort slowest
+      cronring executions list outcome:failed,lost --count
       cronring executions list -n 1000 -o json | jq 'map(.lateness_ms) | max'
     """
+    query = execution_query(filters, values)
+    if count:
+        _print_count(ask(controllers, lambda client: client.executions.count(query)), output)
+        return
 
-    start = None if since is None else past("--since", since)
+    async def question(client: "Client") -> "ExecutionsFound":
+        return await or_nearest(client.executions.find(query, limit), "job", query.job, lambda: job_keys(client))
 
-    async def question(client: "Client") -> "list[Execution]":
-        return await or_nearest(
-            client.executions.list(job, outcome or "", start, limit=limit), "job", job, lambda: job_keys(client)
+    found = ask(controllers, question)
+    if found.looked_to is not None:
+        say(
+            f"looked back to {short_instant(found.looked_to)}, and no further; go on with --until, or narrow it by "
+            "--job, --module, --label or --failed",
+            err=True,
         )
-
-    rows = ask(controllers, question)
     if output == "json":
-        print_json([listed(row) for row in rows])
+        print_json([listed(row) for row in found.rows])
         return
     columns: list[Column[Execution]] = [
         Column("id", lambda row: str(row.id), right=True),
@@ -68,11 +96,17 @@ def list_executions(
         Column("controller", lambda row: row.controller),
         Column("runner", lambda row: row.runner),
     ]
-    filters = {"job": job, "outcome": outcome, "since": since}
-    print_rows(columns, rows, "" if rows else nothing_found(
-        controllers, "executions", filters, lambda client: client.executions.list(limit=COUNTED_MAX),
+    print_rows(columns, found.rows, "" if found.rows else nothing_found(
+        controllers, "executions", given(filters, values), lambda client: client.executions.list(limit=COUNTED_MAX),
         "no executions: nothing has run yet. When does what run? cronring jobs list",
     ))  # fmt: skip
+
+
+def _print_count(counted: "ExecutionsCounted", output: str) -> None:
+    if output == "json":
+        print_json({"executions": counted.executions, "at_least": counted.at_least})
+    else:
+        say(f"at least {counted.executions:,}" if counted.at_least else f"{counted.executions:,}")
 
 
 @executions.command("get")

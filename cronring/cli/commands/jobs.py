@@ -1,10 +1,9 @@
 """`cronring jobs`: what runs when."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cronring.cli.bulk import STATUSES
 from cronring.cli.commands.job_orders import (
     cancel_job,
     list_actions,
@@ -19,7 +18,19 @@ from cronring.cli.commands.job_writes import create_job, delete_job, update_job
 from cronring.cli.commands.stats import job_stats
 from cronring.cli.completion import job_key
 from cronring.cli.dependencies import schedule_shown
-from cronring.cli.job_options import Label, labels_of
+from cronring.cli.filtering import (
+    JOB_SORTS,
+    JOB_WORDS,
+    LAST_OUTCOMES,
+    STATUSES,
+    count_option,
+    filter_argument,
+    given,
+    job_options,
+    job_query,
+    outcome_options,
+    sort_option,
+)
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import (
     Column,
@@ -45,31 +56,42 @@ def jobs() -> None:
 
 
 @jobs.command("list")
-@click.option("--module", default="", help="Only of this module.")
-@click.option("--verb", default="", help="Only of verbs with this name.")
-@click.option("--namespace", default="", help="Only in this namespace.")
+@filter_argument(JOB_WORDS)
+@job_options
 @click.option(
-    "--status", type=click.Choice(STATUSES), metavar="STATUS", help=f"Only in this one: {', '.join(STATUSES)}."
+    "--status",
+    type=click.Choice(list(STATUSES)),
+    multiple=True,
+    metavar="STATUS",
+    help=f"Only in this one; may be repeated: {', '.join(STATUSES)}.",
 )
-@click.option("--label", type=Label(), multiple=True, help="Only with this label; may be repeated.")
+@outcome_options(LAST_OUTCOMES, "whose last run had")
+@sort_option(JOB_SORTS, "key (the default); next: to run; last: to have run; failures: in a row.")
+@count_option
 @limit_option(1000)
 @output_option
 @controllers_option
 def list_jobs(
-    module: str, verb: str, namespace: str, status: str | None, label: tuple[tuple[str, str], ...], limit: int,
-    output: str, controllers: tuple[str, ...],
-) -> None:  # fmt: skip
-    """List jobs.
+    filters: tuple[str, ...], count: bool, limit: int, output: str, controllers: tuple[str, ...], **values: Any
+) -> None:
+    """List jobs, in the order of their keys.
+
+    KEY:VALUE says the same as the option, and both may be mixed: status:paused label:team=billing. All conditions have
+    to hold.
 
     \b
     Examples:
       cronring jobs list
-      cronring jobs list --status running
-      cronring jobs list -o json | \\
-        jq '.[] | select(.last_outcome == "failed") | .key'
+      cronring jobs list --status running --status scheduled
+      cronring jobs list --failed --sort failures
+      cronring jobs list module:billing outcome:lost --count
     """
-    labels = labels_of(label)
-    rows = ask(controllers, lambda client: client.jobs.list(namespace, module, verb, status or "", limit + 1, labels))
+    query = job_query(filters, values)
+    if count:
+        counted = ask(controllers, lambda client: client.jobs.count(query))
+        print_json({"jobs": counted}) if output == "json" else say(f"{counted:,}")
+        return
+    rows = ask(controllers, lambda client: client.jobs.find(query, limit + 1))
     if len(rows) > limit:
         say(f"the first {limit} of more jobs; --limit shows others", err=True)
     rows = rows[:limit]
@@ -86,11 +108,9 @@ def list_jobs(
         Column("last start", lambda job: short_instant(job.last_started_at)),
         Column("lateness", lambda job: milliseconds(job.last_lateness_ms), right=True),
     ]
-    filters = {"module": module, "verb": verb, "namespace": namespace, "status": status}
-    filters["label"] = " --label ".join(f"{key}={value}" for key, value in label)
     nothing = "no jobs. A module's verbs with a schedule become jobs: cronring deploy FILE"
     print_rows(columns, rows, "" if rows else nothing_found(
-        controllers, "jobs", filters, lambda client: client.jobs.list(limit=COUNTED_MAX), nothing
+        controllers, "jobs", given(filters, values), lambda client: client.jobs.list(limit=COUNTED_MAX), nothing
     ))  # fmt: skip
 
 

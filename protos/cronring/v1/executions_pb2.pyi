@@ -181,42 +181,29 @@ class ListExecutionsRequest(_message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
-    JOB_FIELD_NUMBER: _builtins.int
-    OUTCOME_FIELD_NUMBER: _builtins.int
-    SINCE_FIELD_NUMBER: _builtins.int
-    AFTER_ID_FIELD_NUMBER: _builtins.int
-    UNTIL_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    SORT_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """1 to 1000; absent: 100"""
     page_token: _builtins.str
-    job: _builtins.str
-    """a job's key"""
-    outcome: _builtins.str
-    """an outcome, or "running" """
-    after_id: _builtins.int
-    """only ids above this one"""
+    sort: _builtins.str
+    """"newest" (or empty): the highest id first; of a job, a module or labels the latest tick. "slowest": of what has
+    ended, what took longest. "latest": what began longest after its run_at. FAILED_PRECONDITION for the last two where
+    more than 50,000 executions would have to be looked through: then narrow the filter.
+    """
     @_builtins.property
-    def since(self) -> _timestamp_pb2.Timestamp:
-        """tick at or after"""
-
-    @_builtins.property
-    def until(self) -> _timestamp_pb2.Timestamp:
-        """tick at or before; with `job` only"""
-
+    def filter(self) -> Global___ExecutionFilter: ...
     def __init__(
         self,
         *,
         page_size: _builtins.int | None = ...,
         page_token: _builtins.str = ...,
-        job: _builtins.str = ...,
-        outcome: _builtins.str = ...,
-        since: _timestamp_pb2.Timestamp | None = ...,
-        after_id: _builtins.int = ...,
-        until: _timestamp_pb2.Timestamp | None = ...,
+        filter: Global___ExecutionFilter | None = ...,
+        sort: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "page_size", b"page_size", "since", b"since", "until", b"until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "after_id", b"after_id", "job", b"job", "outcome", b"outcome", "page_size", b"page_size", "page_token", b"page_token", "since", b"since", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "sort", b"sort"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
     _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
@@ -225,27 +212,163 @@ class ListExecutionsRequest(_message.Message):
 Global___ListExecutionsRequest: _TypeAlias = ListExecutionsRequest  # noqa: Y015
 
 @_typing.final
+class ExecutionFilter(_message.Message):
+    """Empty: any. All that is given has to fit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    JOB_FIELD_NUMBER: _builtins.int
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    AFTER_ID_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    MODULE_FIELD_NUMBER: _builtins.int
+    VERB_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    RUNNER_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """a job's key"""
+    after_id: _builtins.int
+    """only ids above this one"""
+    namespace: _builtins.str
+    """of the job, here and below, as it is now"""
+    module: _builtins.str
+    verb: _builtins.str
+    runner: _builtins.str
+    """the id of one"""
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """any of them; also "running", and "unsuccessful": every end but "completed" """
+
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """tick at or after"""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """tick at or before"""
+
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """all of them"""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        outcomes: _abc.Iterable[_builtins.str] | None = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+        after_id: _builtins.int = ...,
+        namespace: _builtins.str = ...,
+        module: _builtins.str = ...,
+        verb: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        runner: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "job", b"job", "labels", b"labels", "module", b"module", "namespace", b"namespace", "outcomes", b"outcomes", "runner", b"runner", "since", b"since", "until", b"until", "verb", b"verb"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExecutionFilter: _TypeAlias = ExecutionFilter  # noqa: Y015
+
+@_typing.final
 class ListExecutionsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EXECUTIONS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    LOOKED_TO_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """A page looks at 50,000 executions at most. So it may have few rows, or none, and still not be the last one: only an
+    empty token says that.
+    """
     @_builtins.property
     def executions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Execution]: ...
+    @_builtins.property
+    def looked_to(self) -> _timestamp_pb2.Timestamp:
+        """then, the tick down to which all were looked at"""
+
     def __init__(
         self,
         *,
         executions: _abc.Iterable[Global___Execution] | None = ...,
         next_page_token: _builtins.str = ...,
+        looked_to: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["looked_to", b"looked_to"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["executions", b"executions", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["executions", b"executions", "looked_to", b"looked_to", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListExecutionsResponse: _TypeAlias = ListExecutionsResponse  # noqa: Y015
+
+@_typing.final
+class CountExecutionsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def filter(self) -> Global___ExecutionFilter: ...
+    def __init__(
+        self,
+        *,
+        filter: Global___ExecutionFilter | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CountExecutionsRequest: _TypeAlias = CountExecutionsRequest  # noqa: Y015
+
+@_typing.final
+class CountExecutionsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: _builtins.int
+    AT_LEAST_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    at_least: _builtins.bool
+    """more than 50,000 executions would have to be looked at: these are the newest of them"""
+    def __init__(
+        self,
+        *,
+        count: _builtins.int = ...,
+        at_least: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_least", b"at_least", "count", b"count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CountExecutionsResponse: _TypeAlias = CountExecutionsResponse  # noqa: Y015
 
 @_typing.final
 class GetExecutionRequest(_message.Message):

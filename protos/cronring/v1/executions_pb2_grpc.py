@@ -41,6 +41,11 @@ class ExecutionsStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.FromString,
                 _registered_method=True)
+        self.CountExecutions = channel.unary_unary(
+                '/cronring.v1.Executions/CountExecutions',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CountExecutionsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CountExecutionsResponse.FromString,
+                _registered_method=True)
         self.GetExecution = channel.unary_unary(
                 '/cronring.v1.Executions/GetExecution',
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.SerializeToString,
@@ -73,7 +78,14 @@ class ExecutionsServicer:
     """
 
     def ListExecutions(self, request, context):
-        """List gives the newest first.
+        """List gives the newest first, or by what it is to sort.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountExecutions(self, request, context):
+        """Count says how many List gives, or that it is at least so many.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -124,6 +136,11 @@ def add_ExecutionsServicer_to_server(servicer, server):
                     servicer.ListExecutions,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.SerializeToString,
+            ),
+            'CountExecutions': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountExecutions,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CountExecutionsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CountExecutionsResponse.SerializeToString,
             ),
             'GetExecution': grpc.unary_unary_rpc_method_handler(
                     servicer.GetExecution,
@@ -179,6 +196,33 @@ class Executions:
             '/cronring.v1.Executions/ListExecutions',
             cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountExecutions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Executions/CountExecutions',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CountExecutionsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CountExecutionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

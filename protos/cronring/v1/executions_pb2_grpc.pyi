@@ -35,7 +35,9 @@ class ExecutionsStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ExecutionsAsyncStub: ...
     ListExecutions: _grpc.UnaryUnaryMultiCallable[_executions_pb2.ListExecutionsRequest, _executions_pb2.ListExecutionsResponse]
-    """List gives the newest first."""
+    """List gives the newest first, or by what it is to sort."""
+    CountExecutions: _grpc.UnaryUnaryMultiCallable[_executions_pb2.CountExecutionsRequest, _executions_pb2.CountExecutionsResponse]
+    """Count says how many List gives, or that it is at least so many."""
     GetExecution: _grpc.UnaryUnaryMultiCallable[_executions_pb2.GetExecutionRequest, _executions_pb2.Execution]
     CancelExecution: _grpc.UnaryUnaryMultiCallable[_executions_pb2.CancelExecutionRequest, _executions_pb2.Execution]
     """Cancel has a running execution stopped: softly, then by killing its process. The answer says that it was asked for,
@@ -60,7 +62,9 @@ class ExecutionsAsyncStub(ExecutionsStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListExecutions: _aio.UnaryUnaryMultiCallable[_executions_pb2.ListExecutionsRequest, _executions_pb2.ListExecutionsResponse]  # type: ignore[assignment]
-    """List gives the newest first."""
+    """List gives the newest first, or by what it is to sort."""
+    CountExecutions: _aio.UnaryUnaryMultiCallable[_executions_pb2.CountExecutionsRequest, _executions_pb2.CountExecutionsResponse]  # type: ignore[assignment]
+    """Count says how many List gives, or that it is at least so many."""
     GetExecution: _aio.UnaryUnaryMultiCallable[_executions_pb2.GetExecutionRequest, _executions_pb2.Execution]  # type: ignore[assignment]
     CancelExecution: _aio.UnaryUnaryMultiCallable[_executions_pb2.CancelExecutionRequest, _executions_pb2.Execution]  # type: ignore[assignment]
     """Cancel has a running execution stopped: softly, then by killing its process. The answer says that it was asked for,
@@ -88,7 +92,15 @@ class ExecutionsServicer(metaclass=_abc_1.ABCMeta):
         request: _executions_pb2.ListExecutionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_executions_pb2.ListExecutionsResponse, _abc.Awaitable[_executions_pb2.ListExecutionsResponse]]:
-        """List gives the newest first."""
+        """List gives the newest first, or by what it is to sort."""
+
+    @_abc_1.abstractmethod
+    def CountExecutions(
+        self,
+        request: _executions_pb2.CountExecutionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_executions_pb2.CountExecutionsResponse, _abc.Awaitable[_executions_pb2.CountExecutionsResponse]]:
+        """Count says how many List gives, or that it is at least so many."""
 
     @_abc_1.abstractmethod
     def GetExecution(

@@ -42,6 +42,11 @@ class JobsStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.FromString,
                 _registered_method=True)
+        self.CountJobs = channel.unary_unary(
+                '/cronring.v1.Jobs/CountJobs',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsResponse.FromString,
+                _registered_method=True)
         self.GetJob = channel.unary_unary(
                 '/cronring.v1.Jobs/GetJob',
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.SerializeToString,
@@ -147,6 +152,13 @@ class JobsServicer:
 
     def ListJobs(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountJobs(self, request, context):
+        """Count says how many List gives.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -291,6 +303,11 @@ def add_JobsServicer_to_server(servicer, server):
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.SerializeToString,
             ),
+            'CountJobs': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountJobs,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsResponse.SerializeToString,
+            ),
             'GetJob': grpc.unary_unary_rpc_method_handler(
                     servicer.GetJob,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.FromString,
@@ -417,6 +434,33 @@ class Jobs:
             '/cronring.v1.Jobs/ListJobs',
             cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/CountJobs',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsResponse.FromString,
             options,
             channel_credentials,
             insecure,

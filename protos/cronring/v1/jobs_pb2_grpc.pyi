@@ -37,6 +37,8 @@ class JobsStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> JobsAsyncStub: ...
     ListJobs: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]
+    CountJobs: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.CountJobsRequest, _jobs_pb2.CountJobsResponse]
+    """Count says how many List gives."""
     GetJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]
     WatchJobs: _grpc.UnaryStreamMultiCallable[_jobs_pb2.WatchJobsRequest, _jobs_pb2.JobEvent]
     """Watch sends every matching job once, then one JobEvent for each change."""
@@ -87,6 +89,8 @@ class JobsAsyncStub(JobsStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]  # type: ignore[assignment]
+    CountJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CountJobsRequest, _jobs_pb2.CountJobsResponse]  # type: ignore[assignment]
+    """Count says how many List gives."""
     GetJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     WatchJobs: _aio.UnaryStreamMultiCallable[_jobs_pb2.WatchJobsRequest, _jobs_pb2.JobEvent]  # type: ignore[assignment]
     """Watch sends every matching job once, then one JobEvent for each change."""
@@ -140,6 +144,14 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         request: _jobs_pb2.ListJobsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.ListJobsResponse, _abc.Awaitable[_jobs_pb2.ListJobsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def CountJobs(
+        self,
+        request: _jobs_pb2.CountJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.CountJobsResponse, _abc.Awaitable[_jobs_pb2.CountJobsResponse]]:
+        """Count says how many List gives."""
 
     @_abc_1.abstractmethod
     def GetJob(

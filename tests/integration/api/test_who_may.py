@@ -31,6 +31,8 @@ from cronring.protos.cronring.v1.drills_pb2 import HoldDrillRequest
 from cronring.protos.cronring.v1.events_pb2 import PollEventsRequest, WatchEventsRequest
 from cronring.protos.cronring.v1.executions_pb2 import (
     CancelExecutionRequest,
+    CountExecutionsRequest,
+    ExecutionFilter,
     FollowExecutionRequest,
     GetExecutionRequest,
     ListExecutionsRequest,
@@ -53,6 +55,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import (
     CancelActivationRequest,
     CancelJobRequest,
     ControlJobsRequest,
+    CountJobsRequest,
     CreateJobRequest,
     CreateJobsRequest,
     DeleteJobRequest,
@@ -158,6 +161,7 @@ def of_executions_and_deployments(scene: Scene) -> list[Row]:
     executions, deployments = "cronring.v1.Executions/", "cronring.v1.Deployments/"
     events = "cronring.v1.Events/"
     ended, running = scene.billing
+    where = ExecutionFilter(namespace="billing")
     return [
         Row(deployments + "ListDeployments", ListDeploymentsRequest(), TOKEN),
         Row(deployments + "ListDeployments", ListDeploymentsRequest(namespace="billing"), VIEW_THERE),
@@ -172,7 +176,11 @@ def of_executions_and_deployments(scene: Scene) -> list[Row]:
         Row(deployments + "KillDeployment", KillDeploymentRequest(key=scene.deployment, dry_run=True), DEPLOY),
         Row(deployments + "KillDeployment", KillDeploymentRequest(key="billing/no@1"), "ufffnnnn", MISSING),
         Row(executions + "ListExecutions", ListExecutionsRequest(), TOKEN),
-        Row(executions + "ListExecutions", ListExecutionsRequest(job=KEY), VIEW),
+        Row(executions + "ListExecutions", ListExecutionsRequest(filter=ExecutionFilter(job=KEY)), VIEW),
+        Row(executions + "CountExecutions", CountExecutionsRequest(), TOKEN),
+        Row(executions + "CountExecutions", CountExecutionsRequest(filter=ExecutionFilter(job=KEY)), VIEW),
+        Row(executions + "CountExecutions", CountExecutionsRequest(filter=where), VIEW_THERE),
+        Row(executions + "ListExecutions", ListExecutionsRequest(filter=where), VIEW_THERE),
         Row(executions + "GetExecution", GetExecutionRequest(id=ended), VIEW),
         Row(executions + "WatchExecutions", WatchExecutionsRequest(), TOKEN),
         Row(events + "WatchEvents", WatchEventsRequest(), TOKEN),
@@ -193,6 +201,8 @@ def of_jobs(scene: Scene) -> list[Row]:
     return [
         Row(jobs + "ListJobs", ListJobsRequest(), TOKEN),
         Row(jobs + "ListJobs", ListJobsRequest(filter=where), VIEW_THERE),
+        Row(jobs + "CountJobs", CountJobsRequest(), TOKEN),
+        Row(jobs + "CountJobs", CountJobsRequest(filter=where), VIEW_THERE),
         Row(jobs + "WatchJobs", WatchJobsRequest(), TOKEN),
         Row(jobs + "WatchJobs", WatchJobsRequest(filter=where), VIEW_THERE),
         Row(jobs + "GetJob", GetJobRequest(key=KEY), VIEW),

@@ -18,6 +18,7 @@ from cronring.protos.cronring.v1 import (
     statistics_pb2,
     templates_pb2,
 )
+from cronring.protos.cronring.v1.executions_pb2 import CountExecutionsRequest, ExecutionFilter
 from cronring.protos.cronring.v1.jobs_pb2 import ControlJobsRequest, JobFilter, JobSpec, ListJobsRequest
 from cronring.schema.execution import Outcome
 from tests.integration.api.conftest import Filled
@@ -30,12 +31,15 @@ JOBS, EXECUTIONS, DEPLOYMENTS = "cronring.v1.Jobs/", "cronring.v1.Executions/", 
 LISTS: Final[list[tuple[str, Any]]] = [
     (JOBS + "ListJobs", ListJobsRequest()),
     (JOBS + "ListJobs", ListJobsRequest(filter=JobFilter(module="hush_m"))),
-    (JOBS + "ListJobs", ListJobsRequest(filter=JobFilter(status="paused"))),
+    (JOBS + "ListJobs", ListJobsRequest(filter=JobFilter(statuses=["paused"]))),
     (JOBS + "ListActions", jobs_pb2.ListActionsRequest()),
     (JOBS + "ListActions", jobs_pb2.ListActionsRequest(template="hush/hush_t")),
     (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest()),
-    (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(outcome="running")),
-    (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(outcome="failed")),
+    (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(sort="latest")),
+    (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(module="hush_m"))),
+    (JOBS + "ListJobs", ListJobsRequest(sort="next")),
+    (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(outcomes=["running"]))),
+    (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(outcomes=["failed"]))),
     (DEPLOYMENTS + "ListDeployments", deployments_pb2.ListDeploymentsRequest()),
     ("cronring.v1.Templates/ListTemplates", templates_pb2.ListTemplatesRequest()),
     ("cronring.v1.Limits/ListLimits", limits_pb2.ListLimitsRequest()),
@@ -51,7 +55,11 @@ BY_JOB: Final[list[tuple[str, Callable[[str], Any]]]] = [
     (JOBS + "TriggerJob", lambda key: jobs_pb2.TriggerJobRequest(key=key)),
     (JOBS + "DeleteJob", lambda key: jobs_pb2.DeleteJobRequest(key=key)),
     (JOBS + "UpdateJob", lambda key: jobs_pb2.UpdateJobRequest(key=key)),
-    (EXECUTIONS + "ListExecutions", lambda key: executions_pb2.ListExecutionsRequest(job=key)),
+    (EXECUTIONS + "ListExecutions", lambda key: executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(job=key))),
+    (
+        EXECUTIONS + "CountExecutions",
+        lambda key: CountExecutionsRequest(filter=ExecutionFilter(job=key)),
+    ),
     ("cronring.v1.Cluster/GetOwners", lambda key: cluster_pb2.GetOwnersRequest(job=key)),
     ("cronring.v1.Ledger/Audit", lambda key: ledger_pb2.AuditRequest(job=key)),
     ("cronring.v1.Ledger/Why", lambda key: ledger_pb2.WhyRequest(job=key)),
@@ -159,7 +167,7 @@ async def test_sums_are_of_what_one_may_view(filled: Filled) -> None:
 
 async def test_an_order_to_many_jobs_reaches_those_that_one_may_operate(filled: Filled) -> None:
     request = ControlJobsRequest(
-        filter=JobFilter(status="paused"), action=ControlJobsRequest.ACTION_RESUME, dry_run=True
+        filter=JobFilter(statuses=["paused"]), action=ControlJobsRequest.ACTION_RESUME, dry_run=True
     )
     for name, keys in (("operator", ["billing/xm.xc"]), ("both", ["billing/xm.xc"]), ("elsewhere", [])):
         call = Caller(filled, name).stream(JOBS + "ControlJobs", request, jobs_pb2.ControlJobsProgress)

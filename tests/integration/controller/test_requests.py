@@ -15,10 +15,19 @@ from cronring.protos.cronring.v1.deployments_pb2 import (
     KillDeploymentRequest,
     ListDeploymentsRequest,
 )
-from cronring.protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
+from cronring.protos.cronring.v1.executions_pb2 import (
+    CountExecutionsRequest,
+    ExecutionFilter,
+    GetExecutionRequest,
+    ListExecutionsRequest,
+)
 from cronring.protos.cronring.v1.jobs_pb2 import GetJobRequest, JobFilter, ListJobsRequest, WatchJobsRequest
 from tests.integration.controller.conftest import Clients, start
 from tests.support.cluster import Cluster
+
+
+def executions_of(**where: Any) -> ListExecutionsRequest:
+    return ListExecutionsRequest(filter=ExecutionFilter(**where))
 
 
 async def refusal(call: Awaitable[Any]) -> tuple[grpc.StatusCode, list[str]]:
@@ -45,13 +54,20 @@ async def test_wrong_requests_are_refused_field_by_field(cluster: Cluster, clien
         (jobs.ListJobs(ListJobsRequest(page_size=-1)), ["page_size"]),
         (jobs.ListJobs(ListJobsRequest(page_size=1_001)), ["page_size"]),
         (jobs.ListJobs(ListJobsRequest(page_token="forged")), ["page_token"]),
-        (jobs.ListJobs(ListJobsRequest(filter=JobFilter(status="asleep"))), ["filter.status"]),
+        (jobs.ListJobs(ListJobsRequest(filter=JobFilter(statuses=["asleep"]))), ["filter.statuses"]),
         (jobs.ListJobs(ListJobsRequest(filter=JobFilter(verb="a\0b"))), ["filter.verb"]),
         (jobs.GetJob(GetJobRequest()), ["key"]),
-        (jobs.WatchJobs(WatchJobsRequest(filter=JobFilter(status="asleep"))).read(), ["filter.status"]),
-        (executions.ListExecutions(ListExecutionsRequest(outcome="fine")), ["outcome"]),
-        (executions.ListExecutions(ListExecutionsRequest(after_id=-1)), ["after_id"]),
-        (executions.ListExecutions(ListExecutionsRequest(since=Timestamp(seconds=2**60))), ["since"]),
+        (jobs.WatchJobs(WatchJobsRequest(filter=JobFilter(statuses=["asleep"]))).read(), ["filter.statuses"]),
+        (executions.ListExecutions(executions_of(outcomes=["fine"])), ["filter.outcomes"]),
+        (
+            executions.CountExecutions(CountExecutionsRequest(filter=ExecutionFilter(outcomes=["fine"]))),
+            ["filter.outcomes"],
+        ),
+        (executions.ListExecutions(ListExecutionsRequest(sort="fastest")), ["sort"]),
+        (jobs.ListJobs(ListJobsRequest(sort="fastest")), ["sort"]),
+        (executions.ListExecutions(executions_of(after_id=-1)), ["filter.after_id"]),
+        (executions.ListExecutions(executions_of(labels={"": "x"})), ["filter.labels"]),
+        (executions.ListExecutions(executions_of(since=Timestamp(seconds=2**60))), ["filter.since"]),
         (executions.GetExecution(GetExecutionRequest()), ["id"]),
         (deployments.GetDeployment(GetDeploymentRequest()), ["key"]),
         (deployments.ListDeployments(ListDeploymentsRequest(page_size=5_000)), ["page_size"]),
@@ -78,7 +94,7 @@ async def test_what_is_not_there_is_not_found(cluster: Cluster, clients: Clients
     calls: list[Awaitable[Any]] = [
         client.jobs.GetJob(GetJobRequest(key="no.such")),
         client.executions.GetExecution(GetExecutionRequest(id=2**62)),
-        client.executions.ListExecutions(ListExecutionsRequest(job="no.such")),
+        client.executions.ListExecutions(executions_of(job="no.such")),
         client.deployments.GetDeployment(GetDeploymentRequest(key="no")),
         client.deployments.KillDeployment(KillDeploymentRequest(key="no")),
         client.cluster.GetOwners(cluster_pb2.GetOwnersRequest(job="no.such")),
@@ -101,7 +117,7 @@ async def test_pages_hold_every_job_once(cluster: Cluster, clients: Clients) -> 
     first = await client.jobs.ListJobs(ListJobsRequest(page_size=100))
     other = ListJobsRequest(page_token=first.next_page_token, filter=JobFilter(module="many"))
     assert (await refusal(client.jobs.ListJobs(other)))[1] == ["page_token"]
-    filtered = await client.jobs.ListJobs(ListJobsRequest(filter=JobFilter(verb="verb_007", status="scheduled")))
+    filtered = await client.jobs.ListJobs(ListJobsRequest(filter=JobFilter(verb="verb_007", statuses=["scheduled"])))
     assert [job.key for job in filtered.jobs] == ["many.verb_007"]
 
     killed = await client.deployments.KillDeployment(KillDeploymentRequest(key=deployed.deployment.key))

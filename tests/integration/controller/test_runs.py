@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from cronring.protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
+from cronring.protos.cronring.v1.executions_pb2 import ExecutionFilter, GetExecutionRequest, ListExecutionsRequest
 from cronring.protos.cronring.v1.ledger_pb2 import AuditRequest, WhyRequest
 from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
@@ -41,7 +41,11 @@ async def test_a_tick_runs_once_and_is_recorded(cluster: Cluster, clients: Clien
         assert run.execution_id in (await runner.hear_of("reports_ack")).reports_ack.execution_ids
         execution = await client.executions.GetExecution(GetExecutionRequest(id=run.execution_id))
         assert (execution.outcome, execution.output, execution.runner) == ("completed", "done\n", "r-1")
-        listed = (await client.executions.ListExecutions(ListExecutionsRequest(outcome="completed"))).executions
+        listed = (
+            await client.executions.ListExecutions(
+                ListExecutionsRequest(filter=ExecutionFilter(outcomes=["completed"]))
+            )
+        ).executions
         assert [each.id for each in listed] == [run.execution_id]
         audit = await client.ledger.Audit(AuditRequest(thorough=True))
         assert audit.executed >= 1

@@ -101,6 +101,7 @@ class FakeApi(
             job("close_month", status="running", running_execution_id=3),
             job("refresh", last_outcome="failed"),
         ]
+        self.looked_to: Any = None  # of a long history: where each page ends, which finds nothing
         self.executions = [execution(number) for number in range(5, 0, -1)]
         self.audit = ledger_pb2.AuditResponse(
             ticks=87, executed=81, on_time=80, late=1, skipped={"overlap": 6}, outcomes={"completed": 81}, jobs=2,
@@ -154,8 +155,8 @@ class FakeApi(
 
     async def ListJobs(self, request: Any, context: Any) -> jobs_pb2.ListJobsResponse:  # noqa: N802 - gRPC's name
         await self.check(request, context)
-        wanted = request.filter.status
-        rows, token = self.page([each for each in self.jobs if wanted in {"", each.status}], request)
+        wanted = request.filter.statuses
+        rows, token = self.page([each for each in self.jobs if not wanted or each.status in wanted], request)
         return jobs_pb2.ListJobsResponse(jobs=rows, next_page_token=token)
 
     async def GetJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
@@ -257,12 +258,23 @@ class FakeApi(
         await self.written(request, context)
         return jobs_pb2.CancelActivationResponse(cancelled=request.id == 7)
 
+    async def CountJobs(self, request: Any, context: Any) -> jobs_pb2.CountJobsResponse:  # noqa: N802
+        await self.check(request, context)
+        return jobs_pb2.CountJobsResponse(count=1_234)
+
     async def ListExecutions(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
-        since = request.since.ToNanoseconds()
-        found = [each for each in self.executions if each.id > request.after_id and each.tick.ToNanoseconds() >= since]
+        if self.looked_to is not None:
+            return executions_pb2.ListExecutionsResponse(next_page_token="more", looked_to=self.looked_to)
+        where = request.filter
+        since = where.since.ToNanoseconds()
+        found = [each for each in self.executions if each.id > where.after_id and each.tick.ToNanoseconds() >= since]
         rows, token = self.page(found, request)
         return executions_pb2.ListExecutionsResponse(executions=rows, next_page_token=token)
+
+    async def CountExecutions(self, request: Any, context: Any) -> Any:  # noqa: N802
+        await self.check(request, context)
+        return executions_pb2.CountExecutionsResponse(count=50_000, at_least=not request.filter.job)
 
     async def GetExecution(self, request: Any, context: Any) -> executions_pb2.Execution:  # noqa: N802
         await self.check(request, context)

@@ -47,7 +47,7 @@ def test_jobs_list_passes_its_filter_and_limit(asked: Cronring, api: FakeApi) ->
     api.page_limit = 7
     assert len(json.loads(asked("jobs", "list", "-n", "20", "-o", "json").stdout)) == 20
     assert json.loads(asked("jobs", "list", "--status", "paused", "--module", "m", "-o", "json").stdout) == []
-    assert (api.requests[-1].filter.status, api.requests[-1].filter.module) == ("paused", "m")
+    assert (list(api.requests[-1].filter.statuses), api.requests[-1].filter.module) == (["paused"], "m")
 
 
 def test_no_rows_leave_stdout_clean(asked: Cronring, api: FakeApi) -> None:
@@ -69,10 +69,10 @@ def test_executions_list_json(asked: Cronring) -> None:
 def test_executions_list_filters(asked: Cronring, api: FakeApi) -> None:
     arguments = ["--job", "billing.refresh", "--outcome", "failed", "--since", "2026-11-21"]
     assert asked("executions", "list", *arguments).exit_code == 0
-    request = api.requests[-1]
-    assert (request.job, request.outcome, request.since.ToJsonString()) == (
+    where = api.requests[-1].filter
+    assert (where.job, list(where.outcomes), where.since.ToJsonString()) == (
         "billing.refresh",
-        "failed",
+        ["failed"],
         "2026-11-21T00:00:00Z",
     )
     bad = asked("executions", "list", "--since", "yesterday")

@@ -346,6 +346,7 @@ INSTANT_OPTIONS = [
     (("audit-log", "list"), "--since"),
     (("audit-log", "list"), "--until"),
     (("executions", "list"), "--since"),
+    (("executions", "list"), "--until"),
     (("why", "billing.refresh"), "--at"),
     (("jobs", "backfill", "billing.refresh", "--dry-run"), "--from"),
     (("jobs", "backfill", "billing.refresh", "--dry-run", "--from", "-2d"), "--to"),

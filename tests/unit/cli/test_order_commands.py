@@ -96,7 +96,7 @@ def test_many_are_shown_first_and_done_only_on_yes(asked: Cronring, api: FakeApi
     (request,) = api.requests
     assert (request.dry_run, request.action) == (True, jobs_pb2.ControlJobsRequest.ACTION_PAUSE)
     assert request.filter == jobs_pb2.JobFilter(
-        namespace="prod", module="billing", status="scheduled", labels={"team": "x"}
+        namespace="prod", module="billing", statuses=["scheduled"], labels={"team": "x"}
     )
     assert request.HasField("until")
     assert "paused (ticks 3)" in shown.stdout

@@ -13,7 +13,7 @@ from cronring.controller.ports.reads import (
     ActionRow,
     DeploymentFilter,
     DeploymentRow,
-    ExecutionRow,
+    ExecutionPage,
     JobFilter,
     JobRow,
     TickRun,
@@ -216,8 +216,8 @@ class MemoryControl:
     async def list_tick_runs(self, _: int, first_tick: int, last_tick: int) -> list[TickRun]:
         return [run for run in self.runs if first_tick <= run.tick <= last_tick]
 
-    async def list_executions(self, *_: object) -> list[ExecutionRow]:
-        return []  # nothing ever begins here
+    async def list_executions(self, *_: object) -> ExecutionPage:
+        return ExecutionPage([])  # nothing ever begins here
 
     async def list_deployments(self, where: DeploymentFilter, _: int, limit: int) -> Sequence[DeploymentRow]:
         return [

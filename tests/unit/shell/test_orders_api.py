@@ -153,7 +153,10 @@ async def test_many_are_run_by_hand_and_claimed_here(api: Api) -> None:
     [
         (ControlJobsRequest(action=ControlJobsRequest.ACTION_PAUSE), "filter"),
         (ControlJobsRequest(filter=JobFilter(module="crawl")), "action"),
-        (ControlJobsRequest(filter=JobFilter(status="x"), action=ControlJobsRequest.ACTION_PAUSE), "filter.status"),
+        (
+            ControlJobsRequest(filter=JobFilter(statuses=["x"]), action=ControlJobsRequest.ACTION_PAUSE),
+            "filter.statuses",
+        ),
         (ControlJobsRequest(filter=JobFilter(labels={"": "x"}), action=ControlJobsRequest.ACTION_PAUSE), "labels"),
         (
             ControlJobsRequest(
