@@ -50,7 +50,7 @@ class AuditLogRow(_message.Message):
     namespace: _builtins.str
     """empty: the cluster's"""
     subject: _builtins.str
-    """what was changed, as "job billing/close.month" """
+    """what was changed, as "job reports/close.month" """
     before_json: _builtins.str
     after_json: _builtins.str
     remark: _builtins.str

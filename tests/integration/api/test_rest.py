@@ -77,7 +77,7 @@ async def test_lists_go_on_by_their_tokens_and_filters_are_in_the_query(rest: Re
         if not token:
             break
     assert found == [KEY, "billing/xm.xb", "billing/xm.xc"]
-    paused = await rest.ask("GET", "/jobs?filter.status=paused&filter.namespace=billing")
+    paused = await rest.ask("GET", "/jobs?filter.statuses=paused&filter.namespace=billing")
     assert [job["key"] for job in paused.body["jobs"]] == ["billing/xm.xc"]
     nothing = await rest.ask("GET", "/jobs?filter.labels.team=core")
     assert nothing.body == {"jobs": [], "next_page_token": ""}

@@ -90,7 +90,7 @@ def test_measured_durations(asked: Cronring, api: FakeApi, odd: Path) -> None:
     slow = asked("lint", str(odd), "--controllers", api.address, "--ignore", "skips-months")
     assert slow.exit_code == 1
     assert "verb refresh: 5 % of its runs took 6m39s" in slow.stdout
-    assert {request.job for request in api.requests if hasattr(request, "after_id")} >= {"billing.refresh"}
+    assert {request.filter.job for request in api.requests if hasattr(request, "sort")} >= {"billing.refresh"}
 
 
 def test_jobs_made_through_the_api_are_measured_by_their_own_schedule(asked: Cronring, api: FakeApi, odd: Path) -> None:
