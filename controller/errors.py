@@ -106,6 +106,10 @@ class Outdated(Conflict):
     """What was asked for had been judged by what somebody has changed since. Judge it anew."""
 
 
+class NotAsSeen(CronringError):
+    """The caller wants to change what it has seen, and that has been changed since. Read it anew."""
+
+
 class SchemaVersionError(CronringError):
     """The database's schema is older or newer than this program; the message says which command mends it."""
 

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     UNAUTHENTICATED = "UNAUTHENTICATED"  # nobody knows who asks
     FORBIDDEN = "FORBIDDEN"  # it is known who asks, and they may not
     OUTDATED = "OUTDATED"
+    ETAG_MISMATCH = "ETAG_MISMATCH"  # it was changed since the caller read it
     CONFLICT = "CONFLICT"
     ILLEGAL_TRANSITION = "ILLEGAL_TRANSITION"
     SLOW_READER = "SLOW_READER"

@@ -361,6 +361,8 @@ class DeleteActivation(Statement):
 class DeleteTemplate(Statement):
     namespace: str
     name: str
+    template_id: int | None
+    revision: int | None
 
 
 class DisableWebhook(Statement):

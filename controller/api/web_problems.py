@@ -30,6 +30,7 @@ _STATUSES: Final[Mapping[int, int]] = {
     code_pb2.UNAVAILABLE: 503,
     code_pb2.DEADLINE_EXCEEDED: 504,
 }
+_OF_REASONS: Final[Mapping[str, int]] = {Reason.BUSY: 503, Reason.ETAG_MISMATCH: 412}
 _BEARER: Final = 'Bearer realm="cronring"'
 
 
@@ -101,7 +102,7 @@ def _http_status(status: status_pb2.Status) -> int:
     reason = "" if said is None else said.reason
     if status.code == code_pb2.RESOURCE_EXHAUSTED and reason == Reason.INVALID:
         return 413  # a message beyond its method's bytes, which was not parsed
-    return 503 if reason == Reason.BUSY else _STATUSES.get(status.code, 500)
+    return _OF_REASONS.get(reason) or _STATUSES.get(status.code, 500)
 
 
 def _headers(number: int, request: web.Request, again_s: int) -> dict[str, str]:

@@ -290,11 +290,9 @@ class NewJob(NamedTuple):
 class Seen(NamedTuple):
     """What of a job's row a change was judged by, and merged with."""
 
+    job_id: int
     deployment: str
-    schedule: str
-    policy: str
-    payload: str
-    labels: Mapping[str, str]
+    spec: JobSpec
 
 
 class JobChange(NamedTuple):
@@ -366,8 +364,8 @@ class Control(Protocol):
         """
         ...
 
-    async def delete_job(self, key: str, by: str, note: str = "") -> None:
-        """What runs finishes. Conflict unless source api."""
+    async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
+        """What runs finishes. Conflict unless source api; Outdated if it is no longer what `seen` says."""
         ...
 
     async def pause_job(self, key: str, by: str, note: str) -> Job: ...

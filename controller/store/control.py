@@ -104,10 +104,11 @@ class PostgresControl(Ordering):
             )  # fmt: skip
             return await _job(transaction, row.job.job_id)
 
-    async def delete_job(self, key: str, by: str, note: str = "") -> None:
+    async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
         """What runs finishes; what waits beside the schedule goes."""
         async with self._changing(key, "deleting a job") as (transaction, row):
             _check_source(row, key, "deleted")
+            _check_seen(row, seen)
             await take_back(transaction, [row.job], row.now)
             await remove_jobs(transaction, plan_removal([row.job], row.now, SkipReason.CANCELLED), row.now)
             await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=None, actor=by))
@@ -202,7 +203,7 @@ def _check_source(row: Locked, key: str, done: str) -> None:
 
 
 def _check_seen(row: Locked, seen: Seen | None) -> None:
-    there = Seen(row.deployment or "", row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
+    there = Seen(row.job.job_id, row.deployment or "", row.spec)
     if seen not in (None, there):
         raise Outdated(f"{row.job.key!r} has been changed meanwhile; try again")
 

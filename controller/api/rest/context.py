@@ -1,6 +1,7 @@
 """A request of HTTP as what gRPC gives to a handler: its message, its caller, and the ways to answer."""
 
 import asyncio
+import re
 import time
 from collections.abc import Iterable
 from concurrent.futures import Executor
@@ -24,6 +25,9 @@ from cronring.protos.problems import DETAILS_KEY
 CALL_S: Final = 60.0  # a request that is one answer has it by then, or is told why not
 LAST_EVENT_ID: Final = "Last-Event-ID"
 _RESUMES: Final = "resume_token"
+_ETAG: Final = "etag"
+_NONE: Final = "-"  # no etag is like this
+_TAG: Final = re.compile(r'(W/)?"[!#-~]{0,200}"', re.ASCII)
 _IDENTITY: Final = {"", "identity"}
 
 
@@ -107,6 +111,21 @@ class RestContext(RequestShown):
                 " `content-type: application/json`, in UTF-8"
             )
 
+    def _condition(self, message: Message, reading: JsonReading) -> None:
+        """If-Match, as the etag of the request. A method that knows none must not do what was to be conditional."""
+        given = self.request.headers.getall(hdrs.IF_MATCH, [])
+        if not given:
+            return
+        if _ETAG not in message.DESCRIPTOR.fields_by_name:
+            reading.faults.append((hdrs.IF_MATCH, "is not known to this method; leave it out"))
+            return
+        tags = [] if given == ["*"] else [tag.strip() for each in given for tag in each.split(",") if tag.strip()]
+        if wrong := [tag for tag in tags if not _TAG.fullmatch(tag)]:
+            reading.faults.append((hdrs.IF_MATCH, f'has {wrong[0]!r:.100}; it must be like "TAG", as ETag gives it'))
+        # A weak tag is never the same as a strong one: RFC 9110, 13.1.1.
+        strong = [tag.strip('"') for tag in tags if not tag.startswith("W/")]
+        reading.fill(message, {_ETAG: ",".join(strong) or ("*" if given == ["*"] else _NONE)})
+
     def _message(self, raw: bytes) -> bytes:
         """Raises RefusedMessage."""
         binding, message, faults = self._binding, self._binding.request(), JsonReading(texts=False)
@@ -126,6 +145,7 @@ class RestContext(RequestShown):
             of_url.faults += [
                 (name, "stands in the path already") for name in binding.fields if name in self.request.query
             ]
+        self._condition(message, of_url)
         of_url.fill(message, {name: self.request.match_info[name] for name in binding.fields})
         if found := faults.faults + of_url.faults:
             raise RefusedMessage("; ".join(f"{field}: {words}" for field, words in found[:3]), found)

@@ -70,6 +70,8 @@ class Routes:
             return web.Response(status=204)
         body = await self._json(message)
         headers = {hdrs.CACHE_CONTROL: "no-store"}
+        if etag := getattr(message, "etag", ""):
+            headers[hdrs.ETAG] = f'"{etag}"'
         return web.Response(body=body, status=201 if binding.makes else 200, content_type=JSON, headers=headers)
 
     async def _stream(self, binding: Binding, request: web.Request, handler: Any) -> web.StreamResponse:

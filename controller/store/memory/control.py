@@ -51,9 +51,7 @@ class MemoryControl(MemoryOrders):
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         row = self._of_api(key, "updated")
         self._check(row, Order.UPDATE)
-        there = Seen(row.deployment.key, row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
-        if change.seen not in (None, there):
-            raise Outdated(f"{key!r} has been changed meanwhile; try again")
+        _check_seen(row, change.seen)
         planned = plan_change(row.existing(), row.spec, change.spec, change.names, self.now_us())
         if planned.spec == row.spec:
             return row.job()
@@ -69,8 +67,9 @@ class MemoryControl(MemoryOrders):
         self.on_notify()
         return row.job()
 
-    async def delete_job(self, key: str, by: str, note: str = "") -> None:
+    async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
         row = self._of_api(key, "deleted")
+        _check_seen(row, seen)
         removed = plan_removal([row.existing()], self.now_us(), SkipReason.CANCELLED)
         self._take_back_all([row])
         self._remove(removed)
@@ -130,3 +129,8 @@ class MemoryControl(MemoryOrders):
         if row.source != "api":
             raise Conflict(f"{key!r} is declared in its module: it can't be {done}")
         return row
+
+
+def _check_seen(row: JobRow, seen: Seen | None) -> None:
+    if seen not in (None, Seen(row.job_id, row.deployment.key, row.spec)):
+        raise Outdated(f"{row.key!r} has been changed meanwhile; try again")

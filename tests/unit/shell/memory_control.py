@@ -16,7 +16,7 @@ from cronring.controller.ports.reads import (
     JobRow,
     TickRun,
 )
-from cronring.controller.ports.store import Backfill, Controlled, JobChange, NewJob, RunByHand
+from cronring.controller.ports.store import Backfill, Controlled, JobChange, NewJob, RunByHand, Seen
 from cronring.schema.execution import Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey, slot_of
@@ -68,7 +68,7 @@ class MemoryControl:
         self.rows[key] = self._following(row._replace(spec=spec))
         return self._job(self.rows[key])
 
-    async def delete_job(self, key: str, by: str, note: str = "") -> None:
+    async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
         self._asked("delete", by, *([note] if note else []))
         del self.rows[self._row(key).key]
 
