@@ -87,6 +87,14 @@ class AdvanceBackfills(Statement):
     next_ticks: Sequence[int]
 
 
+class BeginRequest(Statement):
+    principal: str
+    method: str
+    key: str
+    request_hash: bytes
+    kept_ms: int
+
+
 class BindJobs(Statement):
     of_module: bool
     bound: bool
@@ -180,6 +188,11 @@ class CountJobs(Statement):
 
 class CountPlaces(Statement):
     limit_id: int
+
+
+class CountRequestKeys(Statement):
+    principal: str
+    most: int
 
 
 class CountRunningOfOthers(Statement):
@@ -410,6 +423,14 @@ class EndCronJob(Statement):
     missed: Sequence[int]
 
 
+class EndRequest(Statement):
+    answer: bytes
+    principal: str
+    method: str
+    key: str
+    begun_at: int
+
+
 class FillClosings(Statement):
     runs: int
     boundary: int
@@ -534,6 +555,16 @@ class ForgetNotices(Statement): ...
 
 
 class ForgetRemovedJobs(Statement): ...
+
+
+class ForgetRequest(Statement):
+    principal: str
+    method: str
+    key: str
+    begun_at: int
+
+
+class ForgetRequests(Statement): ...
 
 
 class FormatCreateSchema(Statement):
@@ -754,6 +785,13 @@ class GetPartition(Statement):
 
 class GetRecent(Statement):
     boundary: int
+
+
+class GetRequest(Statement):
+    given_up_ms: int
+    principal: str
+    method: str
+    key: str
 
 
 class GetRetriesGivenUp(Statement): ...

@@ -28,7 +28,7 @@ def template_etag(seal: Seal, row: TemplateRow) -> str:
 
 
 def check_etag(asked: str, current: str, what: str) -> None:
-    """Raises NotAsSeen. `asked`: those that are right, with commas between; "": any. `current`: "" if it isn't there."""
+    """Raises NotAsSeen. `asked`: the right ones, with commas between; "": any. `current`: "" if it isn't there."""
     if asked and not (current and (asked == ANY or current in asked.split(_BETWEEN))):
         raise NotAsSeen(
             f"{what} is not what your etag is of: it has been changed since; read it anew, and decide again"

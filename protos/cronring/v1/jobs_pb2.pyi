@@ -124,7 +124,7 @@ class Job(_message.Message):
     outputs_hidden: _builtins.bool
     """who asks may not see payloads: it is left empty"""
     etag: _builtins.str
-    """Of its definition: schedule, policy, payload, labels, timeout, deployment. Only from GetJob, CreateJob and UpdateJob."""
+    """Of its definition: schedule, policy, payload, labels, timeout, deployment. Only from GetJob, CreateJob, UpdateJob."""
     @_builtins.property
     def next_tick(self) -> _timestamp_pb2.Timestamp:
         """nominal, exactly on the schedule"""

@@ -74,8 +74,8 @@ async def test_of_two_who_change_a_job_one_is_too_late(rest: Rested) -> None:
         now = await rest.ask("GET", JOB)
         assert now.body["timeout_ms"] == won.body["timeout_ms"]
         tag = now.headers["ETag"]
-    answers = await asyncio.gather(change(rest, tag, 1), change(rest, tag, 1, "DELETE"))
-    assert [each.status for each in answers] in ([200, 412], [404, 204], [412, 204])
+    both = await asyncio.gather(change(rest, tag, 1), change(rest, tag, 1, "DELETE"))
+    assert [each.status for each in both] in ([200, 412], [404, 204], [412, 204])
 
 
 async def test_of_two_who_set_a_template_one_is_too_late(rest: Rested) -> None:

@@ -70,7 +70,10 @@ class MemoryControl:
 
     async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
         self._asked("delete", by, *([note] if note else []))
-        del self.rows[self._row(key).key]
+        row = self._row(key)
+        if seen not in (None, Seen(row.job_id, row.deployment, row.spec)):
+            raise Outdated("changed meanwhile")
+        del self.rows[row.key]
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         return (await self.order_job(key, Pause(note), by)).job
