@@ -106,6 +106,22 @@ class Outdated(Conflict):
     """What was asked for had been judged by what somebody has changed since. Judge it anew."""
 
 
+class NotAsSeen(CronringError):
+    """The caller wants to change what it has seen, and that has been changed since. Read it anew."""
+
+
+class KeyReused(CronringError):
+    """An idempotency key was given before, with another request. Take another key."""
+
+
+class KeyInUse(CronringError):
+    """A request of the same idempotency key is being done. Come again in a moment."""
+
+
+class KeyUndecided(CronringError):
+    """Nobody knows what became of the request of this idempotency key. Look, then take another key."""
+
+
 class SchemaVersionError(CronringError):
     """The database's schema is older or newer than this program; the message says which command mends it."""
 

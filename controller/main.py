@@ -89,7 +89,6 @@ from cronring.schema.zone import zone_data_version
 SWITCH_INTERVAL_S: Final = 0.0005
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1  # the log says why
-
 DATABASE_RETRY_S: Final = 0.5
 LEAVE_STEP_TIMEOUT_S: Final = 1.5
 SILENT_BEATS: Final = 5  # a runner that missed so many gets no more runs until it connects anew
@@ -315,7 +314,8 @@ class _Controller:
     async def live(self) -> None:
         """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
         base = self._base
-        self._servers.add([*self._api.registrations(), *self._enrolling.outside], self._of_runners_and_peers())
+        of_people = [*self._api.registrations(), *self._enrolling.outside]
+        self._servers.add(of_people, self._of_runners_and_peers(), self._stores.request_keys)
         self._add_figures()
         await self._servers.start()
         base.readiness.connect(self._node, self._performer)

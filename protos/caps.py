@@ -50,7 +50,7 @@ _TEXTS: Final = (
         "sender_id sort state status target_id version",
     ),
     (NOTE, "description note problem reason"),
-    (TOKEN, "join_token page_token url secret"),
+    (TOKEN, "etag join_token page_token url secret"),
     (RESUME, "resume_token"),
     (CERTIFICATES, "authorities certificate csr"),
     (PATTERN, "schedule error_type"),

@@ -33,6 +33,10 @@ class Reason(StrEnum):
     UNAUTHENTICATED = "UNAUTHENTICATED"  # nobody knows who asks
     FORBIDDEN = "FORBIDDEN"  # it is known who asks, and they may not
     OUTDATED = "OUTDATED"
+    ETAG_MISMATCH = "ETAG_MISMATCH"  # it was changed since the caller read it
+    KEY_REUSED = "KEY_REUSED"  # an idempotency key was given before, with another request
+    KEY_IN_USE = "KEY_IN_USE"  # the request of this key is being done
+    KEY_UNDECIDED = "KEY_UNDECIDED"  # nobody knows what became of it
     CONFLICT = "CONFLICT"
     ILLEGAL_TRANSITION = "ILLEGAL_TRANSITION"
     SLOW_READER = "SLOW_READER"

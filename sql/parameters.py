@@ -87,6 +87,14 @@ class AdvanceBackfills(Statement):
     next_ticks: Sequence[int]
 
 
+class BeginRequest(Statement):
+    principal: str
+    method: str
+    key: str
+    request_hash: bytes
+    kept_ms: int
+
+
 class BindJobs(Statement):
     of_module: bool
     bound: bool
@@ -219,6 +227,11 @@ class CountJobs(Statement):
 
 class CountPlaces(Statement):
     limit_id: int
+
+
+class CountRequestKeys(Statement):
+    principal: str
+    most: int
 
 
 class CountRunningOfOthers(Statement):
@@ -415,6 +428,8 @@ class DeleteActivation(Statement):
 class DeleteTemplate(Statement):
     namespace: str
     name: str
+    template_id: int | None
+    revision: int | None
 
 
 class DisableWebhook(Statement):
@@ -460,6 +475,14 @@ class EndCronJob(Statement):
     memory_shared: Sequence[bool | None]
     metrics: Sequence[str | None]
     missed: Sequence[int]
+
+
+class EndRequest(Statement):
+    answer: bytes
+    principal: str
+    method: str
+    key: str
+    begun_at: int
 
 
 class FillClosings(Statement):
@@ -620,6 +643,16 @@ class ForgetNotices(Statement): ...
 
 
 class ForgetRemovedJobs(Statement): ...
+
+
+class ForgetRequest(Statement):
+    principal: str
+    method: str
+    key: str
+    begun_at: int
+
+
+class ForgetRequests(Statement): ...
 
 
 class FormatCreateSchema(Statement):
@@ -853,6 +886,13 @@ class GetPartition(Statement):
 
 class GetRecent(Statement):
     boundary: int
+
+
+class GetRequest(Statement):
+    given_up_ms: int
+    principal: str
+    method: str
+    key: str
 
 
 class GetRetriesGivenUp(Statement): ...

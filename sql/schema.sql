@@ -938,6 +938,17 @@ ALTER TABLE cronring.cron_pauses ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTIT
     CACHE 1
 );
 
+CREATE TABLE cronring.cron_request_keys (
+    principal text NOT NULL COLLATE pg_catalog."C",
+    method text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    request_hash bytea NOT NULL,
+    begun_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    answer bytea,
+    CONSTRAINT cron_request_keys_request_hash_check CHECK ((octet_length(request_hash) = 32))
+);
+
 CREATE TABLE cronring.cron_retrying (
     job_id bigint NOT NULL,
     tick timestamp with time zone NOT NULL,
@@ -1310,6 +1321,9 @@ ALTER TABLE ONLY cronring.cron_partitions
 ALTER TABLE ONLY cronring.cron_pauses
     ADD CONSTRAINT cron_pauses_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY cronring.cron_request_keys
+    ADD CONSTRAINT cron_request_keys_pkey PRIMARY KEY (principal, method, key);
+
 ALTER TABLE ONLY cronring.cron_retrying
     ADD CONSTRAINT cron_retrying_pkey PRIMARY KEY (job_id, tick, attempt);
 
@@ -1428,6 +1442,8 @@ CREATE INDEX cron_jobs_paused_until ON cronring.cron_jobs USING btree (paused_un
 CREATE INDEX cron_jobs_removed ON cronring.cron_jobs USING btree (key, id) WHERE ((removed_at IS NOT NULL) AND (key > ''::text));
 
 CREATE INDEX cron_jobs_template ON cronring.cron_jobs USING btree (namespace, template) WHERE ((template > ''::text) AND (removed_at IS NULL));
+
+CREATE INDEX cron_request_keys_expires ON cronring.cron_request_keys USING btree (expires_at);
 
 CREATE INDEX cron_runner_grants_freed ON cronring.cron_runner_grants USING btree (name, revoked_at) WHERE (revoked_at IS NOT NULL);
 

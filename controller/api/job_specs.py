@@ -104,8 +104,7 @@ def job_change(
     )
     # Whether jitter is the cluster's goes by the schedule.
     names = fields | {"policy"} if "schedule" in fields else fields
-    seen = Seen(row.deployment, row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
-    return JobChange(wanted, tuple(sorted(names)), seen)
+    return JobChange(wanted, tuple(sorted(names)), Seen(row.job_id, row.deployment, row.spec))
 
 
 def read_mask(field: str, paths: Iterable[str], problems: Violations, more: tuple[str, ...] = ()) -> list[str]:

@@ -4,18 +4,20 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from cronring.controller.api.etags import check_etag, job_etag
 from cronring.controller.api.job_specs import Defaults, job_change, new_job
 from cronring.controller.api.lookup import check_followed, find_job, find_module, find_module_of, find_verb
 from cronring.controller.api.messages import job_message
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, note
 from cronring.controller.api.scope import require
+from cronring.controller.api.seal import Seal
 from cronring.controller.api.template_specs import find_template, started_from
 from cronring.controller.core.model import Job
 from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
 from cronring.controller.core.orders.control import SECOND_US, NeverRuns
 from cronring.controller.errors import Outdated, StoreUnavailable
-from cronring.controller.ports.many import JobChange
+from cronring.controller.ports.many import JobChange, Seen
 from cronring.controller.ports.reads import JobRow, Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates
@@ -44,7 +46,10 @@ class JobWrites:
     is this node's own until its next refetch, whatever the ring says.
     """
 
-    def __init__(self, control: Control, reads: Reads, templates: Templates, defaults: Defaults, put: Put) -> None:
+    def __init__(
+        self, control: Control, reads: Reads, templates: Templates, defaults: Defaults, put: Put, seal: Seal
+    ) -> None:
+        self._seal = seal
         self._control = control
         self._reads = reads
         self._templates = templates
@@ -97,25 +102,40 @@ class JobWrites:
     async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str, why: str) -> jobs_pb2.Job:
         """Raises Outdated if somebody changed the job after it was read: what they set is not to be lost."""
         row = await find_job(self._reads, request.key, Permission.OPERATE)
+        check_etag(request.etag, job_etag(self._seal, row), f"job {row.key!r}")
         module = await find_module_of(self._reads, row)
         change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
         check_other(change, row)
         self._put(JobsCreated([await self._control.update_job(row.key, change, by, why)]))
         updated = await self._reads.get_job(row.key)
-        message = job_message(updated, self._defaults.jitter)
+        message = self._told(updated)
         message.unchanged = updated.spec == row.spec
         return message
 
     async def DeleteJob(self, request: jobs_pb2.DeleteJobRequest, context: Context) -> jobs_pb2.DeleteJobResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
+        for _ in range(TRIES):
+            with contextlib.suppress(Outdated):
+                return await self._delete(request, by, why)
+        raise Outdated(f"others keep changing {request.key!r}; try again")
+
+    async def _delete(self, request: jobs_pb2.DeleteJobRequest, by: str, why: str) -> jobs_pb2.DeleteJobResponse:
+        """Raises NotAsSeen; Outdated if that became so after the job was read."""
         row = await find_job(self._reads, request.key, Permission.OPERATE)
-        await self._control.delete_job(row.key, by, why)
+        check_etag(request.etag, job_etag(self._seal, row), f"job {row.key!r}")
+        seen = Seen(row.job_id, row.deployment, row.spec) if request.etag else None
+        await self._control.delete_job(row.key, by, why, seen)
         self._put(JobsNotified())
         return jobs_pb2.DeleteJobResponse()
 
     async def _changed(self, job: Job) -> jobs_pb2.Job:
         self._put(JobsCreated([job]))
-        return job_message(await self._reads.get_job(job.key), self._defaults.jitter)
+        return self._told(await self._reads.get_job(job.key))
+
+    def _told(self, row: JobRow) -> jobs_pb2.Job:
+        message = job_message(row, self._defaults.jitter)
+        message.etag = job_etag(self._seal, row)
+        return message
 
 
 def check_other(change: JobChange, row: JobRow) -> None:

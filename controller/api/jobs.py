@@ -46,7 +46,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
         defaults: Defaults,
         put: Put,
     ) -> None:
-        JobOrders.__init__(self, control, reads, templates, defaults, put)
+        JobOrders.__init__(self, control, reads, templates, defaults, put, seal)
         ActivationWrites.__init__(self, control, reads, put, seal)
         self._hub = hub
 
@@ -72,7 +72,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
         return jobs_pb2.CountJobsResponse(count=await self._reads.count_jobs(where))
 
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.Job:
-        return job_message(await find_job(self._reads, request.key, Permission.VIEW), self._defaults.jitter)
+        return self._told(await find_job(self._reads, request.key, Permission.VIEW))
 
     async def ListActions(self, request: jobs_pb2.ListActionsRequest, context: Context) -> jobs_pb2.ListActionsResponse:
         of = [field for field in ("job", "deployment", "template") if getattr(request, field)]

@@ -15,6 +15,7 @@ from cronring.controller.api.rest.rest import Rest
 from cronring.controller.api.server import GrpcServer
 from cronring.controller.config import ProcessConfig
 from cronring.controller.ports.audit_chain import OnRefusal
+from cronring.controller.ports.request_keys import RequestKeys
 from cronring.trust.holding import Certificates
 
 Services = Sequence[tuple[str, Callable[[grpc.aio.Server], None]]]
@@ -56,9 +57,9 @@ class Listeners:
             return port, port
         return port, self._inner.bind("--peer", config.peer_address, self._own, mutual=True)
 
-    def add(self, services: Services, of_members: Services) -> None:
+    def add(self, services: Services, of_members: Services, keys: RequestKeys) -> None:
         """Raises UnjudgedMethodError for a method without a line in controller/api/policy.py."""
-        self._rest.open(services, self._calls, self._refused)
+        self._rest.open(services, keys, self._calls, self._refused)
         if self._inner is self._open:
             self._open.add([*services, *of_members])
             return

@@ -15,7 +15,11 @@ from cronring.controller.errors import (
     IllegalTransition,
     InvalidModule,
     IssuerAway,
+    KeyInUse,
+    KeyReused,
     KeysAway,
+    KeyUndecided,
+    NotAsSeen,
     NotFound,
     Outdated,
     Overdue,
@@ -58,6 +62,10 @@ _KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, Reason, str], ...]] = 
     (NotFound, code_pb2.NOT_FOUND, Reason.NOT_FOUND, ""),
     (Unauthenticated, code_pb2.UNAUTHENTICATED, Reason.UNAUTHENTICATED, ""),
     (Forbidden, code_pb2.PERMISSION_DENIED, Reason.FORBIDDEN, ""),
+    (NotAsSeen, code_pb2.ABORTED, Reason.ETAG_MISMATCH, ""),
+    (KeyReused, code_pb2.FAILED_PRECONDITION, Reason.KEY_REUSED, ""),
+    (KeyInUse, code_pb2.ABORTED, Reason.KEY_IN_USE, ""),
+    (KeyUndecided, code_pb2.FAILED_PRECONDITION, Reason.KEY_UNDECIDED, ""),
     (Outdated, code_pb2.ABORTED, Reason.OUTDATED, ""),
     (Conflict, code_pb2.FAILED_PRECONDITION, Reason.CONFLICT, ""),
     (SlowReaderError, code_pb2.RESOURCE_EXHAUSTED, Reason.SLOW_READER, ""),
@@ -77,7 +85,12 @@ _COUNTED: Final[tuple[tuple[type[Exception], str], ...]] = (
     (Throttled, "rate"),
     (TooManyStreams, "streams"),
 )
-_RETRY_S: Final = {Reason.BUSY: BUSY_S, Reason.TOO_MANY: TOO_MANY_S, Reason.DATABASE_AWAY: AWAY_S}
+_RETRY_S: Final = {
+    Reason.KEY_IN_USE: 1.0,
+    Reason.BUSY: BUSY_S,
+    Reason.TOO_MANY: TOO_MANY_S,
+    Reason.DATABASE_AWAY: AWAY_S,
+}
 
 
 def status_of(

@@ -2,6 +2,7 @@
 
 import contextlib
 
+from cronring.controller.api.etags import check_etag, template_etag
 from cronring.controller.api.job_writes import TRIES
 from cronring.controller.api.messages import schedule_words
 from cronring.controller.api.paging import Pages, page_size
@@ -39,7 +40,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
         raise Outdated(f"others keep changing the template {request.name!r}; try again")
 
     async def GetTemplate(self, request: templates_pb2.GetTemplateRequest, context: Context) -> templates_pb2.Template:
-        return template_message(await find_template(self._templates, *_named(request.namespace, request.name)))
+        return self._told(await find_template(self._templates, *_named(request.namespace, request.name)))
 
     async def ListTemplates(
         self, request: templates_pb2.ListTemplatesRequest, context: Context
@@ -59,11 +60,20 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
         self, request: templates_pb2.DeleteTemplateRequest, context: Context
     ) -> templates_pb2.DeleteTemplateResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
+        for _ in range(TRIES):
+            with contextlib.suppress(Outdated):
+                return await self._delete(request, by, why)
+        raise Outdated(f"others keep changing the template {request.name!r}; try again")
+
+    async def _delete(
+        self, request: templates_pb2.DeleteTemplateRequest, by: str, why: str
+    ) -> templates_pb2.DeleteTemplateResponse:
+        """Raises NotAsSeen; Outdated if that became so after it was read."""
         row = await find_template(self._templates, *_named(request.namespace, request.name))
         require(Permission.OPERATE, row.namespace)
-        return templates_pb2.DeleteTemplateResponse(
-            jobs=await self._templates.delete_template(row.namespace, row.name, by, why)
-        )
+        check_etag(request.etag, template_etag(self._seal, row), f"template {row.name!r}")
+        jobs = await self._templates.delete_template(row.namespace, row.name, by, why, row if request.etag else None)
+        return templates_pb2.DeleteTemplateResponse(jobs=jobs)
 
     async def _set(
         self, request: templates_pb2.SetTemplateRequest, named: tuple[str, str], by: str, why: str
@@ -73,13 +83,20 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
             seen: TemplateRow | None = await self._templates.get_template(*named)
         except NotFound:
             seen = None
+        there = "" if seen is None else template_etag(self._seal, seen)
+        check_etag(request.etag, there, f"template {request.name!r}")
         values = template_values(request, TemplateValues() if seen is None else seen.values)
         if seen is not None and seen.values == values:
-            message = template_message(seen)
+            message = self._told(seen)
             message.unchanged = True
             return message
         await self._templates.set_template(*named, values, seen, by, why)
-        return template_message(await self._templates.get_template(*named))
+        return self._told(await self._templates.get_template(*named))
+
+    def _told(self, row: TemplateRow) -> templates_pb2.Template:
+        message = template_message(row)
+        message.etag = template_etag(self._seal, row)
+        return message
 
 
 def template_message(row: TemplateRow) -> templates_pb2.Template:

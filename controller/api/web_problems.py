@@ -30,6 +30,11 @@ _STATUSES: Final[Mapping[int, int]] = {
     code_pb2.UNAVAILABLE: 503,
     code_pb2.DEADLINE_EXCEEDED: 504,
 }
+_OF_REASONS: Final[Mapping[str, int]] = {
+    Reason.BUSY: 503,
+    Reason.ETAG_MISMATCH: 412,
+    Reason.KEY_REUSED: 422,
+}
 _BEARER: Final = 'Bearer realm="cronring"'
 
 
@@ -56,7 +61,10 @@ def status_problem(
     number = http_status or _http_status(status)
     if again_s is None:
         again_s = AGAIN_S if said is None or said.retry_s is None else max(math.ceil(said.retry_s), 1)
-    return as_problem(problem_body(status, number, request.path), _headers(number, request, again_s))
+    headers = _headers(number, request, again_s)
+    if said is not None and said.retry_s is not None:
+        headers[hdrs.RETRY_AFTER] = str(again_s)
+    return as_problem(problem_body(status, number, request.path), headers)
 
 
 def problem_body(status: status_pb2.Status, number: int, path: str) -> dict[str, Any]:
@@ -101,7 +109,7 @@ def _http_status(status: status_pb2.Status) -> int:
     reason = "" if said is None else said.reason
     if status.code == code_pb2.RESOURCE_EXHAUSTED and reason == Reason.INVALID:
         return 413  # a message beyond its method's bytes, which was not parsed
-    return 503 if reason == Reason.BUSY else _STATUSES.get(status.code, 500)
+    return _OF_REASONS.get(reason) or _STATUSES.get(status.code, 500)
 
 
 def _headers(number: int, request: web.Request, again_s: int) -> dict[str, str]:

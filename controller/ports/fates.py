@@ -50,6 +50,11 @@ def call() -> Iterator[FatedCall]:
         _CALL.reset(token)
 
 
+def fate() -> Fate:
+    """Of all that the call has changed until now that this is a part of."""
+    return (_CALL.get() or FatedCall()).fate
+
+
 @contextlib.contextmanager
 def change(is_refusal: Callable[[Exception], bool]) -> Iterator[FatedChange]:
     """Around a transaction, or a statement that is one. After an error of `is_refusal` it has changed nothing."""

@@ -24,11 +24,9 @@ class NewJob(NamedTuple):
 class Seen(NamedTuple):
     """What of a job's row a change was judged by, and merged with."""
 
+    job_id: int
     deployment: str
-    schedule: str
-    policy: str
-    payload: str
-    labels: Mapping[str, str]
+    spec: JobSpec
 
 
 class JobChange(NamedTuple):
@@ -97,8 +95,12 @@ class ManyJobs(Protocol):
         note: str = "",
         *,
         labels: Mapping[str, str] = MappingProxyType({}),
+        seen: Mapping[str, Seen] = MappingProxyType({}),
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
-        """Conflict for one that lacks one of these labels by now. One that stands in it twice is deleted once."""
+        """Conflict for one that lacks one of these labels by now; Outdated if it is no longer as it was `seen`.
+
+        One that stands in it twice is deleted once.
+        """
         ...

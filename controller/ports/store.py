@@ -21,7 +21,7 @@ from cronring.controller.core.model import (
 from cronring.controller.core.orders.orders import Wish
 from cronring.controller.core.orders.orphaning import Misfit
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.many import JobChange, ManyJobs, NewJob
+from cronring.controller.ports.many import JobChange, ManyJobs, NewJob, Seen
 from cronring.schema.module import Module
 
 
@@ -329,8 +329,8 @@ class Control(ManyJobs, Protocol):
         """
         ...
 
-    async def delete_job(self, key: str, by: str, note: str = "") -> None:
-        """What runs finishes. Conflict unless source api."""
+    async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
+        """What runs finishes. Conflict unless source api; Outdated if it is no longer what `seen` says."""
         ...
 
     async def pause_job(self, key: str, by: str, note: str) -> Job: ...

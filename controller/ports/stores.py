@@ -7,6 +7,7 @@ from cronring.controller.ports.drills import Drills
 from cronring.controller.ports.ledger import Ledger
 from cronring.controller.ports.limits import Limits
 from cronring.controller.ports.reads import Reads
+from cronring.controller.ports.request_keys import RequestKeys
 from cronring.controller.ports.statistics import Statistics
 from cronring.controller.ports.store import Control, ExecutionControl
 from cronring.controller.ports.templates import Templates
@@ -25,6 +26,7 @@ class Stores(NamedTuple):
     ledger: Ledger
     limits: Limits
     reads: Reads
+    request_keys: RequestKeys
     statistics: Statistics
     templates: Templates
     tokens: TokenStore

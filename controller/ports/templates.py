@@ -55,8 +55,13 @@ class Templates(Protocol):
         """
         ...
 
-    async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
-        """How many jobs came from it; they stay. Raises cronring.controller.errors.NotFound."""
+    async def delete_template(
+        self, namespace: str, name: str, by: str, note: str = "", seen: TemplateRow | None = None
+    ) -> int:
+        """How many jobs came from it; they stay. Raises cronring.controller.errors.NotFound.
+
+        With `seen` it raises Outdated if it isn't what was seen any more.
+        """
         ...
 
 

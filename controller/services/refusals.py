@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from cronring.controller.core.orders.followers import circles
 from cronring.controller.core.orders.orders import OrderRefusal
 from cronring.controller.core.orders.states import TARGETS, State
-from cronring.controller.errors import CircleOfJobs, Conflict, IllegalTransition
+from cronring.controller.errors import CircleOfJobs, Conflict, IllegalTransition, Outdated
 
 
 def error_of(refusal: OrderRefusal) -> Conflict:
@@ -34,6 +34,11 @@ def other_job(key: str) -> Conflict:
 def not_of_api(key: str, done: str) -> Conflict:
     """`done`: what was to be done to it."""
     return Conflict(f"{key!r} is declared in its module: it can't be {done} but by deploying another version of it")
+
+
+def changed_meanwhile(key: str) -> Outdated:
+    """It was judged by what it isn't any more."""
+    return Outdated(f"{key!r} has been changed meanwhile; try again")
 
 
 def other_schema(key: str, digest: str) -> Conflict:

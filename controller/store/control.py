@@ -11,7 +11,7 @@ from cronring.controller.core.orders.control import (
 )
 from cronring.controller.core.orders.orders import Pause, Resume, refused
 from cronring.controller.core.orders.states import Order
-from cronring.controller.ports.many import JobChange, NewJob, done
+from cronring.controller.ports.many import JobChange, NewJob, Seen, done
 from cronring.controller.ports.store import Backfill
 from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job
 from cronring.controller.services.refusals import error_of
@@ -61,9 +61,9 @@ class PostgresControl(Many):
             outcomes = await update_all(transaction, {key: change}, (by, note), whole=True, dry_run=False)
             return await _job(transaction, done(outcomes).job_id)
 
-    async def delete_job(self, key: str, by: str, note: str = "") -> None:
+    async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
         """What runs finishes; what waits beside the schedule goes."""
-        done(await self.delete_jobs([key], by, note))
+        done(await self.delete_jobs([key], by, note, seen={} if seen is None else {key: seen}))
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         """One that is paused stays so."""

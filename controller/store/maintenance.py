@@ -32,6 +32,7 @@ from cronring.sql.parameters import (
     FoldGone,
     ForgetActions,
     ForgetIdentities,
+    ForgetRequests,
     GetBoundary,
     GetClosingSpans,
     GetHistoryPolicies,
@@ -84,6 +85,7 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
             pass
         await connection.execute(*ForgetActions(history_ms=retention.history_ms))
         await connection.execute(*ForgetIdentities(kept_ms=IDENTITIES_KEPT_MS))
+        await connection.execute(*ForgetRequests())
         await _cut_audit_log(connection, retention.audit_log_ms)
     except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         waiting = True

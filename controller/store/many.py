@@ -12,10 +12,10 @@ from cronring.controller.core.orders.control import NeverRuns, plan_change
 from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Carried, plan_removal
 from cronring.controller.core.orders.states import Order
-from cronring.controller.errors import Conflict, Outdated
+from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
 from cronring.controller.services.audit_changes import of_job, spec_fields
-from cronring.controller.services.refusals import error_of, not_of_api, refused_circles
+from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, refused_circles
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.creating import Creating
 from cronring.controller.store.locked import Locked, lock_keys, no_such_job
@@ -68,13 +68,14 @@ class Many(Ordering):
         note: str = "",
         *,
         labels: Mapping[str, str] = MappingProxyType({}),
+        seen: Mapping[str, Seen] = MappingProxyType({}),
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("deleting jobs") as transaction:
             there = await lock_keys(transaction, list(dict.fromkeys(keys)))
-            outcomes = {key: _deletable(key, there.get(key), labels) for key in keys}
+            outcomes = {key: _deletable(key, there.get(key), labels, seen.get(key)) for key in keys}
             gone = [there[key] for key, each in outcomes.items() if isinstance(each, Done)]
             if not dry_run and not (whole and len(gone) < len(outcomes)):
                 await _delete(transaction, gone, (by, note))
@@ -123,7 +124,7 @@ def _planned_one(key: str, asked: JobChange, row: Locked | None) -> Outcome | _C
     if row.job.source != "api":
         return not_of_api(key, "updated")
     if asked.seen not in (None, _seen(row)):
-        return Outdated(f"{key!r} has been changed meanwhile; try again")
+        return changed_meanwhile(key)
     try:
         planned = plan_change(row.job, row.spec, asked.spec, asked.names, row.now)
     except NeverRuns as error:
@@ -134,7 +135,7 @@ def _planned_one(key: str, asked: JobChange, row: Locked | None) -> Outcome | _C
 
 
 def _seen(row: Locked) -> Seen:
-    return Seen(row.deployment or "", row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
+    return Seen(row.job.job_id, row.deployment or "", row.spec)
 
 
 async def _write(transaction: Transaction, changes: Sequence[_Change], who: tuple[str, str]) -> None:
@@ -169,13 +170,15 @@ def _shown(change: JobChange) -> dict[str, object]:
     return {name: value for name, value in values.items() if name in change.names and value is not None}
 
 
-def _deletable(key: str, row: Locked | None, labels: Mapping[str, str]) -> Outcome:
+def _deletable(key: str, row: Locked | None, labels: Mapping[str, str], seen: Seen | None) -> Outcome:
     if row is None:
         return no_such_job(key)
     if row.job.source != "api":
         return not_of_api(key, "deleted")
     if any(row.spec.labels.get(name) != value for name, value in labels.items()):
         return Conflict(f"{key!r} has other labels by now")
+    if seen not in (None, _seen(row)):
+        return changed_meanwhile(key)
     return Done(key)
 
 

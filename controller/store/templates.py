@@ -67,10 +67,17 @@ class PostgresTemplates:
             before = None if seen is None else seen.values
             await record(transaction, of_template(namespace, name, before, values))
 
-    async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
-        """How many jobs came from it. Raises NotFound."""
+    async def delete_template(
+        self, namespace: str, name: str, by: str, note: str = "", seen: TemplateRow | None = None
+    ) -> int:
+        """How many jobs came from it. Raises NotFound, Outdated."""
         async with self._database.transaction("deleting a template") as transaction:
-            records = await transaction.fetch(DeleteTemplate(namespace=namespace, name=name))
+            template_id, revision = (None, None) if seen is None else (seen.template_id, seen.revision)
+            records = await transaction.fetch(
+                DeleteTemplate(namespace=namespace, name=name, template_id=template_id, revision=revision)
+            )
+            if not records and seen is not None:
+                raise Outdated(f"the template {template_key(namespace, name)!r} has been changed meanwhile; try again")
             if not records:
                 raise no_such_template(namespace, name)
             description, *spec, jobs = records[0]

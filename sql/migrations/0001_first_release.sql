@@ -1028,6 +1028,22 @@ LEFT JOIN LATERAL (
     OFFSET 0  -- so that the token is looked up by its id, however few there were when the plan was made
 ) t ON true;
 
+-- Requests of HTTP that came with an Idempotency-Key: what was answered, to answer it again. docs/decisions/0080
+CREATE TABLE cron_request_keys (
+    principal      text COLLATE "C" NOT NULL,
+    -- As the API names it, "/cronring.v1.Jobs/TriggerJob".
+    method         text COLLATE "C" NOT NULL,
+    key            text COLLATE "C" NOT NULL,
+    -- Of the request: with the same key it has to be the same.
+    request_hash   bytea NOT NULL CHECK (octet_length(request_hash) = 32),
+    begun_at       timestamptz NOT NULL DEFAULT now(),
+    expires_at     timestamptz NOT NULL,
+    -- Null: it is being done, or nobody knows what became of it.
+    answer         bytea,
+    PRIMARY KEY (principal, method, key)
+);
+CREATE INDEX cron_request_keys_expires ON cron_request_keys (expires_at);
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Webhooks: who is told of what, and how far the books have been read for it
 -- ---------------------------------------------------------------------------------------------------------------------

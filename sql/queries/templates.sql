@@ -39,9 +39,13 @@ WHERE id = :template_id AND revision = :revision
 RETURNING id;
 
 -- name: DeleteTemplate
--- Answers with what it set, and how many jobs came from it.
+-- Answers with what it set, and how many jobs came from it. `:template_id` and `:revision`: those that are meant; null:
+-- whichever there is.
 WITH gone AS (
-    DELETE FROM cron_templates WHERE namespace = :namespace AND name = :name RETURNING *
+    DELETE FROM cron_templates
+    WHERE namespace = :namespace AND name = :name
+      AND id = coalesce(:template_id?::bigint, id) AND revision = coalesce(:revision?::bigint, revision)
+    RETURNING *
 )
 SELECT description, schedule, anchor, timeout_ms, on_disconnect, policy, labels, payload,
        (SELECT count(*) FROM cron_jobs j

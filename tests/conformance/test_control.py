@@ -134,19 +134,35 @@ async def test_a_change_to_what_is_so_already_is_none(world: World) -> None:
 async def test_a_change_that_was_judged_by_what_is_no_more_changes_nothing(world: World) -> None:
     await module(world)
     job = await world.control.create_job(NIGHTLY, "me")
-    seen = Seen(job.deployment, job.schedule, job.policy, job.payload, {"team": "x"})
+    spec = JobSpec(job.schedule, job.anchor, job.timeout_ms, job.on_disconnect, job.policy, {"team": "x"}, job.payload)
+    seen = Seen(job.job_id, job.deployment, spec)
     first = JobChange.to(labels={"team": "x", "a": "1"}, seen=seen)
     second = JobChange.to(labels={"team": "x", "b": "2"}, seen=seen)
     await world.control.update_job(job.key, first, "me")
     with pytest.raises(Outdated, match="try again"):
         await world.control.update_job(job.key, second, "you")
-    now_seen = seen._replace(labels={"a": "1", "team": "x"})
+    now_seen = seen._replace(spec=spec._replace(labels={"a": "1", "team": "x"}))
     second = JobChange.to(labels={"team": "x", "b": "2"}, timeout_ms=7, seen=now_seen)
     await world.control.update_job(job.key, second, "you")
     assert (await world.job(job.job_id)).timeout_ms == 7
     await module(world, "b")  # its verb may take another payload now
     with pytest.raises(Outdated, match="try again"):
-        await world.control.update_job(job.key, first._replace(seen=seen._replace(labels={"b": "2"})), "me")
+        await world.control.update_job(
+            job.key, first._replace(seen=now_seen._replace(spec=spec._replace(labels={"b": "2"}))), "me"
+        )
+
+
+async def test_of_two_deletions_of_what_was_seen_one_is_too_late(world: World) -> None:
+    await module(world)
+    job = await world.control.create_job(NIGHTLY, "me")
+    spec = JobSpec(
+        job.schedule, job.anchor, job.timeout_ms, job.on_disconnect, job.policy, NIGHTLY.spec.labels, job.payload
+    )
+    seen = Seen(job.job_id, job.deployment, spec)
+    await world.control.update_job(job.key, JobChange.to(timeout_ms=7), "me")
+    with pytest.raises(Outdated, match="try again"):
+        await world.control.delete_job(job.key, "me", "", seen)
+    await world.control.delete_job(job.key, "me", "", seen._replace(spec=spec._replace(timeout_ms=7)))
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ async def test_each_of_many_changes_is_judged_alone(world: World) -> None:
     await world.control.create_jobs([new(name) for name in ("one", "two", "three", "gone")], "me")
     await world.control.delete_job(key("gone"), "me")
     await world.control.order_job(key("three"), Cancel(), "me")
-    wrong = Seen("billing@x", "every 1m", "", "", {})
+    wrong = Seen(0, "billing@x", JobSpec("every 1m"))
     changes = {
         key("one"): JobChange.to(schedule="every 5m", labels={"team": "y"}),
         key("two"): JobChange.to(schedule="every 1m"),

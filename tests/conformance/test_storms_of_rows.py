@@ -120,7 +120,13 @@ ARGUMENTS = {
         SELECT id AS template_id, revision, 'd' AS description, '' AS schedule, NULL::timestamptz AS anchor,
                '' AS policy, '' AS payload, '{}' AS labels, 0 AS timeout_ms, '' AS on_disconnect,
                'somebody' AS actor FROM cron_templates""",
-    "DeleteTemplate": "SELECT 'default' AS namespace, 't' AS name",
+    "BeginRequest": """
+        SELECT principal, method, key, request_hash, 9 AS kept_ms FROM cron_request_keys WHERE key = 'old'""",
+    "EndRequest": """
+        SELECT principal, method, key, begun_at, '\\x01'::bytea AS answer FROM cron_request_keys WHERE key = 'new'""",
+    "ForgetRequest": "SELECT principal, method, key, begun_at FROM cron_request_keys WHERE key = 'new'",
+    "ForgetRequests": "",
+    "DeleteTemplate": "SELECT 'default' AS namespace, 't' AS name, NULL AS template_id, NULL AS revision",
 }
 
 

@@ -15,7 +15,7 @@ JOBS = 100_000
 EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
-    "cron_runner_grants", "cron_sessions", "cron_audit_log",
+    "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
@@ -43,6 +43,7 @@ HOT = [
     "NoteRefusals", "CutAuditChain", "DropCutRows", "FindExecutionsEnd", "RankExecutions", "CountExecutions",
     "FindTroubledEnd", "RankTroubledExecutions", "CountTroubledExecutions", "GetJobsForExecutions",
     "FindJobExecutionsEnd", "CountJobTicks", "RankJobExecutions", "CountJobExecutions", "RankJobs",
+    "BeginRequest", "CountRequestKeys", "GetRequest", "EndRequest", "ForgetRequest",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [

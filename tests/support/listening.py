@@ -20,6 +20,7 @@ from cronring.controller.identity.verifier import JwtVerifier
 from cronring.controller.members import enrolling, judge_of
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.store.pool import Database
+from cronring.controller.store.request_keys import PostgresRequestKeys
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.web import Web
@@ -87,7 +88,7 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
     people, members = servers.bind(config)
     signing = enrolling(own, pki.authority, CLUSTER, tuple, tokens, count)
     api = api_on(database)
-    servers.add([*api.registrations(), *signing.outside], [*OF_MEMBERS, *signing.inside])
+    servers.add([*api.registrations(), *signing.outside], [*OF_MEMBERS, *signing.inside], PostgresRequestKeys(database))
     await servers.start()
     parts = LoginParts(
         judge, PostgresWebSessions(database), {}, SEAL, "https://cronring.example", Attempts(clock.now_ns),

@@ -12,6 +12,7 @@ from cronring.controller.api.judging import Judge, Verdicts
 from cronring.controller.api.web_identity import KnownWeb, LocalWeb
 from cronring.controller.ports.identity import Verifier
 from cronring.controller.store.pool import Database
+from cronring.controller.store.request_keys import PostgresRequestKeys
 from cronring.controller.web import Web
 from tests.support.callers import counting, unlimited
 from tests.support.guarded import Around, api_on
@@ -55,7 +56,8 @@ async def rested(database: Database, judge: Judge | None, sessions: tuple[Verifi
     http = HttpServer(lambda: None, lambda: b"", counting(refused), web.door, web.login, web.rest)
     port = await http.start("127.0.0.1", 0)
     api = api_on(database)
-    web.rest.open(api.registrations(), Calls(Around(), counting(refused), lambda: None), counting(refused))
+    calls = Calls(Around(), counting(refused), lambda: None)
+    web.rest.open(api.registrations(), PostgresRequestKeys(database), calls, counting(refused))
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}", cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield Rested(session, refused)
     await api.close()

@@ -70,6 +70,9 @@ INSERT INTO cron_sessions (secret_hash, token_id, principal, origin, last_used_a
 SELECT secret_hash, id, 'token:t' || i % 3, '', now() - interval '9 days', now() + interval '1 hour', 'infinity',
        CASE WHEN i > 4 THEN now() - interval '9 days' END
 FROM cron_tokens, LATERAL (SELECT substr(name, 2)::integer AS i) numbered;
+INSERT INTO cron_request_keys (principal, method, key, request_hash, begun_at, expires_at)
+SELECT 'token:t', '/m', key, sha256('x'), now() - interval '2 days', expires_at
+FROM (VALUES ('old', now() - interval '1 day'), ('new', 'infinity')) k (key, expires_at);
 INSERT INTO cron_actions (at, job_id, action, actor, untold)
 SELECT now() - interval '9 days', id, 'orphan', '', id < 10 FROM cron_jobs;
 INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
@@ -96,6 +99,7 @@ CHANGED = {
     "cron_actions": "note", "cron_skips": "reason", "cron_closings": "until_at", "cron_closed_books": "until_at",
     "cron_notifier": "holder", "cron_followers": "after", "cron_figures": "duration_us",
     "cron_tokens": "created_by", "cron_runner_grants": "created_by", "cron_sessions": "origin",
+    "cron_request_keys": "answer",
 }  # fmt: skip
 # How far figures are folded is passed over while somebody holds it: nobody does.
 READ = (*CHANGED, "cron_folding", "cron_unfolded")

@@ -16,6 +16,7 @@ from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.web_problems import problem_body, status_problem
 from cronring.controller.errors import StoreUnavailable
 
+REPLAYED: Final = "Idempotency-Replayed"
 _AWAY: Final = "this controller has no connection to PostgreSQL yet; try later"
 
 
@@ -69,7 +70,11 @@ class Routes:
         if not binding.answer.fields:
             return web.Response(status=204)
         body = await self._json(message)
-        headers = {hdrs.CACHE_CONTROL: "no-store"}
+        headers: dict[str, str] = {hdrs.CACHE_CONTROL: "no-store"}
+        if etag := getattr(message, "etag", ""):
+            headers[hdrs.ETAG] = f'"{etag}"'
+        if context.is_repeated:
+            headers[REPLAYED] = "true"
         return web.Response(body=body, status=201 if binding.makes else 200, content_type=JSON, headers=headers)
 
     async def _stream(self, binding: Binding, request: web.Request, handler: Any) -> web.StreamResponse:

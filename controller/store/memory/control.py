@@ -4,7 +4,7 @@ from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.orders import Pause, Resume
 from cronring.controller.core.orders.states import Order
-from cronring.controller.ports.many import JobChange, NewJob, done
+from cronring.controller.ports.many import JobChange, NewJob, Seen, done
 from cronring.controller.ports.store import Backfill, RunByHand
 from cronring.controller.services.audit_changes import activation_fields, of_job
 from cronring.controller.store.memory.many import MemoryMany
@@ -21,8 +21,8 @@ class MemoryControl(MemoryMany):
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         return self.jobs[done(await self.update_jobs({key: change}, by, note)).job_id].job()
 
-    async def delete_job(self, key: str, by: str, note: str = "") -> None:
-        done(await self.delete_jobs([key], by, note))
+    async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
+        done(await self.delete_jobs([key], by, note, seen={} if seen is None else {key: seen}))
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         return (await self.order_job(key, Pause(note), by)).job

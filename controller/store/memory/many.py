@@ -9,10 +9,10 @@ from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Added, Carried, plan_removal
 from cronring.controller.core.orders.states import Order
-from cronring.controller.errors import Conflict, NotFound, Outdated
+from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
 from cronring.controller.services.audit_changes import of_job, spec_fields
-from cronring.controller.services.refusals import error_of, not_of_api, other_job, refused_circles
+from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_job, refused_circles
 from cronring.controller.store.memory.orders import MemoryOrders, standing
 from cronring.controller.store.memory.rows import DeploymentRow, JobRow
 from cronring.schema.execution import SkipReason
@@ -88,10 +88,11 @@ class MemoryMany(MemoryOrders):
         note: str = "",
         *,
         labels: Mapping[str, str] = MappingProxyType({}),
+        seen: Mapping[str, Seen] = MappingProxyType({}),
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
-        outcomes = {key: self._deletable(key, labels) for key in keys}
+        outcomes = {key: self._deletable(key, labels, seen.get(key)) for key in keys}
         gone = [self._job(key) for key, each in outcomes.items() if isinstance(each, Done)]
         if not dry_run and not (whole and len(gone) < len(outcomes)):
             outcomes |= {row.key: self._delete(row, by, note) for row in gone}
@@ -139,9 +140,8 @@ class MemoryMany(MemoryOrders):
             return error_of(refusal)
         if row.source != "api":
             return not_of_api(key, "updated")
-        there = Seen(row.deployment.key, row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
-        if asked.seen not in (None, there):
-            return Outdated(f"{key!r} has been changed meanwhile; try again")
+        if asked.seen not in (None, _seen(row)):
+            return changed_meanwhile(key)
         try:
             planned = plan_change(row.existing(), row.spec, asked.spec, asked.names, self.now_us())
         except NeverRuns as error:
@@ -159,7 +159,7 @@ class MemoryMany(MemoryOrders):
         row.changed_by = by
         return Done(row.key, row.job_id)
 
-    def _deletable(self, key: str, labels: Mapping[str, str]) -> Outcome:
+    def _deletable(self, key: str, labels: Mapping[str, str], seen: Seen | None) -> Outcome:
         try:
             row = self._job(key)
         except NotFound as error:
@@ -168,6 +168,8 @@ class MemoryMany(MemoryOrders):
             return not_of_api(key, "deleted")
         if any(row.spec.labels.get(name) != value for name, value in labels.items()):
             return Conflict(f"{key!r} has other labels by now")
+        if seen not in (None, _seen(row)):
+            return changed_meanwhile(key)
         return Done(key)
 
     def _delete(self, row: JobRow, by: str, note: str) -> Done:
@@ -181,6 +183,10 @@ class MemoryMany(MemoryOrders):
 
 def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
     return JobRow(job_id, added.key, added.slot, deployment, added.verb, added.spec, added.next_tick, added.next_run_at)
+
+
+def _seen(row: JobRow) -> Seen:
+    return Seen(row.job_id, row.deployment.key, row.spec)
 
 
 def _fails(planned: Mapping[str, object]) -> bool:

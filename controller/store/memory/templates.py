@@ -43,8 +43,12 @@ class MemoryTemplates(MemoryTables):
             of_template(namespace, name, None if there is None else there.values, values),
         )
 
-    async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
+    async def delete_template(
+        self, namespace: str, name: str, by: str, note: str = "", seen: TemplateRow | None = None
+    ) -> int:
         row = self._template(namespace, name)
+        if seen is not None and _version(row) != _version(seen):
+            raise Outdated(f"the template {name!r} has been changed meanwhile; try again")
         del self.templates[namespace, name]
         details: dict[str, object] = {"jobs": row.jobs}
         key = template_key(namespace, name)

@@ -38,6 +38,7 @@ class Template(_message.Message):
     UNCHANGED_FIELD_NUMBER: _builtins.int
     SCHEDULE_WORDS_FIELD_NUMBER: _builtins.int
     OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
     description: _builtins.str
@@ -53,6 +54,8 @@ class Template(_message.Message):
     """the schedule in plain English; empty: it sets none"""
     outputs_hidden: _builtins.bool
     """who asks may not see payloads: that of the spec is left empty"""
+    etag: _builtins.str
+    """another one for each revision; not from ListTemplates"""
     @_builtins.property
     def spec(self) -> _jobs_pb2.JobSpec:
         """what it sets; fields that are empty are left to the job"""
@@ -77,10 +80,11 @@ class Template(_message.Message):
         unchanged: _builtins.bool = ...,
         schedule_words: _builtins.str = ...,
         outputs_hidden: _builtins.bool = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "created_at", b"created_at", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "created_at", b"created_at", "created_by", b"created_by", "description", b"description", "jobs", b"jobs", "name", b"name", "namespace", b"namespace", "outputs_hidden", b"outputs_hidden", "revision", b"revision", "schedule_words", b"schedule_words", "spec", b"spec", "unchanged", b"unchanged"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "created_at", b"created_at", "created_by", b"created_by", "description", b"description", "etag", b"etag", "jobs", b"jobs", "name", b"name", "namespace", b"namespace", "outputs_hidden", b"outputs_hidden", "revision", b"revision", "schedule_words", b"schedule_words", "spec", b"spec", "unchanged", b"unchanged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -97,6 +101,7 @@ class SetTemplateRequest(_message.Message):
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     name: _builtins.str
@@ -104,6 +109,8 @@ class SetTemplateRequest(_message.Message):
     requested_by: _builtins.str
     """who asks: a remark; with --insecure, who did it"""
     note: _builtins.str
+    etag: _builtins.str
+    """as of UpdateJob; "*": only if there is one already"""
     @_builtins.property
     def spec(self) -> _jobs_pb2.JobSpec: ...
     @_builtins.property
@@ -122,10 +129,11 @@ class SetTemplateRequest(_message.Message):
         update_mask: _field_mask_pb2.FieldMask | None = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "etag", b"etag", "name", b"name", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -216,11 +224,13 @@ class DeleteTemplateRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     name: _builtins.str
     requested_by: _builtins.str
     note: _builtins.str
+    etag: _builtins.str
     def __init__(
         self,
         *,
@@ -228,10 +238,11 @@ class DeleteTemplateRequest(_message.Message):
         name: _builtins.str = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "name", b"name", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

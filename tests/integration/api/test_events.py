@@ -83,7 +83,7 @@ async def test_what_happens_is_told_to_those_who_may_know(rest: Rested, scene: S
         await world.control.pause_job(JOBS[0], "ann", "why")
         told = await heard.next("job_changed")
         assert (told.data["job"]["key"], told.data["job"]["paused"]["note"]) == (JOBS[0], "why")
-        await world.end((await world.store.get_unfinished([running]))[0], Outcome.FAILED)
+        await world.end((await world.store.get_unfinished((running,)))[0], Outcome.FAILED)
         ended = await heard.next("execution_ended")
         assert (ended.data["execution"]["id"], ended.data["execution"]["outcome"]) == (str(running), "failed")
         assert ended.data["execution"]["output"] == ""

@@ -78,10 +78,8 @@ async def test_it_waits_for_postgresql_and_outlives_its_absence(
             await becomes(health, SERVING)
             await client.jobs.ListJobs(ListJobsRequest())
             assert lines_away < 60, process.tail(100)
-            async with (
-                aiohttp.ClientSession() as session,
-                session.get(f"http://{process.http}{JOBS}:watch") as watching,
-            ):
+            watch = f"http://{process.http}{JOBS}:watch"
+            async with aiohttp.ClientSession() as session, session.get(watch) as watching:
                 assert json.loads(await watching.content.readline())["kind"] == "KIND_LISTED"
                 process.send(signal.SIGTERM)
                 assert await exit_code(process) == 0, "a stream that is open keeps nobody"

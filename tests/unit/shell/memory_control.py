@@ -7,7 +7,7 @@ from typing import Any
 from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
 from cronring.controller.errors import Conflict, NotFound, Outdated
-from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome
+from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
 from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
@@ -70,9 +70,12 @@ class MemoryControl:
         self.rows[key] = self._following(row._replace(spec=spec))
         return self._job(self.rows[key])
 
-    async def delete_job(self, key: str, by: str, note: str = "") -> None:
+    async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
         self._asked("delete", by, *([note] if note else []))
-        del self.rows[self._row(key).key]
+        row = self._row(key)
+        if seen not in (None, Seen(row.job_id, row.deployment, row.spec)):
+            raise Outdated("changed meanwhile")
+        del self.rows[row.key]
 
     async def create_jobs(
         self, jobs: Sequence[NewJob], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
@@ -109,10 +112,12 @@ class MemoryControl:
         note: str = "",
         *,
         labels: Mapping[str, str] = MappingProxyType({}),
+        seen: Mapping[str, Seen] = MappingProxyType({}),
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
         assert not whole, "this one is of the conformance suite"
+        assert not seen, "and so is this"
         found = [self._row(key) for key in keys]
         assert all(labels.items() <= row.spec.labels.items() for row in found), "find_jobs went by them"
         if not dry_run:

@@ -1,0 +1,101 @@
+"""ETag and If-Match on real PostgreSQL: of two who change what they have both seen, exactly one does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+
+from tests.integration.api.conftest import CALLERS, Scene
+from tests.support.callers import NamedCallers, judge_of
+from tests.support.rested import Answer, Rested, rested
+
+MADE: Final = {"namespace": "billing", "module": "xm", "verb": "xa", "name": "n", "spec": {"schedule": "every 1h"}}
+JOB: Final = f"/jobs/{quote('billing/xm.xa:n', safe='')}"
+TEMPLATE: Final = "/templates/billing/nightly"
+ROUNDS: Final = 10
+
+
+@pytest.fixture
+async def rest(scene: Scene) -> AsyncIterator[Rested]:
+    async with rested(scene.database, judge_of(NamedCallers(**CALLERS))) as found:
+        yield found
+
+
+def timeout(value: int) -> dict[str, Any]:
+    return {"spec": {"timeout_ms": value}, "update_mask": "timeout_ms"}
+
+
+async def change(rest: Rested, tag: str, value: int, method: str = "PATCH") -> Answer:
+    body = timeout(value) if method == "PATCH" else None
+    return await rest.ask(method, JOB, body, headers={"If-Match": tag})
+
+
+async def test_a_job_is_changed_as_it_was_seen_or_not_at_all(rest: Rested) -> None:
+    made = await rest.ask("POST", "/jobs", MADE)
+    first = made.headers["ETag"]
+    assert first == f'"{made.body["etag"]}"'
+    seen = await rest.ask("GET", JOB)
+    assert seen.headers["ETag"] == first
+    changed = await change(rest, first, 7_000)
+    assert (changed.status, changed.headers["ETag"] == first) == (200, False)
+    late = await change(rest, first, 8_000)
+    assert (late.status, late.body["reason"], late.body["code"]) == (412, "ETAG_MISMATCH", "ABORTED")
+    assert (await rest.ask("GET", JOB)).body["timeout_ms"] == "7000"
+    second = changed.headers["ETag"]
+    assert (await rest.ask("POST", f"{JOB}/pause", {})).status == 200
+    assert (await rest.ask("GET", JOB)).headers["ETag"] == second, "what happens to a job is no other definition"
+    assert (await change(rest, f'W/{second}, "other"', 9_000)).status == 412, "a weak one is no match"
+    assert (await change(rest, f'"other", {second}', 9_000)).status == 200
+    assert (await change(rest, "*", 10_000)).status == 200
+    assert (await change(rest, first, 0, "DELETE")).status == 412
+    assert (await change(rest, (await rest.ask("GET", JOB)).headers["ETag"], 0, "DELETE")).status == 204
+    assert (await change(rest, "*", 1)).status == 404
+    again = await rest.ask("POST", "/jobs", MADE)
+    assert again.headers["ETag"] != first, "another job of the same key is another one"
+
+
+async def test_if_match_is_refused_where_it_would_not_count(rest: Rested) -> None:
+    for method, path in (("POST", f"{JOB}/pause"), ("GET", "/jobs"), ("PUT", "/limits/billing")):
+        answer = await rest.ask(method, path, {} if method != "GET" else None, headers={"If-Match": '"x"'})
+        assert (answer.status, answer.body["violations"][0]["field"]) == (400, "If-Match"), path
+    for wrong in ("x", '"x', "W/x", '"é"', "*, *"):
+        answer = await change(rest, wrong, 1)
+        assert (answer.status, answer.body["violations"][0]["field"]) == (400, "If-Match"), wrong
+
+
+async def test_of_two_who_change_a_job_one_is_too_late(rest: Rested) -> None:
+    tag = (await rest.ask("POST", "/jobs", MADE)).headers["ETag"]
+    for number in range(ROUNDS):
+        answers = await asyncio.gather(*(change(rest, tag, 1_000 + 10 * number + each) for each in range(4)))
+        assert sorted(each.status for each in answers) == [200, 412, 412, 412]
+        won = next(each for each in answers if each.status == 200)
+        now = await rest.ask("GET", JOB)
+        assert now.body["timeout_ms"] == won.body["timeout_ms"]
+        tag = now.headers["ETag"]
+    both = await asyncio.gather(change(rest, tag, 1), change(rest, tag, 1, "DELETE"))
+    assert [each.status for each in both] in ([200, 412], [404, 204], [412, 204])
+
+
+async def test_of_two_who_set_a_template_one_is_too_late(rest: Rested) -> None:
+    made = await rest.ask("PUT", TEMPLATE, {"description": "0"}, headers={"If-Match": "*"})
+    assert made.status == 412, "there was none"
+    tag = (await rest.ask("PUT", TEMPLATE, {"description": "0"})).headers["ETag"]
+    for number in range(ROUNDS):
+        asked = [
+            rest.ask("PUT", TEMPLATE, {"description": f"{number} {each}"}, headers={"If-Match": tag})
+            for each in range(4)
+        ]
+        answers = await asyncio.gather(*asked)
+        assert sorted(each.status for each in answers) == [200, 412, 412, 412]
+        tag = (await rest.ask("GET", TEMPLATE)).headers["ETag"]
+    gone = await asyncio.gather(*(rest.ask("DELETE", TEMPLATE, headers={"If-Match": tag}) for _ in range(3)))
+    assert sorted(each.status for each in gone) == [200, 404, 404]
+
+
+async def test_an_etag_tells_nothing_of_a_payload(rest: Rested) -> None:
+    made = await rest.ask("POST", "/jobs", MADE)
+    seen = await rest.ask("GET", JOB, by="viewer")
+    assert seen.body["outputs_hidden"]
+    assert seen.headers["ETag"] == made.headers["ETag"], "who sees less may still hold to what they saw"
