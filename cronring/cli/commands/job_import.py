@@ -1,0 +1,220 @@
+"""`cronring jobs import`: jobs by the million, a line each."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.commands.job_writes import create_job
+from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.job_lines import Lines, WrongLine
+from cronring.cli.options import controllers_option, output_option
+from cronring.cli.output import print_json
+from cronring.cli.printing import progress_bar, say
+from cronring.cli.session import ask
+from cronring.cli.stream import Kept, Line, Part, Position, parts, tail
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.many import NewJob
+
+CALL_MAX: Final = 10_000  # jobs of one call
+_LATER: Final = frozenset({"TOO_SLOW", "DATABASE_AWAY"})  # reasons that have nothing to do with the line
+_TRIES: Final = 6
+_PAUSE_S: Final = 1.0
+_SHOWN: Final = 1_000  # problems that -o json has
+
+
+class Problem(NamedTuple):
+    line: int
+    problem: str
+
+
+class _Read(NamedTuple):
+    part: Part
+    jobs: "list[tuple[Line, NewJob]]"
+    wrong: list[Problem]
+
+
+class How(NamedTuple):
+    """What is asked for with the file. `name`: of the file, as its problems have it."""
+
+    name: str
+    by: str
+    note: str
+    all_or_nothing: bool
+    dry_run: bool
+
+
+@click.command("import")
+@click.option("--stream", "file", required=True, metavar="FILE",
+              type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+              help="NDJSON: a job on each line; - reads standard input.")  # fmt: skip
+@click.option("--position", "kept", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Where to keep how far it has come.  [FILE.position]")  # fmt: skip
+@click.option("--all-or-nothing", is_flag=True, help="Make none if one is wrong; up to 10,000 lines.")
+@click.option("--dry-run", is_flag=True, help="Only say what would become of each.")
+@note_option
+@as_option
+@output_option
+@controllers_option
+def import_jobs(
+    file: str,
+    kept: str | None,
+    all_or_nothing: bool,
+    dry_run: bool,
+    note: str,
+    as_name: str | None,
+    output: str,
+    controllers: tuple[str, ...],
+) -> None:
+    """Make jobs from a file with one on each line, a million of them if need be.
+
+    A line is an object whose keys are the options of `jobs create`, and `verb`. `labels` is an object, `payload` is
+    JSON itself. Those that are there already, and the same, stay as they are.
+
+    A wrong line is told with its number, and doesn't stop the others; the exit code is 1 then. How far it has come
+    stands in FILE.position until the end: after a Ctrl-C, or an outage, the same command goes on from there.
+
+    \b
+    Examples:
+      cronring jobs import --stream jobs.ndjson --dry-run
+      cronring jobs import --stream jobs.ndjson --note "moved from the old host"
+      generate | cronring jobs import --stream -
+    A line:
+      {"verb": "mail.send", "name": "n1", "cron": "5 * * * *",
+       "labels": {"team": "x"}, "payload": {"to": "a"}, "retries": 3}
+    """
+    how = How(file, actor(as_name), note, all_or_nothing, dry_run)
+    keeps = file != "-" and not all_or_nothing and not dry_run
+    place = Kept(Path(file), Path(kept or f"{file}.position")) if keeps else None
+    with contextlib.ExitStack() as stack:
+        opened = sys.stdin.buffer if file == "-" else stack.enter_context(Path(file).open("rb"))
+        begin = place.read(opened) if place else Position()
+        if begin.offset:
+            say(f"{file}: going on behind line {begin.line:,}", err=True)
+        size = 0 if file == "-" else Path(file).stat().st_size
+        bar = stack.enter_context(progress_bar(size, "importing"))
+        bar.update(begin.offset)
+        run = _Import(opened, place, how, lambda offset: bar.update(offset - bar.pos))
+        try:
+            ask(controllers, lambda client: run.whole(client) if all_or_nothing else run.through(client, begin))
+        except Failure:
+            if run.position.offset and place:
+                say(f"{file}: line {run.position.line:,} is reached; the same command goes on from there", err=True)
+            raise
+    _tell(run, how, output)
+    if run.position.failed:
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+class _Import:
+    """`told` hears up to which byte it has come."""
+
+    def __init__(self, opened: IO[bytes], kept: Kept | None, how: How, told: Callable[[int], None]) -> None:
+        self._opened = opened
+        self._kept = kept
+        self._how = how
+        self._told = told
+        self._lines = Lines(create_job)
+        self.position = Position()
+        self.problems: list[Problem] = []
+
+    async def through(self, client: "Client", begin: Position) -> None:
+        """A part after the other. While one is made, the next one is read."""
+        self.position = begin
+        reading = parts(self._opened, begin)
+        judged = await asyncio.to_thread(self._next, reading)
+        while judged is not None:
+            part, jobs, wrong = judged
+            made, judged = await asyncio.gather(self._made(client, jobs), asyncio.to_thread(self._next, reading))
+            self._count(part, made, wrong)
+        if self._kept:
+            self._kept.remove()
+
+    async def whole(self, client: "Client") -> None:
+        """All by one call. Raises Failure for more than that takes."""
+        reading = parts(self._opened, Position(), CALL_MAX + 1)
+        read = await asyncio.to_thread(self._next, reading)
+        assert read is not None, "there is a last part, if an empty one"
+        part, jobs, wrong = read
+        if len(part.lines) > CALL_MAX or next(reading, Part([], 0, 0)).lines:
+            raise Failure(
+                f"{self._how.name} has more than one call takes: {CALL_MAX:,} lines, or 4 MiB; "
+                "leave out --all-or-nothing, or divide the file"
+            )
+        made: list[Problem | bool] = []
+        if not wrong:
+            made = await self._made(client, jobs)
+        if wrong or any(isinstance(each, Problem) for each in made):
+            made = [each for each in made if isinstance(each, Problem)]
+        self._count(part, made, wrong)
+
+    def _next(self, reading: Iterator[Part]) -> "tuple[Part, list[tuple[Line, NewJob]], list[Problem]] | None":
+        part = next(reading, None)
+        if part is None:
+            return None
+        jobs, wrong = list[tuple[Line, NewJob]](), list[Problem]()
+        for line in part.lines:
+            try:
+                jobs.append((line, self._lines.job(line.raw)))
+            except WrongLine as error:
+                wrong.append(Problem(line.number, str(error)))
+        return _Read(part, jobs, wrong)
+
+    async def _made(self, client: "Client", jobs: "Sequence[tuple[Line, NewJob]]") -> list[Problem | bool]:
+        """Of each, what was wrong; or whether it is new."""
+        outcomes: dict[int, Problem | bool] = {}
+        pending, why = list(jobs), ""
+        for number in range(_TRIES):
+            if not pending:
+                break
+            await asyncio.sleep(number * _PAUSE_S)
+            done = await client.jobs.create_many(
+                [job for _, job in pending], self._how.by, self._how.note,
+                all_or_nothing=self._how.all_or_nothing, dry_run=self._how.dry_run,
+            )  # fmt: skip
+            later = []
+            for (line, job), result in zip(pending, done.results, strict=True):
+                if result.reason in _LATER and not self._how.all_or_nothing:
+                    later.append((line, job))
+                    why = result.problem
+                else:
+                    problem = Problem(line.number, result.problem)
+                    outcomes[line.number] = problem if result.problem else not result.unchanged
+            pending = later
+        if pending:
+            raise Failure(f"line {pending[0][0].number:,} and others could not be made: {why}")
+        return [outcomes[line.number] for line, _ in jobs]
+
+    def _count(self, part: Part, made: Sequence[Problem | bool], wrong: Sequence[Problem]) -> None:
+        problems = sorted([*wrong, *(each for each in made if isinstance(each, Problem))])
+        for each in problems:
+            say(f"{self._how.name}:{each.line}: {each.problem}", err=True)
+        self.problems += problems[: _SHOWN - len(self.problems)]
+        before = self.position
+        self.position = before._replace(
+            offset=part.offset, line=part.line, made=before.made + sum(each is True for each in made),
+            unchanged=before.unchanged + sum(each is False for each in made), failed=before.failed + len(problems),
+        )  # fmt: skip
+        if self._kept:
+            self._kept.write(self.position._replace(tail=tail(self._opened, part.offset)))
+        self._told(part.offset)
+
+
+def _tell(run: _Import, how: How, output: str) -> None:
+    position = run.position
+    if output == "json":
+        print_json({
+            "dry_run": how.dry_run, "lines": position.line, "made": position.made, "unchanged": position.unchanged,
+            "failed": position.failed, "problems": [each._asdict() for each in run.problems],
+        })  # fmt: skip
+        return
+    made = f"{position.made:,} jobs {'would be made' if how.dry_run else 'are made'}"
+    parts_told = [made, f"{position.unchanged:,} were there", f"{position.failed:,} lines are wrong"]
+    say(f"{position.line:,} lines: {', '.join(parts_told)}")
