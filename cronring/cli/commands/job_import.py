@@ -129,11 +129,13 @@ class _Import:
         """A part after the other. While one is made, the next one is read."""
         self.position = begin
         reading = parts(self._opened, begin)
-        judged = await asyncio.to_thread(self._next, reading)
-        while judged is not None:
-            part, jobs, wrong = judged
-            made, judged = await asyncio.gather(self._made(client, jobs), asyncio.to_thread(self._next, reading))
-            self._count(part, made, wrong)
+        read = await asyncio.to_thread(self._next, reading)
+        while read is not None:
+            made, following = await asyncio.gather(
+                self._made(client, read.jobs), asyncio.to_thread(self._next, reading)
+            )
+            self._count(read.part, made, read.wrong)
+            read = following
         if self._kept:
             self._kept.remove()
 
@@ -142,30 +144,27 @@ class _Import:
         reading = parts(self._opened, Position(), CALL_MAX + 1)
         read = await asyncio.to_thread(self._next, reading)
         assert read is not None, "there is a last part, if an empty one"
-        part, jobs, wrong = read
-        if len(part.lines) > CALL_MAX or next(reading, Part([], 0, 0)).lines:
+        rest = next(reading, None)
+        if len(read.part.lines) > CALL_MAX or (rest and rest.lines):
             raise Failure(
                 f"{self._how.name} has more than one call takes: {CALL_MAX:,} lines, or 4 MiB; "
                 "leave out --all-or-nothing, or divide the file"
             )
-        made: list[Problem | bool] = []
-        if not wrong:
-            made = await self._made(client, jobs)
-        if wrong or any(isinstance(each, Problem) for each in made):
-            made = [each for each in made if isinstance(each, Problem)]
-        self._count(part, made, wrong)
+        made = [] if read.wrong else await self._made(client, read.jobs)
+        failed = [each for each in made if isinstance(each, Problem)]
+        self._count(read.part, failed or made, read.wrong)
 
-    def _next(self, reading: Iterator[Part]) -> "tuple[Part, list[tuple[Line, NewJob]], list[Problem]] | None":
+    def _next(self, reading: Iterator[Part]) -> "_Read | None":
         part = next(reading, None)
         if part is None:
             return None
-        jobs, wrong = list[tuple[Line, NewJob]](), list[Problem]()
+        read = _Read(part, [], [])
         for line in part.lines:
             try:
-                jobs.append((line, self._lines.job(line.raw)))
+                read.jobs.append((line, self._lines.job(line.raw)))
             except WrongLine as error:
-                wrong.append(Problem(line.number, str(error)))
-        return _Read(part, jobs, wrong)
+                read.wrong.append(Problem(line.number, str(error)))
+        return read
 
     async def _made(self, client: "Client", jobs: "Sequence[tuple[Line, NewJob]]") -> list[Problem | bool]:
         """Of each, what was wrong; or whether it is new."""

@@ -30,10 +30,11 @@ HIDDEN = "hush/xm.xa"
 BAD = grpc.StatusCode.INVALID_ARGUMENT
 
 
-def new(name: str, spec: JobSpec = HOURLY, **fields: Any) -> CreateJobRequest:
-    return CreateJobRequest(
-        **{"namespace": "billing", "module": "xm", "verb": "xa", "name": name, "spec": spec} | fields
-    )
+def new(name: str, spec: JobSpec = HOURLY, **fields: str) -> CreateJobRequest:
+    asked = CreateJobRequest(namespace="billing", module="xm", verb="xa", name=name, spec=spec)
+    for field, text in fields.items():
+        setattr(asked, field, text)
+    return asked
 
 
 def key(name: str) -> str:
