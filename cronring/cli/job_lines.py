@@ -11,7 +11,7 @@ from cronring.cli.job_options import VerbParam
 from cronring.cli.job_specs import given_fields, spec_of
 
 if TYPE_CHECKING:
-    from cronring.client.many import NewJob
+    from cronring.client.many import JobToMake
 
 LINE_MAX: Final = 1024 * 1024  # bytes; the largest payload has 64 KiB
 # Of the whole file, by options of its own.
@@ -24,7 +24,7 @@ class WrongLine(Exception):
     """The line is none; the message says why, without its number."""
 
 
-class Lines:
+class JobLines:
     """Reads lines, by the options of a command."""
 
     def __init__(self, command: click.Command) -> None:
@@ -34,7 +34,7 @@ class Lines:
             name: () if each.multiple else False if each.is_flag else None for name, each in self._options.items()
         }
 
-    def job(self, raw: bytes) -> "NewJob":
+    def job(self, raw: bytes) -> "JobToMake":
         """Raises WrongLine."""
         given = {_KEYS.get(name, name.replace("-", "_")): value for name, value in self._read(raw).items()}
         if unknown := [name for name in given if name not in self._options and name != "verb"]:
@@ -84,15 +84,15 @@ class Lines:
         return option.type.convert(str(value), option, None)
 
 
-def _new_job(verb: Any, values: dict[str, Any]) -> "NewJob":
-    from cronring.client.many import NewJob
+def _new_job(verb: Any, values: dict[str, Any]) -> "JobToMake":
+    from cronring.client.many import JobToMake
 
     name, template = values.pop("name"), values.pop("template") or ""
     spec = spec_of(values)
     if not template and not spec.schedule:
         raise click.UsageError('when does it tick? Give "cron", "every", "at", "after" or "manual", or a "template"')
     explicit = given_fields(values) if template else ()
-    return NewJob(verb.module, verb.verb, name, spec, verb.namespace, template, explicit)
+    return JobToMake(verb.module, verb.verb, name, spec, verb.namespace, template, explicit)
 
 
 def _typed(name: str, value: object, kind: type, words: str) -> Any:

@@ -23,7 +23,7 @@ class Line(NamedTuple):
     raw: bytes
 
 
-class Position(NamedTuple):
+class Reached(NamedTuple):
     """All before `offset` is dealt with. `tail`: SHA-256 of the last bytes before it."""
 
     offset: int = 0
@@ -42,7 +42,7 @@ class Part(NamedTuple):
     line: int
 
 
-def parts(opened: IO[bytes], start: Position, most_lines: int = PART_LINES) -> Iterator[Part]:
+def parts(opened: IO[bytes], start: Reached, most_lines: int = PART_LINES) -> Iterator[Part]:
     """From `start` on, where the file stands."""
     offset, number, size = start.offset, start.line, 0
     lines: list[Line] = []
@@ -70,12 +70,12 @@ class Kept:
         self._file = file
         self._kept = kept
 
-    def read(self, opened: IO[bytes]) -> Position:
+    def read(self, opened: IO[bytes]) -> Reached:
         """Where to go on; the file stands there then. Raises Failure if the file is another one by now."""
         try:
-            position = Position(**json.loads(self._kept.read_text("utf-8")))
+            position = Reached(**json.loads(self._kept.read_text("utf-8")))
         except FileNotFoundError:
-            return Position()
+            return Reached()
         except (OSError, ValueError, TypeError) as error:
             raise Failure(f"{self._kept}: it holds no position ({error}); remove it to begin anew") from None
         if (
@@ -89,7 +89,7 @@ class Kept:
         opened.seek(position.offset)
         return position
 
-    def write(self, position: Position) -> None:
+    def write(self, position: Reached) -> None:
         """Whoever kills this finds the old one or the new one. Raises Failure."""
         beside = self._kept.with_name(f"{self._kept.name}.new")
         try:

@@ -12,16 +12,16 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.job_writes import create_job
 from cronring.cli.failures import EXIT_FAILED, Failure
-from cronring.cli.job_lines import Lines, WrongLine
+from cronring.cli.job_lines import JobLines, WrongLine
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import progress_bar, say
 from cronring.cli.session import ask
-from cronring.cli.stream import Kept, Line, Part, Position, parts, tail
+from cronring.cli.stream import Kept, Line, Part, Reached, parts, tail
 
 if TYPE_CHECKING:
     from cronring.client import Client
-    from cronring.client.many import NewJob
+    from cronring.client.many import JobToMake
 
 CALL_MAX: Final = 10_000  # jobs of one call
 _LATER: Final = frozenset({"TOO_SLOW", "DATABASE_AWAY"})  # reasons that have nothing to do with the line
@@ -30,15 +30,15 @@ _PAUSE_S: Final = 1.0
 _SHOWN: Final = 1_000  # problems that -o json has
 
 
-class Problem(NamedTuple):
+class LineProblem(NamedTuple):
     line: int
     problem: str
 
 
 class _Read(NamedTuple):
     part: Part
-    jobs: "list[tuple[Line, NewJob]]"
-    wrong: list[Problem]
+    jobs: "list[tuple[Line, JobToMake]]"
+    wrong: list[LineProblem]
 
 
 class How(NamedTuple):
@@ -95,19 +95,15 @@ def import_jobs(
     place = Kept(Path(file), Path(kept or f"{file}.position")) if keeps else None
     with contextlib.ExitStack() as stack:
         opened = sys.stdin.buffer if file == "-" else stack.enter_context(Path(file).open("rb"))
-        begin = place.read(opened) if place else Position()
+        begin = place.read(opened) if place else Reached()
         if begin.offset:
             say(f"{file}: going on behind line {begin.line:,}", err=True)
         size = 0 if file == "-" else Path(file).stat().st_size
         bar = stack.enter_context(progress_bar(size, "importing"))
         bar.update(begin.offset)
         run = _Import(opened, place, how, lambda offset: bar.update(offset - bar.pos))
-        try:
-            ask(controllers, lambda client: run.whole(client) if all_or_nothing else run.through(client, begin))
-        except Failure:
-            if run.position.offset and place:
-                say(f"{file}: line {run.position.line:,} is reached; the same command goes on from there", err=True)
-            raise
+        stack.callback(run.say_reached)
+        ask(controllers, lambda client: run.whole(client) if all_or_nothing else run.through(client, begin))
     _tell(run, how, output)
     if run.position.failed:
         raise click.exceptions.Exit(EXIT_FAILED)
@@ -121,11 +117,12 @@ class _Import:
         self._kept = kept
         self._how = how
         self._told = told
-        self._lines = Lines(create_job)
-        self.position = Position()
-        self.problems: list[Problem] = []
+        self._lines = JobLines(create_job)
+        self.position = Reached()
+        self._finished = False
+        self.problems: list[LineProblem] = []
 
-    async def through(self, client: "Client", begin: Position) -> None:
+    async def through(self, client: "Client", begin: Reached) -> None:
         """A part after the other. While one is made, the next one is read."""
         self.position = begin
         reading = parts(self._opened, begin)
@@ -136,12 +133,19 @@ class _Import:
             )
             self._count(read.part, made, read.wrong)
             read = following
+        self._finished = True
         if self._kept:
             self._kept.remove()
 
+    def say_reached(self) -> None:
+        """Where the next one goes on, if this one has come to no end."""
+        if self._kept and self.position.offset and not self._finished:
+            reached = f"line {self.position.line:,} is reached; the same command goes on from there"
+            say(f"{self._how.name}: {reached}", err=True)
+
     async def whole(self, client: "Client") -> None:
         """All by one call. Raises Failure for more than that takes."""
-        reading = parts(self._opened, Position(), CALL_MAX + 1)
+        reading = parts(self._opened, Reached(), CALL_MAX + 1)
         read = await asyncio.to_thread(self._next, reading)
         assert read is not None, "there is a last part, if an empty one"
         rest = next(reading, None)
@@ -151,7 +155,7 @@ class _Import:
                 "leave out --all-or-nothing, or divide the file"
             )
         made = [] if read.wrong else await self._made(client, read.jobs)
-        failed = [each for each in made if isinstance(each, Problem)]
+        failed = [each for each in made if isinstance(each, LineProblem)]
         self._count(read.part, failed or made, read.wrong)
 
     def _next(self, reading: Iterator[Part]) -> "_Read | None":
@@ -163,12 +167,12 @@ class _Import:
             try:
                 read.jobs.append((line, self._lines.job(line.raw)))
             except WrongLine as error:
-                read.wrong.append(Problem(line.number, str(error)))
+                read.wrong.append(LineProblem(line.number, str(error)))
         return read
 
-    async def _made(self, client: "Client", jobs: "Sequence[tuple[Line, NewJob]]") -> list[Problem | bool]:
+    async def _made(self, client: "Client", jobs: "Sequence[tuple[Line, JobToMake]]") -> list[LineProblem | bool]:
         """Of each, what was wrong; or whether it is new."""
-        outcomes: dict[int, Problem | bool] = {}
+        outcomes: dict[int, LineProblem | bool] = {}
         pending, why = list(jobs), ""
         for number in range(_TRIES):
             if not pending:
@@ -184,15 +188,15 @@ class _Import:
                     later.append((line, job))
                     why = result.problem
                 else:
-                    problem = Problem(line.number, result.problem)
+                    problem = LineProblem(line.number, result.problem)
                     outcomes[line.number] = problem if result.problem else not result.unchanged
             pending = later
         if pending:
             raise Failure(f"line {pending[0][0].number:,} and others could not be made: {why}")
         return [outcomes[line.number] for line, _ in jobs]
 
-    def _count(self, part: Part, made: Sequence[Problem | bool], wrong: Sequence[Problem]) -> None:
-        problems = sorted([*wrong, *(each for each in made if isinstance(each, Problem))])
+    def _count(self, part: Part, made: Sequence[LineProblem | bool], wrong: Sequence[LineProblem]) -> None:
+        problems = sorted([*wrong, *(each for each in made if isinstance(each, LineProblem))])
         for each in problems:
             say(f"{self._how.name}:{each.line}: {each.problem}", err=True)
         self.problems += problems[: _SHOWN - len(self.problems)]

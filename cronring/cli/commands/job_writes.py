@@ -13,7 +13,7 @@ from cronring.cli.job_options import (
     job_options,
 )
 from cronring.cli.job_specs import given_fields, spec_of
-from cronring.cli.options import controllers_option, output_option
+from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.policies import policy_options
 from cronring.cli.printing import say, say_lines
@@ -134,7 +134,7 @@ def update_job(
 @click.command("delete")
 @click.argument("key", required=False, shell_complete=job_key)
 @many_options
-@click.option("--expect", type=click.IntRange(min=0), metavar="N", help="Delete nothing unless exactly N jobs match.")
+@click.option("--expect", type=count(0), metavar="N", help="Delete nothing unless exactly N jobs match.")
 @note_option
 @as_option
 @output_option
