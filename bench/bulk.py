@@ -22,7 +22,7 @@ from bench.fleet import Fleet, fleet
 from bench.machine import machine
 from bench.results import head, keep, rows
 from cronring.client import Client
-from cronring.client.many import NewJob
+from cronring.client.many import JobToMake
 from cronring.client.model import JobSpec
 from tests.support.cluster import Process
 from tests.support.looking import look
@@ -46,14 +46,14 @@ ORDER BY e.id LIMIT 1
 """
 
 
-def jobs(size: int) -> list[NewJob]:
+def jobs(size: int) -> list[JobToMake]:
     """Hardly any is due meanwhile, but for the last one."""
     schedules = [f"{number % 60} {number % 24} 1 * *" for number in range(size - 1)] + ["every 1s"]
     specs = [
         JobSpec(schedule, payload=f'{{"n": {number}}}', labels={"batch": str(size)})
         for number, schedule in enumerate(schedules)
     ]
-    return [NewJob("bulk", "run", f"n{size}-{number}", spec) for number, spec in enumerate(specs)]
+    return [JobToMake("bulk", "run", f"n{size}-{number}", spec) for number, spec in enumerate(specs)]
 
 
 class Bench:

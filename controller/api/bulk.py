@@ -13,7 +13,7 @@ from cronring.controller.api.scope import namespaces
 from cronring.controller.core.node.events import ActivationsCreated, JobsNotified
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.ports.many import Done
+from cronring.controller.ports.many import JobDone
 from cronring.controller.ports.reads import JobFilter
 from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -34,7 +34,7 @@ class Delete(NamedTuple):
 
 
 _Wish = Wish | RunByHand | Delete
-_Outcome = Controlled | Done | Exception | str | None
+_Outcome = Controlled | JobDone | Exception | str | None
 
 
 class JobsInBulk(JobWrites):
@@ -160,7 +160,7 @@ def _progress(key: str, outcome: _Outcome, position: int, total: int) -> jobs_pb
     match outcome:
         case Controlled():
             answer.done, answer.unchanged, answer.details = True, not outcome.changed, details_text(outcome)
-        case Done():
+        case JobDone():
             answer.done = True
         case None:
             answer.problem = "it was removed meanwhile"

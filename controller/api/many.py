@@ -17,7 +17,7 @@ from cronring.controller.api.template_specs import find_template, started_from
 from cronring.controller.core.node.events import JobsNotified
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import CronringError, NotFound, Outdated, Overdue, StoreError, StoreUnavailable
-from cronring.controller.ports.many import WRITTEN_AT_ONCE, Done, JobChange, NewJob, Outcome
+from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobChange, JobDone, NewJob, Outcome
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.templates import TemplateRow
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -115,7 +115,7 @@ class _Work(Generic[Item, Judged]):
         rehearsal = request.dry_run or (request.all_or_nothing and len(fit) < len(judged))
         written = iter(await self._write(fit, rehearsal) if fit else [])
         outcomes = [each if isinstance(each, Exception) else next(written) for each in judged]
-        if not rehearsal and any(isinstance(each, Done) and not each.unchanged for each in outcomes):
+        if not rehearsal and any(isinstance(each, JobDone) and not each.unchanged for each in outcomes):
             self._wrote()
         return outcomes
 
@@ -291,7 +291,7 @@ def _response(outcomes: Sequence[Outcome], request: _Request) -> jobs_pb2.ManyJo
     keys = request.keys if isinstance(request, jobs_pb2.DeleteJobsRequest) else [_key(item) for item in request.jobs]
     answer = jobs_pb2.ManyJobsResponse(
         results=[_result(each, key) for each, key in zip(outcomes, keys, strict=True)],
-        unchanged=sum(isinstance(each, Done) and each.unchanged for each in outcomes),
+        unchanged=sum(isinstance(each, JobDone) and each.unchanged for each in outcomes),
         failed=sum(isinstance(each, Exception) for each in outcomes),
     )
     answer.rolled_back = request.all_or_nothing and not request.dry_run and answer.failed > 0
@@ -307,7 +307,7 @@ def _key(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> str:
 
 
 def _result(outcome: Outcome, key: str) -> jobs_pb2.JobResult:
-    if isinstance(outcome, Done):
+    if isinstance(outcome, JobDone):
         return jobs_pb2.JobResult(key=outcome.key, id=outcome.job_id, unchanged=outcome.unchanged)
     status, _ = status_of(outcome)
     said = said_in(status.details)

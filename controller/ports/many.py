@@ -45,7 +45,7 @@ class JobChange(NamedTuple):
         return cls(JobSpec(**fields), tuple(fields), seen)
 
 
-class Done(NamedTuple):
+class JobDone(NamedTuple):
     """Of one job among many. `job_id` 0: nothing was written. `unchanged`: it was so already."""
 
     key: str
@@ -53,11 +53,11 @@ class Done(NamedTuple):
     unchanged: bool = False
 
 
-Outcome = Done | Exception
+Outcome = JobDone | Exception
 """Or why nothing became of it: what the method for a single job would raise."""
 
 
-def done(outcomes: Sequence[Outcome]) -> Done:
+def done(outcomes: Sequence[Outcome]) -> JobDone:
     """Of the one job. Raises what became of it otherwise."""
     (outcome,) = outcomes
     if isinstance(outcome, Exception):

@@ -19,7 +19,7 @@ from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.activations import find_activation
 from cronring.controller.store.creating import Creating
 from cronring.controller.store.locked import Locked, lock_job, no_such_job
-from cronring.controller.store.many import Many, update_all
+from cronring.controller.store.many import ManyAtOnce, update_all
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.recording import record
 from cronring.controller.store.rows import activation_of, job_of
@@ -46,7 +46,7 @@ class _Activation(NamedTuple):
     again: bool = False
 
 
-class PostgresControl(Many):
+class PostgresControl(ManyAtOnce):
     """cronring.controller.ports.store.Control."""
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:

@@ -9,7 +9,7 @@ from cronring.controller.core.orders.control import NeverRuns, plan_creation
 from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.redeploy import Added
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.many import Done, NewJob, Outcome
+from cronring.controller.ports.many import JobDone, NewJob, Outcome
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
 from cronring.controller.store.actions import Action, add_actions
@@ -100,7 +100,7 @@ class Creating:
             hint = f"`cronring deployments show {active.key}` lists them"
             return Conflict(f"{active.key} has no verb {job.verb!r}; {hint}")
         if there is not None:
-            return Done(key, there.job.job_id, unchanged=True) if _is_same(there, job) else other_job(key)
+            return JobDone(key, there.job.job_id, unchanged=True) if _is_same(there, job) else other_job(key)
         try:
             return _Planned(job, plan_creation(key, job.verb, job.spec, self._now), active.deployment_id)
         except NeverRuns as error:
@@ -112,7 +112,7 @@ class Creating:
         after = await who_follows(self._transaction, list(follows.values()))
         return dict(await beside(len(follows), refused_circles, after, follows))
 
-    async def _write(self, planned: Sequence[_Planned]) -> dict[str, Done]:
+    async def _write(self, planned: Sequence[_Planned]) -> dict[str, JobDone]:
         ids: dict[str, int] = {}
         for part in sliced(planned):
             records = await self._transaction.fetch(_insertion(part, self._by, self._now))
@@ -124,7 +124,7 @@ class Creating:
             )
         for name in sorted({f"{each.job.namespace}/{each.job.module}" for each in planned}):
             await self._transaction.fetch(NotifyJobs(payload=name))
-        return {key: Done(key, job_id) for key, job_id in ids.items()}
+        return {key: JobDone(key, job_id) for key, job_id in ids.items()}
 
     def _action(self, planned: _Planned, ids: dict[str, int]) -> Action:
         template = {"template": planned.job.template} if planned.job.template else {}
@@ -145,7 +145,7 @@ def _told(planned: Outcome | _Planned, key: str, *, again: bool) -> Outcome:
     """`again`: it stands in this call twice, and the same."""
     if isinstance(planned, Exception):
         return planned
-    done = planned if isinstance(planned, Done) else Done(key)
+    done = planned if isinstance(planned, JobDone) else JobDone(key)
     return done._replace(unchanged=done.unchanged or again)
 
 

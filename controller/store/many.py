@@ -13,7 +13,7 @@ from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, refused_circles
 from cronring.controller.store.actions import Action, add_actions
@@ -38,7 +38,7 @@ class _Change(NamedTuple):
     planned: Carried
 
 
-class Many(Ordering):
+class ManyAtOnce(Ordering):
     """cronring.controller.ports.many.ManyJobs."""
 
     async def create_jobs(
@@ -76,10 +76,10 @@ class Many(Ordering):
         async with self._database.transaction("deleting jobs") as transaction:
             there = await lock_keys(transaction, list(dict.fromkeys(keys)))
             outcomes = {key: _deletable(key, there.get(key), labels, seen.get(key)) for key in keys}
-            gone = [there[key] for key, each in outcomes.items() if isinstance(each, Done)]
+            gone = [there[key] for key, each in outcomes.items() if isinstance(each, JobDone)]
             if not dry_run and not (whole and len(gone) < len(outcomes)):
                 await _delete(transaction, gone, (by, note))
-                outcomes |= {row.job.key: Done(row.job.key, row.job.job_id) for row in gone}
+                outcomes |= {row.job.key: JobDone(row.job.key, row.job.job_id) for row in gone}
             return [outcomes[key] for key in keys]
 
 
@@ -103,12 +103,12 @@ async def update_all(
         for written in sliced(changes):
             await _write(transaction, written, who)
         await tell(transaction, [each.row for each in changes])
-        planned |= {each.row.job.key: Done(each.row.job.key, each.row.job.job_id) for each in changes}
+        planned |= {each.row.job.key: JobDone(each.row.job.key, each.row.job.job_id) for each in changes}
     return [_told(key, planned[key]) for key in asked]
 
 
 def _told(key: str, planned: Outcome | _Change) -> Outcome:
-    return Done(key) if isinstance(planned, _Change) else planned
+    return JobDone(key) if isinstance(planned, _Change) else planned
 
 
 def _planned(asked: Sequence[tuple[str, JobChange, Locked | None]]) -> dict[str, Outcome | _Change]:
@@ -130,7 +130,7 @@ def _planned_one(key: str, asked: JobChange, row: Locked | None) -> Outcome | _C
     except NeverRuns as error:
         return error
     if planned.spec == row.spec:
-        return Done(key, row.job.job_id, unchanged=True)
+        return JobDone(key, row.job.job_id, unchanged=True)
     return _Change(row, asked, planned)
 
 
@@ -179,7 +179,7 @@ def _deletable(key: str, row: Locked | None, labels: Mapping[str, str], seen: Se
         return Conflict(f"{key!r} has other labels by now")
     if seen not in (None, _seen(row)):
         return changed_meanwhile(key)
-    return Done(key)
+    return JobDone(key)
 
 
 async def _delete(transaction: Transaction, rows: Sequence[Locked], who: tuple[str, str]) -> None:

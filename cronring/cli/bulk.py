@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _DONE: Final = {
     "pause": "paused", "resume": "resumed", "skip_next": "told to skip their next tick", "trigger": "triggered",
-    "cancel": "cancelled", "restore": "restored",
+    "cancel": "cancelled", "restore": "restored", "delete": "deleted",
 }  # fmt: skip
 
 
@@ -87,12 +87,13 @@ def one_or_many(key: str | None, many: Many) -> None:
 
 
 class BulkOrder(NamedTuple):
-    """What is to become of them. `action`: a key of _DONE."""
+    """What is to become of them. `action`: a key of _DONE. `expected`: how many; None: any number."""
 
     action: str
     note: str
     by: str
     until: datetime | None = None
+    expected: int | None = None
 
 
 def order_many(
@@ -107,6 +108,8 @@ def order_many(
             _tell(rehearsed, wanted, output, dry_run=True)
             return
         _confirm(rehearsed, wanted)
+        if wanted.action == "delete":  # what was not there to be confirmed stays
+            wanted = wanted._replace(expected=len(rehearsed))
     done = _ordered(controllers, many, wanted, dry_run=False)
     _tell(done, wanted, output, dry_run=False)
     if any(row.problem for row in done):
@@ -121,6 +124,7 @@ def _ordered(controllers: tuple[str, ...], many: Many, wanted: BulkOrder, *, dry
         progress = client.jobs.control(
             wanted.action, namespace=many.namespace, module=many.module, verb=many.verb, status=many.status,
             labels=many.labels, note=wanted.note, by=wanted.by, until=wanted.until, dry_run=dry_run,
+            expected=wanted.expected,
         )  # fmt: skip
         with progress_bar(0, "looking" if dry_run else "jobs", show_pos=True) as bar:
             async for row in progress:

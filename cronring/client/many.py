@@ -15,7 +15,7 @@ MANY_TIMEOUT_S: Final = 60.0  # of one try: 10,000 jobs take some seconds on a m
 
 
 @dataclass(frozen=True, slots=True)
-class NewJob:
+class JobToMake:
     """One to be made, as `JobCalls.create` has it."""
 
     module: str
@@ -58,7 +58,7 @@ class ManyJobCalls:
     _failover: Failover
 
     async def create_many(
-        self, jobs: Sequence[NewJob], by: str = "", note: str = "", *, all_or_nothing: bool = False,
+        self, jobs: Sequence[JobToMake], by: str = "", note: str = "", *, all_or_nothing: bool = False,
         dry_run: bool = False,
     ) -> ManyDone:  # fmt: skip
         """Asked of the next controller where it may have been done: those that were made are unchanged then."""

@@ -7,7 +7,7 @@ import pytest
 
 from cronring.controller.core.orders.orders import Cancel
 from cronring.controller.errors import CircleOfJobs, NotFound
-from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
 from cronring.schema.execution import Outcome as Ended
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
@@ -59,10 +59,10 @@ async def test_each_of_many_gets_what_it_would_get_alone(world: World) -> None:
         "by hand",
     )
     assert kinds(outcomes) == ["done", "same", "Conflict", "Conflict", "Conflict", "NeverRuns", "done"]
-    assert outcomes[1] == Done(there.key, there.job_id, unchanged=True)
+    assert outcomes[1] == JobDone(there.key, there.job_id, unchanged=True)
     one, four = outcomes[0], outcomes[-1]
-    assert isinstance(one, Done)
-    assert isinstance(four, Done)
+    assert isinstance(one, JobDone)
+    assert isinstance(four, JobDone)
     made = await world.job(one.job_id)
     assert (made.key, made.schedule, made.next_tick is None) == (key("one"), "every 1m", False)
     assert [span.schedule for span in await world.scene.spans(four.job_id)] == ["manual"]
@@ -81,11 +81,11 @@ async def test_all_or_nothing_writes_nothing_where_one_fails(world: World) -> No
     wanted = [new("one"), new("past", SPEC._replace(schedule="at 2001-01-01T00:00:00Z")), new("two")]
     outcomes = await world.control.create_jobs(wanted, "me", whole=True)
     assert kinds(outcomes) == ["done", "NeverRuns", "done"]
-    assert outcomes[0] == Done(key("one"))
+    assert outcomes[0] == JobDone(key("one"))
     assert len(await world.scene.changes()) == changes
     done = await world.control.create_jobs([wanted[0], wanted[2]], "me", whole=True)
     assert kinds(done) == ["done", "done"]
-    assert all(isinstance(each, Done) and each.job_id for each in done)
+    assert all(isinstance(each, JobDone) and each.job_id for each in done)
 
 
 async def test_a_dry_run_says_the_same_and_writes_nothing(world: World) -> None:
@@ -106,8 +106,8 @@ async def test_the_same_twice_in_a_call_is_one_job(world: World) -> None:
     outcomes = await world.control.create_jobs([new("one"), new("one"), other], "me")
     assert kinds(outcomes) == ["done", "same", "Conflict"]
     first, second = outcomes[:2]
-    assert isinstance(first, Done)
-    assert isinstance(second, Done)
+    assert isinstance(first, JobDone)
+    assert isinstance(second, JobDone)
     assert first.job_id == second.job_id
     nope = [new("x", verb="nope")] * 2
     assert kinds(await world.control.create_jobs(nope, "me")) == ["Conflict", "Conflict"]
@@ -161,7 +161,7 @@ async def test_each_of_many_changes_is_judged_alone(world: World) -> None:
     outcomes = await world.control.update_jobs(changes, "you", "slower")
     assert kinds(outcomes) == ["done", "same", "IllegalTransition", "NotFound", "Conflict"]
     one = outcomes[0]
-    assert isinstance(one, Done)
+    assert isinstance(one, JobDone)
     after = await world.job(one.job_id)
     assert (after.schedule, after.revision) == ("every 5m", 2)
     assert [span.schedule for span in await world.scene.spans(one.job_id)] == ["every 1m", "every 5m"]
@@ -175,7 +175,7 @@ async def test_each_of_many_is_deleted_while_it_may_run(world: World) -> None:
     await world.store.create_deployment(declared, "a" * 64, 1, TIMEOUT_MS, True)
     made = await world.control.create_jobs([new("one"), new("two"), new("run")], "me")
     running = made[2]
-    assert isinstance(running, Done)
+    assert isinstance(running, JobDone)
     await world.controller("c1")
     await world.claim("c1", await world.due(await world.job(running.job_id)))
     keys = [key("one"), "billing.hourly", key("none"), key("run"), key("one")]
@@ -204,7 +204,7 @@ async def test_more_than_one_statement_writes_are_one_transaction(world: World) 
     wanted = [new(f"n{number}", SPEC._replace(payload=str(number))) for number in range(MANY)]
     made = await world.control.create_jobs(wanted, "me", whole=True)
     assert kinds(made) == ["done"] * MANY
-    assert len({each.job_id for each in made if isinstance(each, Done)}) == MANY
+    assert len({each.job_id for each in made if isinstance(each, JobDone)}) == MANY
     assert kinds(await world.control.create_jobs(wanted, "me", whole=True)) == ["same"] * MANY
     changes = {key(job.name): JobChange.to(labels={"n": job.name}) for job in wanted}
     assert kinds(await world.control.update_jobs(changes, "me", whole=True)) == ["done"] * MANY

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cronring.controller.core.model import Job
-from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from cronring.schema.job import JobSpec
@@ -43,7 +43,7 @@ def keys(jobs: list[NewJob]) -> list[str]:
 
 
 def made(outcomes: list[Outcome]) -> int:
-    return sum(isinstance(each, Done) and not each.unchanged for each in outcomes)
+    return sum(isinstance(each, JobDone) and not each.unchanged for each in outcomes)
 
 
 async def test_of_many_who_make_the_same_jobs_each_is_made_once(racers: Racers) -> None:
@@ -60,7 +60,7 @@ async def test_of_many_who_make_the_same_jobs_each_is_made_once(racers: Racers) 
                 racers.controls[2].create_jobs(both, "c2"),
             )
         assert sum(map(made, done)) == 2 * JOBS
-        assert all(isinstance(each, Done) and each.job_id for outcomes in done for each in outcomes)
+        assert all(isinstance(each, JobDone) and each.job_id for outcomes in done for each in outcomes)
 
 
 async def test_jobs_are_made_for_the_version_that_is_active_or_orphaned_by_the_next(racers: Racers) -> None:

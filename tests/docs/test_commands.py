@@ -115,7 +115,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(folder: Path, empty_database_url: str) -> Iterator[Cluster]:
-    for source in ("billing.py", "crawl.py"):
+    for source in ("billing.py", "crawl.py", "jobs.ndjson"):
         shutil.copy(EXAMPLES / source, folder)
     (folder / "reports.py").write_text("from cronring import verb\n\n\n@verb\ndef month() -> None: ...\n")
     (folder / "pulse.py").write_text(PULSE)

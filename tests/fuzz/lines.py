@@ -1,4 +1,4 @@
-"""Targets: JSON lines between a runner and its children, in both directions."""
+"""Targets: JSON lines between a runner and its children, in both directions, and those of files with jobs."""
 
 import json
 import socket
@@ -6,6 +6,10 @@ from typing import Any, Final
 
 from cronring.child.channel import Channel
 from cronring.child.verbs import ChildRun, runs_from
+from cronring.cli.commands.job_writes import create_job
+from cronring.cli.job_lines import JobLines, WrongLine
+from cronring.client import convert
+from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.executions import decode_reports
 from cronring.runner.codec import report_messages
 from cronring.runner.held import Held
@@ -15,6 +19,7 @@ from cronring.schema.execution import Outcome, Run
 from tests.fuzz.bounds import Misbehaved
 
 _RUN: Final = Run(7, 1, "m.v", "d", "v", 1, 1, 1, 9, 1, "schedule", finish=False, memory_limit=1 << 30)
+_JOB_LINES: Final = JobLines(create_job)
 _NOT_KNOWN: Final = (None, None, None)
 
 
@@ -94,3 +99,14 @@ def _read_runs(message: dict[str, Any]) -> None:
     fit = all(isinstance(each, list) and len(each) in {1, len(columns[1])} for each in columns)
     if fit and len(list(runs_from(columns))) != len(columns[1]):
         raise Misbehaved(f"{columns} are not as many runs as there are ids")
+
+
+def job_line(raw: bytes) -> None:
+    """Of a file for `cronring jobs import`."""
+    try:
+        job = _JOB_LINES.job(raw)
+    except WrongLine:
+        return
+    jobs_pb2.CreateJobRequest(
+        namespace=job.namespace, module=job.module, verb=job.verb, name=job.name, spec=convert.job_spec(job.spec)
+    ).SerializeToString()

@@ -40,6 +40,7 @@ _BODIES: Final = (
     Target("key_answer", sealed.key_answer),
     Target("child_line", lines.child_line),
     Target("runner_line", lines.runner_line),
+    Target("job_line", lines.job_line),
 )
 _IDENTITIES: Final = (
     Target("door", doors.door),

@@ -10,7 +10,7 @@ from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Added, Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_job, refused_circles
 from cronring.controller.store.memory.orders import MemoryOrders, standing
@@ -52,7 +52,7 @@ class MemoryMany(MemoryOrders):
         told, seen = list[Outcome](), set[str]()
         for at, key in enumerate(keys):
             outcome = _told(key, planned[key])
-            if isinstance(outcome, Done) and key in seen:
+            if isinstance(outcome, JobDone) and key in seen:
                 outcome = outcome._replace(unchanged=True)
             told.append(other_job(key) if at in others else outcome)
             seen.add(key)
@@ -93,7 +93,7 @@ class MemoryMany(MemoryOrders):
         dry_run: bool = False,
     ) -> list[Outcome]:
         outcomes = {key: self._deletable(key, labels, seen.get(key)) for key in keys}
-        gone = [self._job(key) for key, each in outcomes.items() if isinstance(each, Done)]
+        gone = [self._job(key) for key, each in outcomes.items() if isinstance(each, JobDone)]
         if not dry_run and not (whole and len(gone) < len(outcomes)):
             outcomes |= {row.key: self._delete(row, by, note) for row in gone}
             if gone:
@@ -114,13 +114,13 @@ class MemoryMany(MemoryOrders):
         if row is not None:
             there = row.spec if job.spec.anchor is not None else row.spec._replace(anchor=None)
             same = (there, row.template) == (job.spec, job.template)
-            return Done(key, row.job_id, unchanged=True) if same else other_job(key)
+            return JobDone(key, row.job_id, unchanged=True) if same else other_job(key)
         try:
             return _New(job, plan_creation(key, job.verb, job.spec, self.now_us()), deployment)
         except NeverRuns as error:
             return error
 
-    def _make(self, new: _New, by: str, note: str) -> Done:
+    def _make(self, new: _New, by: str, note: str) -> JobDone:
         job, added, deployment = new
         row = job_row(len(self.jobs) + 1, added, deployment)
         row.source, row.changed_by, row.template = "api", by, job.template
@@ -128,7 +128,7 @@ class MemoryMany(MemoryOrders):
         template = {"template": job.template} if job.template else {}
         changes = of_job(added.key, None, spec_fields(added.spec, job.template))
         self._act("create", by, note, row, changes, schedule=row.spec.schedule, **template)
-        return Done(added.key, row.job_id)
+        return JobDone(added.key, row.job_id)
 
     def _changed(self, key: str, asked: JobChange) -> Outcome | _Change:
         try:
@@ -146,9 +146,9 @@ class MemoryMany(MemoryOrders):
             planned = plan_change(row.existing(), row.spec, asked.spec, asked.names, self.now_us())
         except NeverRuns as error:
             return error
-        return Done(key, row.job_id, unchanged=True) if planned.spec == row.spec else _Change(row, asked, planned)
+        return JobDone(key, row.job_id, unchanged=True) if planned.spec == row.spec else _Change(row, asked, planned)
 
-    def _change(self, change: _Change, by: str, note: str) -> Done:
+    def _change(self, change: _Change, by: str, note: str) -> JobDone:
         row, _, planned = change
         if planned.takes_back:
             self._take_back_all([row])
@@ -157,7 +157,7 @@ class MemoryMany(MemoryOrders):
         self._act(Order.UPDATE, by, note, row, changes)
         row.spec = row.spec._replace(labels=planned.spec.labels)
         row.changed_by = by
-        return Done(row.key, row.job_id)
+        return JobDone(row.key, row.job_id)
 
     def _deletable(self, key: str, labels: Mapping[str, str], seen: Seen | None) -> Outcome:
         try:
@@ -170,15 +170,15 @@ class MemoryMany(MemoryOrders):
             return Conflict(f"{key!r} has other labels by now")
         if seen not in (None, _seen(row)):
             return changed_meanwhile(key)
-        return Done(key)
+        return JobDone(key)
 
-    def _delete(self, row: JobRow, by: str, note: str) -> Done:
+    def _delete(self, row: JobRow, by: str, note: str) -> JobDone:
         removed = plan_removal([row.existing()], self.now_us(), SkipReason.CANCELLED)
         self._take_back_all([row])
         self._remove(removed)
         row.changed_by = by
         self._act(Order.DELETE, by, note, row, of_job(row.key, spec_fields(row.spec, row.template), None))
-        return Done(row.key, row.job_id)
+        return JobDone(row.key, row.job_id)
 
 
 def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
@@ -194,4 +194,4 @@ def _fails(planned: Mapping[str, object]) -> bool:
 
 
 def _told(key: str, planned: Outcome | _New | _Change) -> Outcome:
-    return Done(key) if isinstance(planned, _New | _Change) else planned
+    return JobDone(key) if isinstance(planned, _New | _Change) else planned

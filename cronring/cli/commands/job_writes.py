@@ -4,21 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import job_key, template_name
 from cronring.cli.dependencies import followed, warn_of_unknown
-from cronring.cli.instants import resolved
 from cronring.cli.job_options import (
     VerbName,
     VerbParam,
     job_options,
-    labels_of,
-    schedule_text,
-    timeout_ms,
 )
-from cronring.cli.options import controllers_option, output_option
+from cronring.cli.job_specs import given_fields, spec_of
+from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import print_json, short_instant
-from cronring.cli.policies import given_policy, policy_options
+from cronring.cli.policies import policy_options
 from cronring.cli.printing import say, say_lines
 from cronring.cli.session import ask, job_keys, or_nearest
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from cronring.client import Client
-    from cronring.client.model import Job, JobSpec
+    from cronring.client.model import Job
 
 
 @click.command("create")
@@ -135,21 +132,45 @@ def update_job(
 
 
 @click.command("delete")
-@click.argument("key", shell_complete=job_key)
+@click.argument("key", required=False, shell_complete=job_key)
+@many_options
+@click.option("--expect", type=count(0), metavar="N", help="Delete nothing unless exactly N jobs match.")
 @note_option
 @as_option
 @output_option
 @controllers_option
-def delete_job(key: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
-    """Remove a job that `jobs create` made. What runs finishes, and history stays.
+def delete_job(
+    key: str | None,
+    expect: int | None,
+    note: str,
+    as_name: str | None,
+    output: str,
+    controllers: tuple[str, ...],
+    **values: Any,
+) -> None:
+    """Remove the job KEY that `jobs create` made, or all that match. What runs finishes, and history stays.
+
+    Jobs that a module declares can't be deleted, and are told. In a script, give --yes, and --expect with the number
+    that --dry-run has shown: if others match by then, nothing is deleted.
 
     \b
-    Example:
+    Examples:
       cronring jobs delete billing.close_month:berlin
+      cronring jobs delete --label batch=2026-03 --dry-run
+      cronring jobs delete --label batch=2026-03 --expect 1200 --yes
     """
+    many = Many.taken_from(values)
+    one_or_many(key, many)
+    if key is None:
+        wanted = BulkOrder("delete", note, actor(as_name), expected=expect)
+        order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
+        return
+    if values["dry_run"] or values["yes"] or expect is not None:
+        raise click.UsageError("--dry-run, --expect and --yes are for many jobs; one is done at once")
+    name = key
 
     async def question(client: "Client") -> None:
-        await or_nearest(client.jobs.delete(key, actor(as_name), note), "job", key, lambda: job_keys(client))
+        await or_nearest(client.jobs.delete(name, actor(as_name), note), "job", name, lambda: job_keys(client))
 
     ask(controllers, question)
     if output == "json":
@@ -180,37 +201,3 @@ def _show(job: "Job", done: str, output: str) -> None:
     elif job.paused is None:
         lines.append("  no next tick" if job.schedule != "manual" else f"  run it: cronring jobs trigger {job.key}")
     say_lines(lines)
-
-
-def spec_of(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
-    """`zone`: of instants without one; None: --timezone."""
-    from cronring.client.model import JobSpec
-
-    clocks = zone or values["timezone"] or ""
-    schedule = schedule_text(values["cron"], values["every"], values["at"], values["manual"], clocks)
-    if schedule is None and values["after"]:
-        schedule = "manual"  # it has no ticks of its own
-    return JobSpec(
-        schedule=schedule or "",
-        policy=given_policy(values, clocks),
-        anchor=resolved(values["anchor"], clocks).replace(microsecond=0) if values["anchor"] else None,
-        payload=values["payload"] or "",
-        labels=labels_of(values["label"]),
-        timeout_ms=timeout_ms(values["timeout"]),
-        on_disconnect=values["on_disconnect"] or "",
-    )
-
-
-def given_fields(values: dict[str, Any]) -> list[str]:
-    """Paths of what was given, as UpdateJob names them; of what is given empty, too."""
-    fields = ["schedule"] if any(values[name] for name in ("cron", "every", "at", "manual", "after")) else []
-    for option, field in (
-        ("anchor", "anchor"),
-        ("payload", "payload"),
-        ("timeout", "timeout_ms"),
-        ("on_disconnect", "on_disconnect"),
-    ):
-        if values[option] is not None:
-            fields.append(field)
-    fields += [f"labels.{key}" for key, _ in values["label"]]
-    return fields + [f"policy.{name}" for name in given_policy(values)]

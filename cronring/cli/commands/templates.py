@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
-from cronring.cli.commands.job_writes import given_fields, spec_of
 from cronring.cli.completion import template_name
 from cronring.cli.job_options import job_options
+from cronring.cli.job_specs import given_fields, spec_of
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, jsonable, print_fields, print_json, print_rows, short_instant
 from cronring.cli.policies import in_words, policy_options

@@ -111,6 +111,7 @@ class FakeApi(
         self.limits: list[limits_pb2.Limit] = []
         self.waiting: list[list[jobs_pb2.Activation]] = []
         self.failure: tuple[grpc.StatusCode, str] | None = None
+        self.broken, self.late = set[str](), set[str]()
         self.refusal: Exception | None = None
         self.refused_at_commit = False
         self.slowly: Callable[[], Awaitable[None]] = at_once
@@ -202,13 +203,19 @@ class FakeApi(
         return job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
 
     async def CreateJobs(self, request: Any, context: Any) -> jobs_pb2.ManyJobsResponse:  # noqa: N802
-        """Those whose schedule is none are refused, as the controllers do it."""
+        """Those whose schedule is none are refused, as the controllers do it; those of `late` once."""
         await self.check(request, context)
+        if any(each.name in self.broken for each in request.jobs):
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "something is broken")
         results = []
         for each in request.jobs:
             key = f"{each.module}.{each.verb}:{each.name}"
-            wrong = each.spec.schedule == "wrong"
-            refusal = jobs_pb2.JobProblem(code="INVALID_ARGUMENT", reason="INVALID", problem="no schedule")
+            late = each.name in self.late
+            self.late.discard(each.name)
+            wrong = late or each.spec.schedule == "wrong"
+            refusal = jobs_pb2.JobProblem(
+                code="INVALID_ARGUMENT", reason="TOO_SLOW" if late else "INVALID", problem="no schedule"
+            )
             results.append(jobs_pb2.JobResult(key=key, id=0 if wrong else 1, refusal=refusal if wrong else None))
         failed = sum(not each.id for each in results)
         return jobs_pb2.ManyJobsResponse(results=results, changed=len(results) - failed, failed=failed)

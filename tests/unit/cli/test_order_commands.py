@@ -80,6 +80,9 @@ def test_cancel_tells_what_stops_and_the_way_back(asked: Cronring, api: FakeApi)
         (["skip-next", "--module", "a", "--tick", "2026-11-21T08:05:00Z"], "--tick is of one job"),
         (["trigger", "--module", "a", "--wait"], "are of one job"),
         (["trigger"], "which job?"),
+        (["delete"], "which job?"),
+        (["delete", "a.b", "--label", "a=b"], "not both"),
+        (["delete", "a.b", "--expect", "1"], "for many jobs"),
     ],
 )
 def test_what_makes_no_sense_is_refused(asked: Cronring, api: FakeApi, arguments: list[str], says: str) -> None:
@@ -115,12 +118,25 @@ def test_many_are_shown_first_and_done_only_on_yes(asked: Cronring, api: FakeApi
 
 @pytest.mark.parametrize(
     ("command", "action"),
-    [("resume", 2), ("skip-next", 3), ("trigger", 4), ("cancel", 5), ("restore", 6)],
+    [("resume", 2), ("skip-next", 3), ("trigger", 4), ("cancel", 5), ("restore", 6), ("delete", 7)],
 )
 def test_every_order_is_for_many_too(asked: Cronring, api: FakeApi, command: str, action: int) -> None:
     api.fate = {"billing.a": ""}
     assert asked("jobs", command, "--verb", "a", "--yes", "--as", "ada").exit_code == 0
     assert (api.requests[-1].action, api.requests[-1].requested_by) == (action, "ada")
+
+
+def test_what_matches_is_deleted_if_it_is_as_many_as_expected(asked: Cronring, api: FakeApi) -> None:
+    api.fate = {"billing.a:x": "", "billing.a:y": ""}
+    shown = asked("jobs", "delete", "--label", "batch=7", "--dry-run")
+    assert (shown.exit_code, "2 of 2 jobs would be deleted" in shown.stderr) == (0, True)
+    assert not api.requests[-1].HasField("expected")
+    done = asked("jobs", "delete", "--label", "batch=7", "--expect", "2", "--yes")
+    assert (done.exit_code, "2 of 2 jobs are deleted" in done.stdout) == (0, True)
+    assert (api.requests[-1].expected, api.requests[-1].dry_run) == (2, False)
+    api.failure = grpc.StatusCode.FAILED_PRECONDITION, "3 jobs match, and 2 are expected; nothing was done"
+    other = asked("jobs", "delete", "--label", "batch=7", "--expect", "2", "--yes")
+    assert (other.exit_code, "3 jobs match, and 2 are expected" in other.stderr) == (1, True)
 
 
 def test_no_job_is_an_error(asked: Cronring) -> None:

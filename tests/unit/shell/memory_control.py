@@ -7,7 +7,7 @@ from typing import Any
 from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
 from cronring.controller.errors import Conflict, NotFound, Outdated
-from cronring.controller.ports.many import Done, JobChange, NewJob, Outcome, Seen
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
 from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
@@ -89,7 +89,7 @@ class MemoryControl:
             except Conflict as error:
                 outcomes.append(error)
             else:
-                outcomes.append(Done(made.key, made.job_id))
+                outcomes.append(JobDone(made.key, made.job_id))
         return outcomes
 
     async def update_jobs(
@@ -100,7 +100,7 @@ class MemoryControl:
         outcomes: list[Outcome] = []
         for key, change in changes.items():
             try:
-                outcomes.append(Done(key, (await self.update_job(key, change, by, note)).job_id))
+                outcomes.append(JobDone(key, (await self.update_job(key, change, by, note)).job_id))
             except Conflict as error:
                 outcomes.append(error)
         return outcomes
@@ -123,7 +123,7 @@ class MemoryControl:
         if not dry_run:
             for row in found:
                 await self.delete_job(row.key, by, note)
-        return [Done(row.key, row.job_id) for row in found]
+        return [JobDone(row.key, row.job_id) for row in found]
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         return (await self.order_job(key, Pause(note), by)).job

@@ -103,7 +103,7 @@ def options() -> list[tuple[str, click.Parameter]]:
     return [(f"{path} {param.name}", param) for path, command in commands() for param in command.params]
 
 
-ZERO_COUNTS = {field.name for field in FIELDS if field.kind == "count" and field.lowest <= 0}
+ZERO_COUNTS = {field.name for field in FIELDS if field.kind == "count" and field.lowest <= 0} | {"expect"}
 ZERO_DURATIONS = {"drain_timeout", "late_after"}
 HUGE = ("10000000000000000000000000000000", str(2**63), str(2**31))
 

@@ -1,0 +1,223 @@
+"""`cronring jobs import`: jobs by the million, a line each."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.commands.job_writes import create_job
+from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.job_lines import JobLines, WrongLine
+from cronring.cli.options import controllers_option, output_option
+from cronring.cli.output import print_json
+from cronring.cli.printing import progress_bar, say
+from cronring.cli.session import ask
+from cronring.cli.stream import Kept, Line, Part, Reached, parts, tail
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.many import JobToMake
+
+CALL_MAX: Final = 10_000  # jobs of one call
+_LATER: Final = frozenset({"TOO_SLOW", "DATABASE_AWAY"})  # reasons that have nothing to do with the line
+_TRIES: Final = 6
+_PAUSE_S: Final = 1.0
+_SHOWN: Final = 1_000  # problems that -o json has
+
+
+class LineProblem(NamedTuple):
+    line: int
+    problem: str
+
+
+class _Read(NamedTuple):
+    part: Part
+    jobs: "list[tuple[Line, JobToMake]]"
+    wrong: list[LineProblem]
+
+
+class How(NamedTuple):
+    """What is asked for with the file. `name`: of the file, as its problems have it."""
+
+    name: str
+    by: str
+    note: str
+    all_or_nothing: bool
+    dry_run: bool
+
+
+@click.command("import")
+@click.option("--stream", "file", required=True, metavar="FILE",
+              type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+              help="NDJSON: a job on each line; - reads standard input.")  # fmt: skip
+@click.option("--position", "kept", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Where to keep how far it has come.  [FILE.position]")  # fmt: skip
+@click.option("--all-or-nothing", is_flag=True, help="Make none if one is wrong; up to 10,000 lines.")
+@click.option("--dry-run", is_flag=True, help="Only say what would become of each.")
+@note_option
+@as_option
+@output_option
+@controllers_option
+def import_jobs(
+    file: str,
+    kept: str | None,
+    all_or_nothing: bool,
+    dry_run: bool,
+    note: str,
+    as_name: str | None,
+    output: str,
+    controllers: tuple[str, ...],
+) -> None:
+    """Make jobs from a file with one on each line, a million of them if need be.
+
+    A line is an object whose keys are the options of `jobs create`, and `verb`. `labels` is an object, `payload` is
+    JSON itself. Those that are there already, and the same, stay as they are.
+
+    A wrong line is told with its number, and doesn't stop the others; the exit code is 1 then. How far it has come
+    stands in FILE.position until the end: after a Ctrl-C, or an outage, the same command goes on from there.
+
+    \b
+    Examples:
+      cronring jobs import --stream jobs.ndjson --dry-run
+      cronring jobs import --stream jobs.ndjson --note "moved from the old host"
+      generate | cronring jobs import --stream -
+    A line:
+      {"verb": "mail.send", "name": "n1", "cron": "5 * * * *",
+       "labels": {"team": "x"}, "payload": {"to": "a"}, "retries": 3}
+    """
+    how = How(file, actor(as_name), note, all_or_nothing, dry_run)
+    keeps = file != "-" and not all_or_nothing and not dry_run
+    place = Kept(Path(file), Path(kept or f"{file}.position")) if keeps else None
+    with contextlib.ExitStack() as stack:
+        opened = sys.stdin.buffer if file == "-" else stack.enter_context(Path(file).open("rb"))
+        begin = place.read(opened) if place else Reached()
+        if begin.offset:
+            say(f"{file}: going on behind line {begin.line:,}", err=True)
+        size = 0 if file == "-" else Path(file).stat().st_size
+        bar = stack.enter_context(progress_bar(size, "importing"))
+        bar.update(begin.offset)
+        run = _Import(opened, place, how, lambda offset: bar.update(offset - bar.pos))
+        stack.callback(run.say_reached)
+        ask(controllers, lambda client: run.whole(client) if all_or_nothing else run.through(client, begin))
+    _tell(run, how, output)
+    if run.position.failed:
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+class _Import:
+    """`told` hears up to which byte it has come."""
+
+    def __init__(self, opened: IO[bytes], kept: Kept | None, how: How, told: Callable[[int], None]) -> None:
+        self._opened = opened
+        self._kept = kept
+        self._how = how
+        self._told = told
+        self._lines = JobLines(create_job)
+        self.position = Reached()
+        self._finished = False
+        self.problems: list[LineProblem] = []
+
+    async def through(self, client: "Client", begin: Reached) -> None:
+        """A part after the other. While one is made, the next one is read."""
+        self.position = begin
+        reading = parts(self._opened, begin)
+        read = await asyncio.to_thread(self._next, reading)
+        while read is not None:
+            made, following = await asyncio.gather(
+                self._made(client, read.jobs), asyncio.to_thread(self._next, reading)
+            )
+            self._count(read.part, made, read.wrong)
+            read = following
+        self._finished = True
+        if self._kept:
+            self._kept.remove()
+
+    def say_reached(self) -> None:
+        """Where the next one goes on, if this one has come to no end."""
+        if self._kept and self.position.offset and not self._finished:
+            reached = f"line {self.position.line:,} is reached; the same command goes on from there"
+            say(f"{self._how.name}: {reached}", err=True)
+
+    async def whole(self, client: "Client") -> None:
+        """All by one call. Raises Failure for more than that takes."""
+        reading = parts(self._opened, Reached(), CALL_MAX + 1)
+        read = await asyncio.to_thread(self._next, reading)
+        assert read is not None, "there is a last part, if an empty one"
+        rest = next(reading, None)
+        if len(read.part.lines) > CALL_MAX or (rest and rest.lines):
+            raise Failure(
+                f"{self._how.name} has more than one call takes: {CALL_MAX:,} lines, or 4 MiB; "
+                "leave out --all-or-nothing, or divide the file"
+            )
+        made = [] if read.wrong else await self._made(client, read.jobs)
+        failed = [each for each in made if isinstance(each, LineProblem)]
+        self._count(read.part, failed or made, read.wrong)
+
+    def _next(self, reading: Iterator[Part]) -> "_Read | None":
+        part = next(reading, None)
+        if part is None:
+            return None
+        read = _Read(part, [], [])
+        for line in part.lines:
+            try:
+                read.jobs.append((line, self._lines.job(line.raw)))
+            except WrongLine as error:
+                read.wrong.append(LineProblem(line.number, str(error)))
+        return read
+
+    async def _made(self, client: "Client", jobs: "Sequence[tuple[Line, JobToMake]]") -> list[LineProblem | bool]:
+        """Of each, what was wrong; or whether it is new."""
+        outcomes: dict[int, LineProblem | bool] = {}
+        pending, why = list(jobs), ""
+        for number in range(_TRIES):
+            if not pending:
+                break
+            await asyncio.sleep(number * _PAUSE_S)
+            done = await client.jobs.create_many(
+                [job for _, job in pending], self._how.by, self._how.note,
+                all_or_nothing=self._how.all_or_nothing, dry_run=self._how.dry_run,
+            )  # fmt: skip
+            later = []
+            for (line, job), result in zip(pending, done.results, strict=True):
+                if result.reason in _LATER and not self._how.all_or_nothing:
+                    later.append((line, job))
+                    why = result.problem
+                else:
+                    problem = LineProblem(line.number, result.problem)
+                    outcomes[line.number] = problem if result.problem else not result.unchanged
+            pending = later
+        if pending:
+            raise Failure(f"line {pending[0][0].number:,} and others could not be made: {why}")
+        return [outcomes[line.number] for line, _ in jobs]
+
+    def _count(self, part: Part, made: Sequence[LineProblem | bool], wrong: Sequence[LineProblem]) -> None:
+        problems = sorted([*wrong, *(each for each in made if isinstance(each, LineProblem))])
+        for each in problems:
+            say(f"{self._how.name}:{each.line}: {each.problem}", err=True)
+        self.problems += problems[: _SHOWN - len(self.problems)]
+        before = self.position
+        self.position = before._replace(
+            offset=part.offset, line=part.line, made=before.made + sum(each is True for each in made),
+            unchanged=before.unchanged + sum(each is False for each in made), failed=before.failed + len(problems),
+        )  # fmt: skip
+        if self._kept:
+            self._kept.write(self.position._replace(tail=tail(self._opened, part.offset)))
+        self._told(part.offset)
+
+
+def _tell(run: _Import, how: How, output: str) -> None:
+    position = run.position
+    if output == "json":
+        print_json({
+            "dry_run": how.dry_run, "lines": position.line, "made": position.made, "unchanged": position.unchanged,
+            "failed": position.failed, "problems": [each._asdict() for each in run.problems],
+        })  # fmt: skip
+        return
+    made = f"{position.made:,} jobs {'would be made' if how.dry_run else 'are made'}"
+    parts_told = [made, f"{position.unchanged:,} were there", f"{position.failed:,} lines are wrong"]
+    say(f"{position.line:,} lines: {', '.join(parts_told)}")
