@@ -1166,6 +1166,7 @@ CREATE TABLE cronring.cron_webhooks (
     sealed text NOT NULL,
     events text[] DEFAULT '{}'::text[] NOT NULL,
     reasons text[] DEFAULT '{}'::text[] NOT NULL,
+    outcomes text[] DEFAULT '{}'::text[] NOT NULL,
     namespace text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     module text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     job text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",

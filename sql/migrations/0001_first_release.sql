@@ -1040,9 +1040,11 @@ CREATE TABLE cron_webhooks (
     -- Its URL, and the key of its signatures, in an envelope: cronring1$KEY$WRAPPED$CONTENT, where KEY is the id of the
     -- key that opens it, or "plain" (cronring/trust/envelopes.py).
     sealed         text NOT NULL CHECK (sealed LIKE 'cronring1$%$%$%'),
-    -- What it wants to be told of, and of which jobs. Empty: of all.
+    -- What it wants to be told of, and of which jobs. Empty: of all, but of "completed" only where that is named.
     events         text[] NOT NULL DEFAULT '{}',
     reasons        text[] NOT NULL DEFAULT '{}',
+    -- How what failed has ended.
+    outcomes       text[] NOT NULL DEFAULT '{}',
     namespace      text COLLATE "C" NOT NULL DEFAULT '',
     module         text COLLATE "C" NOT NULL DEFAULT '',
     job            text COLLATE "C" NOT NULL DEFAULT '',

@@ -83,9 +83,10 @@ def test_a_filter_that_leaves_nothing_says_so_and_how_many_there_are(asked: Cron
     assert (done.exit_code, done.stderr) == (0, "of 2 jobs none matches --status paused\n")
     words = asked("jobs", "list", "status:orphaned", "status:paused", "--label", "a=b", "--label", "c=d")
     assert words.stderr == "of 2 jobs none matches --label a=b --label c=d status:orphaned status:paused\n"
-    assert "none matches --failed --since now runner:x" in asked(
-        "executions", "list", "runner:x", "--failed", "--since", "now"
-    ).stderr
+    assert (
+        "none matches --failed --since now runner:x"
+        in asked("executions", "list", "runner:x", "--failed", "--since", "now").stderr
+    )
 
 
 def test_a_variable_of_an_option_named_by_a_keyword_is_read(cronring: Cronring) -> None:

@@ -12,7 +12,6 @@ from cronring.controller.ports.reads import (
     DeploymentFilter,
     DeploymentRow,
     ExecutionPage,
-    ExecutionRow,
     JobFilter,
     JobRow,
     TickRun,
