@@ -17,7 +17,7 @@ from cronring.controller.core.orders.orders import Pause, Resume, refused
 from cronring.controller.core.orders.redeploy import Added, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, Outdated
-from cronring.controller.ports.store import Backfill, JobChange, NewJob, Seen
+from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand, Seen
 from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job, spec_fields
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
@@ -78,6 +78,8 @@ class PostgresControl(Ordering):
                 await add_actions(transaction, [created], now)
                 await record(transaction, of_job(key, None, spec_fields(added.spec, job.template)))
                 await transaction.fetch(NotifyJobs(payload=module))
+                if job.run_now:
+                    await _run(transaction, await lock_job(transaction, key), RunByHand(None, note), by)
             elif _is_same(found, job):
                 job_id = found.job.job_id
             else:
@@ -125,11 +127,7 @@ class PostgresControl(Ordering):
     async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
         """A run as soon as the job is free, paused or not."""
         async with self._changing(key, "triggering a job", Order.TRIGGER) as (transaction, row):
-            wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=payload)
-            activation = await _activate(transaction, row, wanted, by)
-            told = Action(Order.TRIGGER, by, note, details={"activation": activation.activation_id})
-            await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
-            return activation
+            return await _run(transaction, row, RunByHand(payload, note), by)
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
         """None: no tick in the range that the schedule has done with."""
@@ -249,6 +247,14 @@ async def _insert(transaction: Transaction, added: Added, job: NewJob, deploymen
     )
     job_id: int = records[0][0]
     return job_id
+
+
+async def _run(transaction: Transaction, row: Locked, wish: RunByHand, by: str) -> Activation:
+    wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=wish.payload)
+    activation = await _activate(transaction, row, wanted, by)
+    told = Action(Order.TRIGGER, by, wish.note, details={"activation": activation.activation_id})
+    await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
+    return activation
 
 
 async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, by: str) -> Activation:

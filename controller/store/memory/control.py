@@ -45,6 +45,8 @@ class MemoryControl(MemoryOrders):
         template = {"template": job.template} if job.template else {}
         changes = of_job(key, None, spec_fields(added.spec, job.template))
         self._act("create", by, note, row, changes, schedule=row.spec.schedule, **template)
+        if job.run_now:
+            self._run_by_hand(row, RunByHand(None, note), by, dry_run=False)
         self.on_notify()
         return row.job()
 

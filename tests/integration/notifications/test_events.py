@@ -20,9 +20,6 @@ async def test_failures_recoveries_pauses_and_skips_arrive(cluster: Cluster, rec
     await add(cluster, receiver, "only-moody", "--job", "noisy.moody", "--event", "failed")
     await add(cluster, receiver, "elsewhere", "--module", "other")
     await add(cluster, receiver, "paused-skips", "--event", "skipped", "--reason", "paused")
-    await add(cluster, receiver, "done", "--job", "noisy.punctual", "--event", "completed", "--event", "failed")
-    await add(cluster, receiver, "timeouts", "--event", "failed", "--outcome", "timed_out")
-    await add(cluster, receiver, "no-label", "--event", "completed", "--label", "team=none")
     for name in ("moody", "fragile", "retried"):
         (switch / name).touch()
     cluster.start_runner(MODULES / "noisy.py")
@@ -35,9 +32,6 @@ async def test_failures_recoveries_pauses_and_skips_arrive(cluster: Cluster, rec
     assert (failed["attempt"], failed["namespace"], failed["verb"]) == (1, "default", "moody")
     assert datetime.fromisoformat(failed["at"]) >= datetime.fromisoformat(failed["tick"])
     assert (await receiver.heard("failed", "noisy.moody", "only-moody"))["id"] == failed["id"]
-
-    done = await receiver.heard("completed", "noisy.punctual", "done")
-    assert (done["outcome"], done["trigger"], done["verb"]) == ("completed", "schedule", "punctual")
 
     pause = await receiver.heard("paused", "noisy.fragile", "all")
     assert pause["failures"] == 2
@@ -62,12 +56,7 @@ async def test_failures_recoveries_pauses_and_skips_arrive(cluster: Cluster, rec
     late = [event for event in receiver.of("late") if event["lateness_ms"] < 2_000]
     assert late == [], "a busy machine may start a run later than that"
 
-    # "completed" is told to who asks for it by name. Nothing times out, and no job has that label.
-    assert {event["_path"] for event in receiver.events} == {"all", "only-moody", "paused-skips", "done"}
-    assert {event["event"] for event in receiver.events if event["_path"] == "done"} == {"completed"}
-    assert receiver.of("completed", path="all") == []
-    ran = [event["execution_id"] for event in receiver.of("completed", path="done")]
-    assert len(ran) == len(set(ran))
+    assert {event["_path"] for event in receiver.events} == {"all", "only-moody", "paused-skips"}
     assert {event["job"] for event in receiver.events if event["_path"] == "only-moody"} == {"noisy.moody"}
     assert {event["reason"] for event in receiver.events if event["_path"] == "paused-skips"} == {"paused"}
     ids = [event["id"] for event in receiver.events if event["_path"] == "all"]
@@ -78,8 +67,32 @@ async def test_failures_recoveries_pauses_and_skips_arrive(cluster: Cluster, rec
     listed = await in_thread(cluster, "webhook", "list")
     assert added["secret"] not in str(listed)
     assert {row["name"]: row["failed"] for row in listed} == {
-        "all": 0, "only-moody": 0, "elsewhere": 0, "paused-skips": 0, "done": 0, "timeouts": 0, "no-label": 0,
+        "all": 0, "only-moody": 0, "elsewhere": 0, "paused-skips": 0,
     }  # fmt: skip
+
+
+async def test_completed_is_told_to_who_names_it_and_failed_by_outcome(
+    cluster: Cluster, receiver: Receiver, switch: Path
+) -> None:
+    cluster.start_controller()
+    await add(cluster, receiver, "all")
+    await add(cluster, receiver, "done", "--job", "noisy.punctual", "--event", "completed", "--event", "failed")
+    await add(cluster, receiver, "failures", "--event", "failed", "--outcome", "failed", "--outcome", "lost")
+    await add(cluster, receiver, "timeouts", "--event", "failed", "--outcome", "timed_out")
+    await add(cluster, receiver, "no-label", "--event", "completed", "--label", "team=none")
+    (switch / "moody").touch()
+    cluster.start_runner(MODULES / "noisy.py")
+    done = await receiver.heard("completed", "noisy.punctual", "done")
+    assert (done["outcome"], done["trigger"], done["verb"]) == ("completed", "schedule", "punctual")
+    failed = await receiver.heard("failed", "noisy.moody", "failures")
+    assert (await receiver.heard("failed", "noisy.moody", "all"))["id"] == failed["id"]
+    await receiver.more_than(len(receiver.events) + 3)
+    # Nothing times out, and no job has that label.
+    assert {event["_path"] for event in receiver.events} == {"all", "done", "failures"}
+    assert {event["event"] for event in receiver.events if event["_path"] == "done"} == {"completed"}
+    assert receiver.of("completed", path="all") == []
+    ran = [event["execution_id"] for event in receiver.of("completed", path="done")]
+    assert len(ran) == len(set(ran))
 
 
 async def test_what_is_orphaned_and_brought_back_arrives(cluster: Cluster, receiver: Receiver) -> None:
