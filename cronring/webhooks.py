@@ -4,7 +4,7 @@
 
     event = cronring.webhooks.verify(SECRET, request.headers, request.body)   # raises VerificationError
     if not seen(event["id"]):                                                 # the same id may come more than once
-        ...
+        act_on(event["type"], event["data"])
 
 The rules are those of Standard Webhooks (https://www.standardwebhooks.com): HMAC-SHA256 over "id.timestamp.body".
 """

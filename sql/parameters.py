@@ -69,6 +69,7 @@ class AddWebhook(Statement):
     sealed: str
     events: Sequence[str]
     reasons: Sequence[str]
+    outcomes: Sequence[str]
     namespace: str
     module: str
     job: str

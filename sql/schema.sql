@@ -779,8 +779,26 @@ CREATE VIEW cronring.cron_job_details AS
 
 CREATE VIEW cronring.cron_job_status AS
  SELECT id AS job_id,
-    status
-   FROM cronring.cron_job_details;
+    key,
+    namespace,
+    module,
+    verb,
+    status,
+    schedule,
+    next_tick,
+    next_execution,
+    last_outcome,
+    last_started_at,
+    last_ended_at,
+    last_success,
+    failures,
+    labels,
+    template,
+    paused_by,
+    paused_note,
+    deployment
+   FROM cronring.cron_job_details
+  WHERE (removed_at IS NULL);
 
 ALTER TABLE cronring.cron_jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME cronring.cron_jobs_id_seq
@@ -1177,6 +1195,7 @@ CREATE TABLE cronring.cron_webhooks (
     sealed text NOT NULL,
     events text[] DEFAULT '{}'::text[] NOT NULL,
     reasons text[] DEFAULT '{}'::text[] NOT NULL,
+    outcomes text[] DEFAULT '{}'::text[] NOT NULL,
     namespace text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     module text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     job text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",

@@ -43,7 +43,8 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
     schedule = read_schedule(spec.schedule, policy.timezone, problems)
     problems += contradictions(reading, schedule)
     anchor = read_anchor(spec, schedule, problems)
-    problems += payload_violations("spec.payload", module, verb, spec.payload, _runs(schedule, policy))
+    needed = request.run_now or _runs(schedule, policy)
+    problems += payload_violations("spec.payload", module, verb, spec.payload, needed)
     labels = read_labels(spec.labels, problems)
     check_running(spec, problems)
     if problems:
@@ -61,6 +62,7 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
             labels=labels,
         ),
         template=request.template,
+        run_now=request.run_now,
     )
 
 

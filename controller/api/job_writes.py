@@ -69,7 +69,10 @@ class JobWrites:
         template = await find_template(self._templates, namespace, request.template) if request.template else None
         job = started_from(template, request, lambda filled: new_job(filled, module, verb, self._defaults))
         check_followed("spec.policy.after", parse_policy(job.spec.policy).after)
-        return await self._changed(await self._control.create_job(job, by, why))
+        created = await self._changed(await self._control.create_job(job, by, why))
+        if job.run_now:
+            self._put(JobsNotified())  # of what runs beside its schedule
+        return created
 
     async def UpdateJob(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
         return await self._soon(request, self._updated, context)

@@ -13,7 +13,7 @@ from cronring.controller.api.scope import namespaces
 from cronring.controller.api.seal import Seal
 from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
 from cronring.controller.core.notify.endpoint import Endpoint, origin
-from cronring.controller.core.notify.notices import EVENTS, trial_letter
+from cronring.controller.core.notify.notices import EVENTS, FAILURES, trial_letter
 from cronring.controller.ports.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
 from cronring.controller.services.vault import Vault, open_endpoint, seal_endpoint
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
@@ -56,6 +56,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
                 name("job", request.job),
                 labels("labels", request.labels),
                 actor(request.requested_by, context),
+                tuple(dict.fromkeys(request.outcomes)),
             )
         )
         return pb2.AddWebhookResponse(webhook=_webhook(row), secret=secret)
@@ -134,6 +135,9 @@ def _faults(request: pb2.AddWebhookRequest, secret: str) -> Violations:
         faults.append(("secret", str(error)))
     faults += _words("events", request.events, EVENTS)
     faults += _words("reasons", request.reasons, _REASONS)
+    faults += _words("outcomes", request.outcomes, FAILURES)
+    if request.outcomes and request.events and "failed" not in request.events:
+        faults.append(("outcomes", "are those of what failed, which is not among the events; add failed, or leave it"))
     if request.reasons and request.events and "skipped" not in request.events:
         faults.append(
             ("reasons", "are those of skipped ticks, which are not among the events; add skipped, or leave it")
@@ -189,6 +193,7 @@ def _webhook(row: WebhookRow) -> pb2.Webhook:
         waiting=row.waiting,
         delivered=row.delivered,
         failed=row.failed,
+        outcomes=row.outcomes,
     )
 
 

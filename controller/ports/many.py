@@ -19,6 +19,7 @@ class NewJob(NamedTuple):
     name: str
     spec: JobSpec
     template: str = ""  # that it starts from; its values stand in the spec
+    run_now: bool = False  # also once by hand, in the transaction that makes it; of one that is there already, nothing
 
 
 class Seen(NamedTuple):

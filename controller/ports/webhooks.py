@@ -20,6 +20,7 @@ class NewWebhook(NamedTuple):
     job: str
     labels: Mapping[str, str]
     created_by: str
+    outcomes: tuple[str, ...] = ()
 
 
 class WebhookRow(NamedTuple):
@@ -41,6 +42,7 @@ class WebhookRow(NamedTuple):
     waiting: int
     delivered: int
     failed: int
+    outcomes: tuple[str, ...]
 
 
 class DeliveryRow(NamedTuple):

@@ -116,8 +116,8 @@ def of_webhook(name: str, before: Fields | None, after: Fields | None) -> Change
 def webhook_fields(webhook: NewWebhook) -> dict[str, object]:
     return {
         "origin": webhook.origin, "events": webhook.events,
-        "reasons": webhook.reasons, "namespace": webhook.namespace, "module": webhook.module, "job": webhook.job,
-        "labels": dict(webhook.labels),
+        "reasons": webhook.reasons, "outcomes": webhook.outcomes, "namespace": webhook.namespace,
+        "module": webhook.module, "job": webhook.job, "labels": dict(webhook.labels),
     }  # fmt: skip
 
 

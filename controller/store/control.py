@@ -12,7 +12,7 @@ from cronring.controller.core.orders.control import (
 from cronring.controller.core.orders.orders import Pause, Resume, refused
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, NewJob, Seen, done
-from cronring.controller.ports.store import Backfill
+from cronring.controller.ports.store import Backfill, RunByHand
 from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
@@ -76,11 +76,7 @@ class PostgresControl(ManyAtOnce):
     async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
         """A run as soon as the job is free, paused or not."""
         async with self._changing(key, "triggering a job", Order.TRIGGER) as (transaction, row):
-            wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=payload)
-            activation = await _activate(transaction, row, wanted, by)
-            told = Action(Order.TRIGGER, by, note, details={"activation": activation.activation_id})
-            await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
-            return activation
+            return await _run(transaction, row, RunByHand(payload, note), by)
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
         """None: no tick in the range that the schedule has done with."""
@@ -141,6 +137,14 @@ async def _keep(transaction: Transaction, row: Locked, action: Action, changes: 
 
 async def _job(transaction: Transaction, job_id: int) -> Job:
     return job_of((await transaction.fetch(GetCronJobsById(job_ids=[job_id])))[0])
+
+
+async def _run(transaction: Transaction, row: Locked, wish: RunByHand, by: str) -> Activation:
+    wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=wish.payload)
+    activation = await _activate(transaction, row, wanted, by)
+    told = Action(Order.TRIGGER, by, wish.note, details={"activation": activation.activation_id})
+    await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
+    return activation
 
 
 async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, by: str) -> Activation:

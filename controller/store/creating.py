@@ -10,10 +10,12 @@ from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.redeploy import Added
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import JobDone, NewJob, Outcome
+from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
 from cronring.controller.store.actions import Action, add_actions
-from cronring.controller.store.locked import Locked, lock_keys
+from cronring.controller.store.locked import Locked, lock_jobs, lock_keys
+from cronring.controller.store.ordering import make_activations
 from cronring.controller.store.plans import policy_columns, who_follows
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.recording import record
@@ -122,6 +124,9 @@ class Creating:
                 self._transaction,
                 *[of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template)) for each in part],
             )
+        for at_once in sliced(sorted(ids[each.added.key] for each in planned if each.job.run_now)):
+            rows = await lock_jobs(self._transaction, list(at_once))
+            await make_activations(self._transaction, rows, RunByHand(None, self._note), self._by)
         for name in sorted({f"{each.job.namespace}/{each.job.module}" for each in planned}):
             await self._transaction.fetch(NotifyJobs(payload=name))
         return {key: JobDone(key, job_id) for key, job_id in ids.items()}

@@ -260,8 +260,10 @@ async def _add(transaction: Transaction, letters: list[tuple[int, Letter]]) -> i
 
 
 def _wish(record: asyncpg.Record) -> Subscription:
-    _, events, reasons, namespace, module, job, labels, since = record
-    return Subscription(tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), since)
+    _, events, reasons, namespace, module, job, labels, since, outcomes = record
+    return Subscription(
+        tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), since, tuple(outcomes)
+    )
 
 
 def _subject(record: asyncpg.Record) -> NoticeJob:

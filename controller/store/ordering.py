@@ -242,7 +242,7 @@ async def _run_by_hand(
     fit = [row for row in rows if refusals[row.job.job_id] is None]
     made: dict[int, Activation] = {}
     if fit and not dry_run:
-        made = await _make_activations(transaction, fit, wish, by)
+        made = await make_activations(transaction, fit, wish, by)
         await tell(transaction, fit)
     jobs = await _jobs(transaction, [row.job.job_id for row in fit])
     done: list[Controlled | Conflict] = []
@@ -255,7 +255,7 @@ async def _run_by_hand(
     return done
 
 
-async def _make_activations(
+async def make_activations(
     transaction: Transaction, rows: list[Locked], wish: RunByHand, by: str
 ) -> "dict[int, Activation]":
     """By job id."""

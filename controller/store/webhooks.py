@@ -61,6 +61,7 @@ class PostgresWebhooks:
                     sealed=webhook.sealed,
                     events=webhook.events,
                     reasons=webhook.reasons,
+                    outcomes=webhook.outcomes,
                     namespace=webhook.namespace,
                     module=webhook.module,
                     job=webhook.job,
@@ -212,16 +213,22 @@ async def _lock(transaction: Transaction, name: str) -> _Locked:
     records = await transaction.fetch(LockWebhook(name=name))
     if not records:
         raise _unknown(name)
-    webhook_id, enabled, disabled_reason, origin, events, reasons, namespace, module, job, labels = records[0]
+    webhook_id, enabled, disabled_reason, origin, events, reasons, namespace, module, job, labels, outcomes = records[0]
     webhook = NewWebhook(
-        name, origin, "", tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), created_by=""
+        name, origin, "", tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), created_by="",
+        outcomes=tuple(outcomes),
     )  # fmt: skip
     return _Locked(webhook_id, enabled, disabled_reason, webhook)
 
 
 def _webhook(record: asyncpg.Record) -> WebhookRow:
     row = WebhookRow._make(record)
-    return row._replace(events=tuple(row.events), reasons=tuple(row.reasons), labels=json.loads(record["labels"]))
+    return row._replace(
+        events=tuple(row.events),
+        reasons=tuple(row.reasons),
+        outcomes=tuple(row.outcomes),
+        labels=json.loads(record["labels"]),
+    )
 
 
 def _unknown(name: str) -> NotFound:

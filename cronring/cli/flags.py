@@ -27,6 +27,7 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "until_at": ("to",),
     "id": ("cancel", "execution_id", "id"),
     "reasons": ("reason",),
+    "outcomes": ("outcome",),
     "page_size": ("limit",),
     "lasts_ms": ("expires",),
 }

@@ -84,15 +84,17 @@ class JobCalls(ManyJobCalls):
         template: str = "",
         explicit: Sequence[str] = (),
         note: str = "",
+        run_now: bool = False,
     ) -> model.Job:
         """A job for a verb of an active module, under the key `module.verb:name`; or the same one, if it is there.
 
         It starts from the `template` of its namespace: what the spec sets wins, and what `explicit` names (as `update`
-        does) is the spec's even where that is empty.
+        does) is the spec's even where that is empty. `run_now`: run it once at once as well, if it is new.
         """
         request = jobs_pb2.CreateJobRequest(
             namespace=namespace, module=module, verb=verb, name=name, spec=convert.job_spec(spec), requested_by=by,
             template=template, explicit=FieldMask(paths=explicit), note=note,
+            run_now=run_now,
         )  # fmt: skip
         key = f"{module}.{verb}:{name}"
         look = f"`cronring jobs show {key}`; to repeat the command makes no second one"

@@ -37,6 +37,7 @@ class Webhook:
     waiting: int
     delivered: int
     failed: int
+    outcomes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ class NotificationCalls:
         secret: str = "",
         events: Sequence[str] = (),
         reasons: Sequence[str] = (),
+        outcomes: Sequence[str] = (),
         namespace: str = "",
         module: str = "",
         job: str = "",
@@ -106,8 +108,8 @@ class NotificationCalls:
     ) -> Added:
         """Not idempotent: a second one of the same name is refused (Conflict). Raises Invalid, OutcomeUnknown."""
         request = pb2.AddWebhookRequest(
-            name=name, url=url, secret=secret, events=events, reasons=reasons, namespace=namespace, module=module,
-            job=job, labels=labels, requested_by=by,
+            name=name, url=url, secret=secret, events=events, reasons=reasons, outcomes=outcomes,
+            namespace=namespace, module=module, job=job, labels=labels, requested_by=by,
         )  # fmt: skip
         timeout = self._failover.timeout_s
         answer = await self._failover.change(
@@ -195,7 +197,7 @@ def _webhook(message: pb2.Webhook) -> Webhook:
         message.name, message.origin, tuple(message.events), tuple(message.reasons), message.namespace, message.module,
         message.job, dict(sorted(message.labels.items())), convert.instant(message.created_at), message.created_by,
         convert.instant(message.disabled_at), message.disabled_reason, message.waiting, message.delivered,
-        message.failed,
+        message.failed, tuple(message.outcomes),
     )  # fmt: skip
 
 

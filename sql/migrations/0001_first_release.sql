@@ -273,8 +273,12 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb,
 FROM cron_jobs j
 LEFT JOIN deployments d ON d.id = j.deployment_id; -- each has one: so who asks for nothing of it, reads none
 
+-- For people who read with SQL: docs/sql.md. Without jobs that are removed.
 CREATE VIEW cron_job_status AS
-SELECT id AS job_id, status FROM cron_job_details;
+SELECT id AS job_id, key, namespace, module, verb, status, schedule, next_tick, next_execution, last_outcome,
+       last_started_at, last_ended_at, last_success, failures, labels, template, paused_by, paused_note, deployment
+FROM cron_job_details
+WHERE removed_at IS NULL;
 
 -- What a job's schedule was, and when: ticks in (from_at, until_at] were due by it. The books are recomputed from this.
 CREATE TABLE cron_schedules (
@@ -1056,9 +1060,11 @@ CREATE TABLE cron_webhooks (
     -- Its URL, and the key of its signatures, in an envelope: cronring1$KEY$WRAPPED$CONTENT, where KEY is the id of the
     -- key that opens it, or "plain" (cronring/trust/envelopes.py).
     sealed         text NOT NULL CHECK (sealed LIKE 'cronring1$%$%$%'),
-    -- What it wants to be told of, and of which jobs. Empty: of all.
+    -- What it wants to be told of, and of which jobs. Empty: of all, but of "completed" only where that is named.
     events         text[] NOT NULL DEFAULT '{}',
     reasons        text[] NOT NULL DEFAULT '{}',
+    -- How what failed has ended.
+    outcomes       text[] NOT NULL DEFAULT '{}',
     namespace      text COLLATE "C" NOT NULL DEFAULT '',
     module         text COLLATE "C" NOT NULL DEFAULT '',
     job            text COLLATE "C" NOT NULL DEFAULT '',

@@ -49,7 +49,7 @@ ON CONFLICT (job_id) DO NOTHING;
 -- of those that have not. `:execution_ids` are known to run, by tick too, so that only their partitions are looked
 -- into.
 -- Then, a row each, those that may make an event: without success, of jobs that have failed lately, or that are watched
--- for late ticks.
+-- for late ticks. And those that have completed, of jobs of which a webhook wants to be told so.
 WITH seen AS MATERIALIZED (
     (SELECT * FROM cron_executions WHERE id > :after_execution_id ORDER BY id LIMIT 5000)
     UNION ALL
@@ -78,7 +78,11 @@ WHERE e.outcome NOT IN ('completed', 'cancelled')
    OR j.policy LIKE '%"late_after"%'
    OR e.outcome = 'completed'
       AND (e.job_id IN (SELECT job_id FROM troubled) OR e.job_id IN (SELECT job_id FROM cron_retrying)
-           OR EXISTS (SELECT FROM cron_failing f WHERE f.job_id = e.job_id));
+           OR EXISTS (SELECT FROM cron_failing f WHERE f.job_id = e.job_id)
+           OR EXISTS (SELECT FROM cron_webhooks w
+                      WHERE w.disabled_at IS NULL AND 'completed' = ANY (w.events)
+                        AND w.namespace IN ('', j.namespace) AND w.module IN ('', j.module) AND w.job IN ('', j.key)
+                        AND j.labels @> w.labels));
 
 -- name: GetRetriesGivenUp
 -- Failed attempts whose retry is neither waiting nor has begun: they were their ticks' last. Those whose retry has
@@ -177,7 +181,7 @@ RETURNING id;
 
 -- name: GetWishes
 -- Webhooks that want to be told.
-SELECT id, events, reasons, namespace, module, job, labels::text, enabled_at FROM cron_webhooks
+SELECT id, events, reasons, namespace, module, job, labels::text, enabled_at, outcomes FROM cron_webhooks
 WHERE disabled_at IS NULL ORDER BY id;
 
 -- name: ClaimDeliveries
@@ -246,8 +250,8 @@ FROM (SELECT attempts FROM cron_deliveries WHERE state = 'waiting' LIMIT 100000)
 
 -- name: AddWebhook
 -- `:labels`: JSON.
-INSERT INTO cron_webhooks (name, origin, sealed, events, reasons, namespace, module, job, labels, created_by)
-VALUES (:name, :origin, :sealed, :events, :reasons, :namespace, :module, :job, :labels::text::jsonb, :actor)
+INSERT INTO cron_webhooks (name, origin, sealed, events, reasons, outcomes, namespace, module, job, labels, created_by)
+VALUES (:name, :origin, :sealed, :events, :reasons, :outcomes, :namespace, :module, :job, :labels::text::jsonb, :actor)
 ON CONFLICT (name) DO NOTHING
 RETURNING id;
 
@@ -271,7 +275,7 @@ SELECT id FROM enabled;
 -- Those of a name, or all (""), after one, with what waits for them and what has failed, as far as the log goes back.
 SELECT w.id, w.name, w.origin, w.events, w.reasons, w.namespace, w.module, w.job, w.labels::text, w.created_at,
        w.created_by,
-       w.disabled_at, w.disabled_reason, n.waiting, n.delivered, n.failed
+       w.disabled_at, w.disabled_reason, n.waiting, n.delivered, n.failed, w.outcomes
 FROM cron_webhooks w
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE state = 'waiting') AS waiting,
@@ -291,7 +295,7 @@ FROM cron_webhooks WHERE name = :name;
 -- name: LockWebhook
 -- Without its secret; locked until the transaction ends.
 SELECT id, disabled_at IS NULL AS enabled, disabled_reason, origin, events, reasons, namespace, module, job,
-       labels::text
+       labels::text, outcomes
 FROM cron_webhooks WHERE name = :name
 FOR NO KEY UPDATE;
 

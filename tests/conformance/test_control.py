@@ -5,6 +5,7 @@ import pytest
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, Outdated
 from cronring.controller.ports.many import JobChange, NewJob, Seen
+from cronring.schema.execution import Trigger
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
@@ -53,6 +54,28 @@ async def test_making_the_same_job_again_is_nothing_and_another_is_a_conflict(wo
     ):
         with pytest.raises(Conflict, match=r"billing\.a:nightly"):
             await world.control.create_job(other, "me")
+
+
+async def test_a_job_may_run_once_at_once_beside_its_schedule_and_only_if_it_is_new(world: World) -> None:
+    await module(world)
+    at_once = NIGHTLY._replace(run_now=True)
+    job = await world.control.create_job(at_once, "me", "why")
+    (waiting,) = await world.waiting()
+    assert (waiting.job.key, waiting.trigger, waiting.payload) == (job.key, Trigger.MANUAL, "")
+    assert job.next_tick is not None
+    assert waiting.run_at <= await world.scene.now() < job.next_tick + MINUTE
+    assert (await world.job(job.job_id)).next_tick == job.next_tick, "its schedule goes on as it was"
+    assert await world.control.create_job(at_once, "you") == job
+    assert await world.waiting() == [waiting]
+    assert [each.action for each in await world.scene.actions()] == ["deploy", "create", "trigger"]
+    await world.controller("c1")
+    await world.runner("r1")
+    (begun,) = await world.activate("c1", waiting)
+    assert begun.execution is not None
+    over = NIGHTLY.spec._replace(schedule="at 2020-01-01T00:00:00Z")
+    with pytest.raises(NeverRuns):
+        await world.control.create_job(at_once._replace(name="over", spec=over), "me")
+    assert await world.waiting() == [], "what isn't made isn't run"
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ async def put(database: Database, first: int, count: int) -> None:
             "INSERT INTO cron_deliveries (webhook_id, event_id, event, body) SELECT id, $1, 'test', $2 "
             "FROM cron_webhooks WHERE name = 'pager'",
             [
-                (f"e{number}", json.dumps({"id": f"e{number}", "event": "test"}))
+                (f"e{number}", json.dumps({"id": f"e{number}", "type": "webhook.test", "timestamp": "", "data": {}}))
                 for number in range(first, first + count)
             ],
         )

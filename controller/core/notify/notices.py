@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from cronring.schema.duration import parse_duration
+from cronring.schema.execution import Outcome
 from cronring.schema.instant import format_instant
 from cronring.schema.policy import parse_policy
 from cronring.schema.window import parse_window
@@ -22,6 +23,7 @@ class Event(StrEnum):
     """What webhooks may be told of."""
 
     FAILED = "failed"  # a tick's last attempt ended without success
+    COMPLETED = "completed"  # an execution; told only to who asks for it by name
     RECOVERED = "recovered"  # the first success after that
     LATE = "late"  # a tick hasn't begun within its job's `late_after`
     SKIPPED = "skipped"  # ticks that don't run, a range for one reason
@@ -33,6 +35,8 @@ class Event(StrEnum):
 
 # What a webhook can ask for.
 EVENTS: Final = tuple(event.value for event in Event if event is not Event.TEST)
+# How an execution may have ended that is told of as failed.
+FAILURES: Final = tuple(each.value for each in Outcome if each not in {Outcome.COMPLETED, Outcome.CANCELLED})
 
 
 class NoticeJob(NamedTuple):
@@ -138,7 +142,10 @@ class Decided(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """What a webhook wants to be told of; empty means all. `since`: of what has happened from then on."""
+    """What a webhook wants to be told of; empty means all, but COMPLETED. `since`: of what has happened from then on.
+
+    `outcomes`: of what has failed, how it ended.
+    """
 
     events: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -147,12 +154,14 @@ class Subscription(NamedTuple):
     job: str
     labels: Mapping[str, str]
     since: int
+    outcomes: tuple[str, ...] = ()
 
     def wants(self, notice: Notice) -> bool:
         job = notice.job
         return (
             notice.at >= self.since
-            and (not self.events or notice.event.value in self.events)
+            and (notice.event.value in self.events or (not self.events and notice.event is not Event.COMPLETED))
+            and (not self.outcomes or notice.event is not Event.FAILED or notice.data["outcome"] in self.outcomes)
             and (not self.reasons or notice.event is not Event.SKIPPED or notice.data["reason"] in self.reasons)
             and self.namespace in {"", job.namespace}
             and self.module in {"", job.module}
@@ -162,7 +171,7 @@ class Subscription(NamedTuple):
 
 
 def decide(runs: Sequence[NoticeRun], given_up: Sequence[GivenUp], failing: Mapping[int, Failing]) -> Decided:
-    """Failures, recoveries, and late starts. `failing`: the jobs of these runs that were failing before."""
+    """Failures, successes, recoveries, and late starts. `failing`: the jobs of these runs that were failing before."""
     notices = [late_start(run) for run in runs]
     now: dict[int, Failing | None] = dict(failing)
     retrying: list[NoticeRun] = []
@@ -172,6 +181,7 @@ def decide(runs: Sequence[NoticeRun], given_up: Sequence[GivenUp], failing: Mapp
             case None | "cancelled":
                 pass  # it still runs; or somebody wanted it so: neither a failure nor a success
             case "completed":
+                told.append(_completed(run))
                 before = now.get(run.job.job_id)
                 # Claimed after the failure. Runs may overlap and ends come late, so a success may be older than what
                 # failed.
@@ -271,6 +281,11 @@ def _failed(run: NoticeRun) -> Notice:
     return Notice(Event.FAILED, run.job, f"failed:{run.execution_id}", run.ended_at, _of_run(run))
 
 
+def _completed(run: NoticeRun) -> Notice:
+    assert run.ended_at is not None, "it has ended"
+    return Notice(Event.COMPLETED, run.job, f"completed:{run.execution_id}", run.ended_at, _of_run(run))
+
+
 def _recovered(run: NoticeRun, before: Failing) -> Notice:
     assert run.ended_at is not None, "it has ended"
     data = _of_run(run) | {
@@ -315,7 +330,10 @@ def _exact(instant: int) -> str:
 
 
 class Letter(NamedTuple):
-    """A notice as it is sent: to every receiver, and each time, with the same id and the same body."""
+    """A notice as it is sent: to every receiver, and each time, with the same id and the same body.
+
+    The body is what Standard Webhooks recommends: `type`, `timestamp` and `data`; and the id, as in the header.
+    """
 
     event_id: str
     event: str
@@ -330,10 +348,7 @@ def event_id(cluster: str, key: str) -> str:
 def letter(cluster: str, notice: Notice) -> Letter:
     own_id = event_id(cluster, notice.key)
     job = notice.job
-    body = {
-        "id": own_id,
-        "event": notice.event.value,
-        "at": _exact(notice.at),
+    data = {
         "cluster": cluster,
         "job": job.key,
         "namespace": job.namespace,
@@ -342,21 +357,24 @@ def letter(cluster: str, notice: Notice) -> Letter:
         "labels": dict(job.labels),
         **notice.data,
     }
-    return Letter(own_id, notice.event.value, job.key, json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+    body = _body(own_id, f"job.{notice.event.value}", notice.at, data)
+    return Letter(own_id, notice.event.value, job.key, body)
 
 
 def trial_letter(cluster: str, webhook: str, now: int) -> Letter:
     """What says nothing but that it arrives."""
     own_id = event_id(cluster, f"test:{webhook}:{now}")
-    body = {
-        "id": own_id,
-        "event": Event.TEST.value,
-        "at": _exact(now),
+    data = {
         "cluster": cluster,
         "webhook": webhook,
         "message": "This is what cronring sends when somebody wants to see whether it arrives.",
     }
-    return Letter(own_id, Event.TEST.value, "", json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+    return Letter(own_id, Event.TEST.value, "", _body(own_id, f"webhook.{Event.TEST.value}", now, data))
+
+
+def _body(own_id: str, kind: str, at: int, data: Mapping[str, Any]) -> str:
+    body = {"id": own_id, "type": kind, "timestamp": _exact(at), "data": data}
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def addressed(cluster: str, wishes: Mapping[int, Subscription], notices: Iterable[Notice]) -> list[tuple[int, Letter]]:

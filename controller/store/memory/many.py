@@ -11,6 +11,7 @@ from cronring.controller.core.orders.redeploy import Added, Carried, plan_remova
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
+from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_job, refused_circles
 from cronring.controller.store.memory.orders import MemoryOrders, standing
@@ -128,6 +129,8 @@ class MemoryMany(MemoryOrders):
         template = {"template": job.template} if job.template else {}
         changes = of_job(added.key, None, spec_fields(added.spec, job.template))
         self._act("create", by, note, row, changes, schedule=row.spec.schedule, **template)
+        if job.run_now:
+            self._run_by_hand(row, RunByHand(None, note), by, dry_run=False)
         return JobDone(added.key, row.job_id)
 
     def _changed(self, key: str, asked: JobChange) -> Outcome | _Change:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--name", required=True, help="Tells it from the verb's other jobs; its key is MODULE.VERB:NAME.")
 @click.option("--template", default="", metavar="NAME", shell_complete=template_name,
               help="Start from this template of VERB's namespace (cronring template list).")  # fmt: skip
+@click.option("--now", is_flag=True, help="Run it once at once, too. Without a schedule, it is --manual.")
 @job_options
 @policy_options
 @note_option
@@ -41,6 +42,7 @@ def create_job(
     verb: VerbName,
     name: str,
     template: str,
+    now: bool,
     note: str,
     as_name: str | None,
     output: str,
@@ -53,6 +55,9 @@ def create_job(
 
     With --template its values are copied into the job. What is given here wins, and an empty value (--window "",
     --retries 0) leaves the template's out. The template may change later: this job doesn't.
+
+    With --now it also runs once at once, beside its schedule, as by `cronring jobs trigger`. A job that is there
+    already is not run again.
 
     \b
     Examples:
@@ -67,10 +72,14 @@ def create_job(
         --after billing.close_month:berlin
       cronring jobs create billing.close_day --name oslo --template nightly \\
         --timezone Europe/Oslo --note "new branch"
+      cronring jobs create billing.close_day --name again --now
+      cronring jobs create billing.close_day --name often --every 1h --now
     """
+    if now and not template and not spec_of(values).schedule:
+        values["manual"] = True
     if not template and not spec_of(values).schedule:
         raise click.UsageError(
-            "when does it tick? Give --cron, --every, --at, --after or --manual, or a --template that says so"
+            "when does it tick? Give --cron, --every, --at, --after, --manual or --now, or a --template that says so"
         )
 
     async def question(client: "Client") -> "Job":
@@ -80,6 +89,7 @@ def create_job(
         job = await client.jobs.create(
             verb.module, verb.verb, name, spec_of(values, zone), verb.namespace, actor(as_name),
             template=template, explicit=given_fields(values) if template else (), note=note,
+            run_now=now,
         )  # fmt: skip
         await warn_of_unknown(client, [followed(job)] if followed(job) else [])
         return job

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-EVENTS = ("failed", "recovered", "late", "skipped", "paused", "orphaned", "brought_back")
+EVENTS = ("failed", "completed", "recovered", "late", "skipped", "paused", "orphaned", "brought_back")
 STATES = ("waiting", "delivered", "failed")
 
 
 @click.group()
 def webhook() -> None:
-    """Webhooks: tell a URL when jobs fail, recover, are late, skipped, paused after failures, or orphaned.
+    """Webhooks: tell a URL when jobs fail, complete, recover, are late, skipped, paused after failures, or orphaned.
 
     \b
     Examples:
@@ -52,7 +52,16 @@ def webhook() -> None:
 @webhook.command()
 @click.argument("name")
 @click.argument("url", type=WEBHOOK_URL, metavar="URL|@FILE")
-@click.option("--event", type=click.Choice(EVENTS), multiple=True, help="Only these; may be repeated.")
+@click.option(
+    "--event",
+    type=click.Choice(EVENTS),
+    multiple=True,
+    metavar="EVENT",
+    help=f"Only these; may be repeated: {', '.join(EVENTS)}.  [default: all but completed]",
+)
+@click.option(
+    "--outcome", multiple=True, help="Of what failed, only what ended so; may be repeated: timed_out, lost..."
+)
 @click.option("--reason", multiple=True, help="Of skipped ticks, only those for this reason.")
 @click.option("--namespace", help="Only of jobs in this namespace.")
 @click.option("--module", help="Only of jobs of this module.")
@@ -64,9 +73,9 @@ def webhook() -> None:
 @output_option
 @controllers_option
 def add(  # noqa: PLR0917 - click passes them by name
-    name: str, url: str, event: tuple[str, ...], reason: tuple[str, ...], namespace: str | None, module: str | None,
-    job: str | None, label: tuple[tuple[str, str], ...], secret: str | None, as_name: str | None, output: str,
-    controllers: tuple[str, ...],
+    name: str, url: str, event: tuple[str, ...], outcome: tuple[str, ...], reason: tuple[str, ...],
+    namespace: str | None, module: str | None, job: str | None, label: tuple[tuple[str, str], ...],
+    secret: str | None, as_name: str | None, output: str, controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Tell URL of what happens from now on. Shows the secret that its receiver needs, once.
 
@@ -81,7 +90,7 @@ def add(  # noqa: PLR0917 - click passes them by name
 
     async def question(client: "Client") -> "tuple[Added, bool]":
         added = await client.notifications.add(
-            name, url, secret=secret or "", events=event, reasons=reason, namespace=namespace or "",
+            name, url, secret=secret or "", events=event, reasons=reason, outcomes=outcome, namespace=namespace or "",
             module=module or "", job=job or "", labels=dict(label), by=actor(as_name),
         )  # fmt: skip
         return added, await _has_jobs(client, added.webhook)
@@ -296,9 +305,11 @@ def _state(row: "Webhook") -> str:
 
 
 def _wanted(row: "Webhook") -> str:
-    words = ", ".join(row.events) or "everything"
+    words = ", ".join(row.events) or "everything but completed"
     if row.reasons:
         words += f" (skipped: {', '.join(row.reasons)})"
+    if row.outcomes:
+        words += f" (failed: {', '.join(row.outcomes)})"
     which = [f"namespace {row.namespace}"] * bool(row.namespace) + [f"module {row.module}"] * bool(row.module)
     which += [f"job {row.job}"] * bool(row.job) + [f"{name}={value}" for name, value in row.labels.items()]
     return f"{words} of {', '.join(which) or 'all jobs'}"

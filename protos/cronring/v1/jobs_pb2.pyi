@@ -662,6 +662,7 @@ class CreateJobRequest(_message.Message):
     TEMPLATE_FIELD_NUMBER: _builtins.int
     EXPLICIT_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    RUN_NOW_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """of the module; empty: "default" """
     module: _builtins.str
@@ -674,6 +675,8 @@ class CreateJobRequest(_message.Message):
     """Of the same namespace: its values are the job's where the spec has none. They are copied; see Templates."""
     note: _builtins.str
     """why; kept with the action"""
+    run_now: _builtins.bool
+    """Run it once at once as well, as TriggerJob does, if this call makes it. One that is there already isn't run."""
     @_builtins.property
     def spec(self) -> Global___JobSpec: ...
     @_builtins.property
@@ -692,10 +695,11 @@ class CreateJobRequest(_message.Message):
         template: _builtins.str = ...,
         explicit: _field_mask_pb2.FieldMask | None = ...,
         note: _builtins.str = ...,
+        run_now: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "module", b"module", "name", b"name", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by", "spec", b"spec", "template", b"template", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "module", b"module", "name", b"name", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by", "run_now", b"run_now", "spec", b"spec", "template", b"template", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -58,6 +58,7 @@ class Webhook(_message.Message):
     WAITING_FIELD_NUMBER: _builtins.int
     DELIVERED_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
+    OUTCOMES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     origin: _builtins.str
     """scheme, host and port of its URL; the rest may be a secret, and is told to nobody"""
@@ -74,7 +75,7 @@ class Webhook(_message.Message):
     failed: _builtins.int
     @_builtins.property
     def events(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """failed, recovered, late, skipped, paused, orphaned, brought_back; none: all"""
+        """failed, completed, recovered, late, skipped, paused, orphaned, brought_back; none: all but completed"""
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -89,6 +90,10 @@ class Webhook(_message.Message):
     @_builtins.property
     def disabled_at(self) -> _timestamp_pb2.Timestamp:
         """absent: it is enabled"""
+
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """of what failed; none: all"""
 
     def __init__(
         self,
@@ -108,10 +113,11 @@ class Webhook(_message.Message):
         waiting: _builtins.int = ...,
         delivered: _builtins.int = ...,
         failed: _builtins.int = ...,
+        outcomes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "disabled_at", b"disabled_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "delivered", b"delivered", "disabled_at", b"disabled_at", "disabled_reason", b"disabled_reason", "events", b"events", "failed", b"failed", "job", b"job", "labels", b"labels", "module", b"module", "name", b"name", "namespace", b"namespace", "origin", b"origin", "reasons", b"reasons", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "delivered", b"delivered", "disabled_at", b"disabled_at", "disabled_reason", b"disabled_reason", "events", b"events", "failed", b"failed", "job", b"job", "labels", b"labels", "module", b"module", "name", b"name", "namespace", b"namespace", "origin", b"origin", "outcomes", b"outcomes", "reasons", b"reasons", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -151,6 +157,7 @@ class AddWebhookRequest(_message.Message):
     JOB_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    OUTCOMES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     url: _builtins.str
     """http or https"""
@@ -166,6 +173,10 @@ class AddWebhookRequest(_message.Message):
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """of what failed: failed, timed_out, lost, out_of_memory, out_of_cpu; none: all"""
+
     def __init__(
         self,
         *,
@@ -179,10 +190,11 @@ class AddWebhookRequest(_message.Message):
         job: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         requested_by: _builtins.str = ...,
+        outcomes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "job", b"job", "labels", b"labels", "module", b"module", "name", b"name", "namespace", b"namespace", "reasons", b"reasons", "requested_by", b"requested_by", "secret", b"secret", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "job", b"job", "labels", b"labels", "module", b"module", "name", b"name", "namespace", b"namespace", "outcomes", b"outcomes", "reasons", b"reasons", "requested_by", b"requested_by", "secret", b"secret", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,10 +1,14 @@
-"""A real receiver of webhooks: an HTTP server on loopback that verifies, and keeps, what it is sent."""
+"""A real receiver of webhooks: an HTTP server on loopback that verifies, and keeps, what it is sent.
+
+Everything is verified by the library of Standard Webhooks as well, as any receiver would.
+"""
 
 import asyncio
 import json
 from typing import Any
 
 from aiohttp import web
+from standardwebhooks import Webhook
 
 import cronring.webhooks
 from tests.support.cluster import free_port
@@ -42,9 +46,12 @@ class Receiver:
     async def _take(self, request: web.Request) -> web.Response:
         body = await request.read()
         path = request.match_info["path"]
-        event = cronring.webhooks.verify(self.secrets[path], request.headers, body)
-        assert event["id"] == request.headers["webhook-id"]
-        assert json.loads(body) == event
+        sent = cronring.webhooks.verify(self.secrets[path], request.headers, body)
+        given = {name.lower(): value for name, value in request.headers.items()}
+        assert Webhook(self.secrets[path]).verify(body, given) == sent == json.loads(body)
+        assert sent.keys() == {"id", "type", "timestamp", "data"}, "as Standard Webhooks has it, and the id"
+        assert sent["id"] == request.headers["webhook-id"]
+        event = {"id": sent["id"], "event": sent["type"].partition(".")[2], "at": sent["timestamp"], **sent["data"]}
         self.tries.append((asyncio.get_running_loop().time(), event["id"]))
         if path == "slow":
             await self.holding.wait()

@@ -71,6 +71,30 @@ async def test_failures_recoveries_pauses_and_skips_arrive(cluster: Cluster, rec
     }  # fmt: skip
 
 
+async def test_completed_is_told_to_who_names_it_and_failed_by_outcome(
+    cluster: Cluster, receiver: Receiver, switch: Path
+) -> None:
+    cluster.start_controller()
+    await add(cluster, receiver, "all")
+    await add(cluster, receiver, "done", "--job", "noisy.punctual", "--event", "completed", "--event", "failed")
+    await add(cluster, receiver, "failures", "--event", "failed", "--outcome", "failed", "--outcome", "lost")
+    await add(cluster, receiver, "timeouts", "--event", "failed", "--outcome", "timed_out")
+    await add(cluster, receiver, "no-label", "--event", "completed", "--label", "team=none")
+    (switch / "moody").touch()
+    cluster.start_runner(MODULES / "noisy.py")
+    done = await receiver.heard("completed", "noisy.punctual", "done")
+    assert (done["outcome"], done["trigger"], done["verb"]) == ("completed", "schedule", "punctual")
+    failed = await receiver.heard("failed", "noisy.moody", "failures")
+    assert (await receiver.heard("failed", "noisy.moody", "all"))["id"] == failed["id"]
+    await receiver.more_than(len(receiver.events) + 3)
+    # Nothing times out, and no job has that label.
+    assert {event["_path"] for event in receiver.events} == {"all", "done", "failures"}
+    assert {event["event"] for event in receiver.events if event["_path"] == "done"} == {"completed"}
+    assert receiver.of("completed", path="all") == []
+    ran = [event["execution_id"] for event in receiver.of("completed", path="done")]
+    assert len(ran) == len(set(ran))
+
+
 async def test_what_is_orphaned_and_brought_back_arrives(cluster: Cluster, receiver: Receiver) -> None:
     cluster.start_controller()
     await in_thread(cluster, "deploy", ORPHANING)

@@ -153,7 +153,7 @@ def test_they_are_nowhere_and_their_key_is_replaced(desk: Desk, talkative: Postg
     desk.type(one, "webhook", "add", "pager", "@url", "--webhook-secret", "@secret")
     desk.type(one, "webhook", "show", "pager")
     run_coroutine(use(desk, one))
-    assert [event["event"] for event in receiver.events] == ["test"]
+    assert [event["type"] for event in receiver.events] == ["webhook.test"]
     run_coroutine(locked(desk, two, old.key_id))
 
     write_keys(file, [new, old])

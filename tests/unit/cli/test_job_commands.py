@@ -62,9 +62,18 @@ def test_kinds_of_schedules(asked: Cronring, api: FakeApi, options: list[str], s
 
 
 @pytest.mark.parametrize(
+    ("options", "schedule"),
+    [(["--now"], "manual"), (["--now", "--every", "30m"], "every 30m")],
+)
+def test_now_runs_it_once_beside_its_schedule(asked: Cronring, api: FakeApi, options: list[str], schedule: str) -> None:
+    assert asked("jobs", "create", "billing.refresh", "--name", "a", *options).exit_code == 0
+    assert (api.requests[0].spec.schedule, api.requests[0].run_now) == (schedule, True)
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["create", "billing.refresh", "--name", "a"], "--cron, --every, --at, --after or --manual"),
+        (["create", "billing.refresh", "--name", "a"], "--cron, --every, --at, --after, --manual or --now"),
         (["create", "billing.refresh", "--name", "a", "--every", "1h", "--manual"], "--every and --manual exclude"),
         (["create", "refresh", "--name", "a", "--manual"], "MODULE.VERB"),
         (["create", "billing.refresh", "--manual"], "--name"),

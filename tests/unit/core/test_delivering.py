@@ -1,6 +1,10 @@
 """Signatures, and what an answer means."""
 
+import json
+from datetime import UTC, datetime
+
 import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
 
 from cronring.controller.core.notify.delivering import (
     GIVE_UP_AFTER_MS,
@@ -13,6 +17,7 @@ from cronring.controller.core.notify.delivering import (
     retry_after_ms,
     secret_key,
 )
+from cronring.controller.core.notify.notices import trial_letter
 
 NOW_MS = 1_772_352_000_000  # 2026-03-01T08:00:00Z
 
@@ -27,6 +32,36 @@ def test_a_signature_is_that_of_the_specification() -> None:
         "webhook-timestamp": "1614265330",
         "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     }
+
+
+BODIES = [b"{}", '{"id": "evt_1", "job": "bücher.zählen"}'.encode(), b'{"n":[' + b"1," * 5_000 + b"1]}"]
+
+
+@pytest.mark.parametrize("length", [24, 32, 64])
+@pytest.mark.parametrize("body", BODIES)
+def test_the_library_of_the_specification_signs_alike_and_takes_it(body: bytes, length: int) -> None:
+    secret, now = make_secret(bytes(range(length))), datetime.now(UTC).replace(microsecond=0)
+    found = headers(secret, "evt_1", int(now.timestamp()), body)
+    library = Webhook(secret)
+    assert library.sign("evt_1", now, body.decode()) == found["webhook-signature"]
+    assert library.verify(body, found) == json.loads(body)
+    for name, other in (
+        ("webhook-id", "evt_2"),
+        ("webhook-timestamp", str(int(now.timestamp()) - 1)),
+        ("webhook-signature", found["webhook-signature"].replace("v1,", "v2,")),
+    ):
+        with pytest.raises(WebhookVerificationError):
+            library.verify(body, found | {name: other})
+    with pytest.raises(WebhookVerificationError):
+        library.verify(body + b" ", found)
+
+
+def test_a_trial_is_what_the_specification_recommends() -> None:
+    letter = trial_letter("c1", "pager", 1_772_352_000_000_001)
+    body = json.loads(letter.body)
+    assert (body["type"], body["timestamp"]) == ("webhook.test", "2026-03-01T08:00:00.000001Z")
+    assert (body["id"], body["data"]["webhook"]) == (letter.event_id, "pager")
+    assert datetime.fromisoformat(body["timestamp"]).tzinfo is not None
 
 
 def test_a_secret_is_read_or_refused() -> None:

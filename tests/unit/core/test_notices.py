@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cronring.controller.core.notify.notices import (
+    FAILURES,
     Event,
     Failing,
     GivenUp,
@@ -24,6 +25,7 @@ from cronring.controller.core.notify.notices import (
     skipped,
     turned,
 )
+from cronring.schema.execution import Outcome
 
 S = 1_000_000
 NOW = 1_772_352_000 * S  # 2026-03-01T08:00:00Z, a Sunday
@@ -42,7 +44,9 @@ def run(number: int, outcome: str | None, **changes: Any) -> NoticeRun:
 
 
 def told(runs: list[NoticeRun], failing: dict[int, Failing] | None = None) -> list[tuple[str, int]]:
-    return [(notice.event.value, notice.data["execution_id"]) for notice in decide(runs, [], failing or {}).notices]
+    """Without those that are told only to who asks for them."""
+    notices = [notice for notice in decide(runs, [], failing or {}).notices if ALL.wants(notice)]
+    return [(notice.event.value, notice.data["execution_id"]) for notice in notices]
 
 
 def test_a_failure_is_told_and_the_first_success_after_it() -> None:
@@ -56,8 +60,8 @@ def test_what_fails_stays_so_until_the_next_look() -> None:
     assert first.failing == {7: Failing(2, run(2, None).tick)}
     before = {7: Failing(2, run(2, None).tick)}
     second = decide([run(3, "completed")], [], before)
-    assert [notice.event for notice in second.notices] == [Event.RECOVERED]
-    assert second.notices[0].data["failed_execution_id"] == 2
+    assert [notice.event for notice in second.notices] == [Event.COMPLETED, Event.RECOVERED]
+    assert second.notices[1].data["failed_execution_id"] == 2
     assert second.failing == {7: None}
 
 
@@ -101,8 +105,8 @@ def test_a_late_start_is_told_by_what_is_known_of_it() -> None:
     (notice,) = decide([claimed], [], {}).notices
     assert (notice.event, notice.data["lateness_ms"], notice.data["started"]) == (Event.LATE, 6_000, True)
     begun = run(1, "completed", job=LATE, started_at=NOW + 60 * S + 7 * S, ended_at=NOW + 70 * S)
-    assert [each.key for each in decide([begun], [], {}).notices] == [notice.key]
-    assert decide([run(1, "completed", job=LATE)], [], {}).notices == []
+    assert [each.key for each in decide([begun], [], {}).notices] == [notice.key, "completed:1"]
+    assert [each.event for each in decide([run(1, "completed", job=LATE)], [], {}).notices] == [Event.COMPLETED]
     retry = claimed._replace(trigger="retry", attempt=2)
     assert decide([retry], [], {}).notices == []
 
@@ -160,6 +164,25 @@ def test_a_webhook_gets_what_it_wants(wish: dict[str, Any], wanted: bool) -> Non
     assert ALL._replace(**wish).wants(notice) is wanted
 
 
+def test_completed_is_told_only_to_who_asks_for_it_by_name() -> None:
+    (notice,) = decide([run(1, "completed")], [], {}).notices
+    assert (notice.event, notice.key, notice.at) == (Event.COMPLETED, "completed:1", NOW + 61 * S)
+    assert (notice.data["outcome"], notice.data["execution_id"]) == ("completed", 1)
+    assert not ALL.wants(notice)
+    assert not ALL._replace(events=("failed",)).wants(notice)
+    assert ALL._replace(events=("failed", "completed")).wants(notice)
+    assert ALL._replace(events=("completed",), outcomes=("lost",)).wants(notice), "outcomes are of what failed"
+    assert not ALL._replace(events=("completed",), labels={"team": "other"}).wants(notice)
+
+
+def test_outcomes_are_those_of_what_failed() -> None:
+    (notice,) = decide([run(1, "timed_out")], [], {}).notices
+    assert ALL._replace(outcomes=("timed_out", "lost")).wants(notice)
+    assert not ALL._replace(outcomes=("lost",)).wants(notice)
+    assert ALL._replace(outcomes=("lost",)).wants(paused(Paused(JOB, NOW, 3, "")))
+    assert set(FAILURES) == {*Outcome} - {Outcome.COMPLETED, Outcome.CANCELLED}
+
+
 def test_reasons_are_those_of_skips() -> None:
     notice = skipped(Passed(JOB, "overlap", NOW, NOW, 1, NOW))
     assert ALL._replace(reasons=("overlap",)).wants(notice)
@@ -172,11 +195,13 @@ def test_a_letter_says_everything_and_is_the_same_for_all() -> None:
     assert [webhook_id for webhook_id, _ in found] == [1, 3]
     assert found[0][1] == found[1][1]
     body = json.loads(found[0][1].body)
+    assert body.keys() == {"id", "type", "timestamp", "data"}
     assert body["id"] == found[0][1].event_id
-    assert (body["event"], body["job"], body["cluster"], body["labels"]) == (
-        "failed", "billing.close", "c1", {"team": "money"},
+    data = body["data"]
+    assert (body["type"], data["job"], data["cluster"], data["labels"]) == (
+        "job.failed", "billing.close", "c1", {"team": "money"},
     )  # fmt: skip
-    assert (body["tick"], body["attempt"], body["outcome"]) == ("2026-03-01T08:02:00Z", 1, "failed")
-    assert (body["error_type"], len(body["error_message"])) == ("ValueError", 4_000)
-    assert body["at"] == "2026-03-01T08:02:01.000000Z"
+    assert (data["tick"], data["attempt"], data["outcome"]) == ("2026-03-01T08:02:00Z", 1, "failed")
+    assert (data["error_type"], len(data["error_message"])) == ("ValueError", 4_000)
+    assert body["timestamp"] == "2026-03-01T08:02:01.000000Z"
     assert letter("c2", notices[0]).event_id != body["id"]

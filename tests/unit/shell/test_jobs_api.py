@@ -167,6 +167,10 @@ async def test_a_payload_is_held_against_the_parameter(api: Api, payload: str, s
 
 
 async def test_a_manual_job_may_wait_for_its_payload(api: Api) -> None:
+    at_once = jobs_pb2.CreateJobRequest(
+        module="crawl", verb="site", name="at_once", spec=jobs_pb2.JobSpec(schedule="manual"), run_now=True
+    )
+    assert "takes a Site" in (await refused(api.stub.CreateJob(at_once)))["spec.payload"]
     job = await api.create("site", "by_hand", schedule="manual")
     assert not job.HasField("next_tick")
     assert "takes a Site" in (await refused(api.stub.TriggerJob(jobs_pb2.TriggerJobRequest(key=job.key))))["payload"]
