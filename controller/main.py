@@ -44,8 +44,8 @@ from cronring.controller.ports.store import ControllerInfo, Notifications, Topic
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.gateway import Gateway, close_silent_sessions
 from cronring.controller.runners.registering import Registering
-from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runners.standings import Standings
+from cronring.controller.runners.streams import RunnerStreams
 from cronring.controller.runtime.chance import controller_id, seeded_chance
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.driver import Driver
