@@ -54,6 +54,7 @@ from cronring.controller.runtime.driver import Driver
 from cronring.controller.runtime.files import raise_open_files
 from cronring.controller.runtime.folding import Folding
 from cronring.controller.runtime.gauges import node_counters, node_gauges
+from cronring.controller.runtime.host_clock import HostClock
 from cronring.controller.runtime.lag import watch_loop_lag
 from cronring.controller.runtime.logs import set_up_logging
 from cronring.controller.runtime.maintenance import look_after_history
@@ -185,9 +186,9 @@ async def _with_http(base: _Base) -> int:
     except OSError as error:
         raise in_use("--http", str(address), error) from error
     try:
-        _check_free("--grpc", base.config.grpc_address)
+        check_free("--grpc", Address.parse("--grpc", base.config.grpc_address))
         if base.trust.own is not None:
-            _check_free("--peer", base.config.peer_address)
+            check_free("--peer", Address.parse("--peer", base.config.peer_address))
         opened = await base.stopping.unless_asked(until_available(partial(_open_database, base), base.notes))
         if opened is None:
             return EXIT_OK
@@ -199,11 +200,6 @@ async def _with_http(base: _Base) -> int:
             await within(LEAVE_STEP_TIMEOUT_S, database.close(), base.notes, "database_not_closed")
     finally:
         await http.stop()
-
-
-def _check_free(option: str, text: str) -> None:
-    address = Address.parse(option, text)
-    check_free(option, address.host, address.port)
 
 
 async def _open_database(base: _Base) -> tuple[Database, Seal]:
@@ -294,6 +290,7 @@ class _Controller:
         self._notified = WebhookFigures()
         self._folding = Folding()
         self._sealing = Sealing(base.clock)
+        self._host_clock = HostClock(base.clock, self._node.database_now)
         self._interest = Interest()
         self._background = Background(self._driver.fail)
         self._deployer = Deployer(self._store, base.settings, self._driver.put, base.notes.write)
@@ -367,6 +364,7 @@ class _Controller:
         start("notifications", self._hear(notifications))
         start("peers", self._peers.sweep())
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
+        start("host clock", self._host_clock.watch(base.notes))
         start("zone data", compare_zone_data(self._store, self._info, base.notes))
         start("history", look_after_history(self._maintain, base.notes))
         start("figures", self._folding.go_on(partial(fold_figures, self._database), base.notes))
@@ -440,6 +438,7 @@ class _Controller:
         self._base.metrics.add_counters(self._base.refusals.counters)
         self._base.metrics.add_gauges(self._folding.gauges)
         self._base.metrics.add_gauges(self._sealing.gauges)
+        self._base.metrics.add_gauges(self._host_clock.gauges)
         self._base.metrics.add_gauges(self._base.refusals.gauges)
         self._base.metrics.add_gauges(self._notified.gauges)
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))

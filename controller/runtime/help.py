@@ -70,6 +70,8 @@ HELP: Final[dict[str, str]] = {
     "runner_queue_items": "Runs, acknowledgements and cancellations that wait to be written to runners. Growing: some "
     "don't read",
     "inbox_events": "Events that wait for the node. Above 1,000 for a minute: this process lacks CPU",
+    "host_clock_offset_seconds": "How far this host's clock is ahead of PostgreSQL's. 30 or more, either way: NTP. "
+    "Minutes: its certificates don't hold",
     "statements_in_flight": "Statements asked of PostgreSQL that it has not answered yet",
     "peer_channels": "Connections to other controllers that are open for gossip",
     "job_watchers": "Callers that follow changes of jobs here, of 10,000 at most",
