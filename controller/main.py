@@ -20,6 +20,8 @@ import uvloop
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.http import HttpServer
 from cronring.controller.api.listeners import Listeners
+from cronring.controller.api.login import LoginParts
+from cronring.controller.api.login_attempts import Attempts
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.server import AddressInUseError, check_free, in_use
 from cronring.controller.api.services import Api, ApiParts, Registration
@@ -30,7 +32,7 @@ from cronring.controller.core.node.events import CancelsNotified, JobsNotified, 
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.rates import Rate
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from cronring.controller.errors import SchemaVersionError, StoreError
 from cronring.controller.identity.login import Logins
 from cronring.controller.identity.verifier import JwtVerifier
 from cronring.controller.members import enrolling, judge_of, services_of_members
@@ -43,14 +45,15 @@ from cronring.controller.ports.store import ControllerInfo, Notifications, Topic
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.gateway import Gateway, close_silent_sessions
 from cronring.controller.runners.registering import Registering
-from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runners.standings import Standings
+from cronring.controller.runners.streams import RunnerStreams
 from cronring.controller.runtime.chance import controller_id, seeded_chance
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.driver import Driver
 from cronring.controller.runtime.files import raise_open_files
 from cronring.controller.runtime.folding import Folding
 from cronring.controller.runtime.gauges import node_counters, node_gauges
+from cronring.controller.runtime.host_clock import HostClock
 from cronring.controller.runtime.lag import watch_loop_lag
 from cronring.controller.runtime.logs import set_up_logging
 from cronring.controller.runtime.maintenance import look_after_history
@@ -62,7 +65,7 @@ from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.refusals import RefusalLog
 from cronring.controller.runtime.sealing import Sealing
 from cronring.controller.runtime.secret_keys import SecretKeys
-from cronring.controller.runtime.service import Background, Stopping, within
+from cronring.controller.runtime.service import Background, Stopping, until_available, within
 from cronring.controller.runtime.trust import Trust
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures, read_books
 from cronring.controller.runtime.zones import compare_zone_data
@@ -80,7 +83,7 @@ from cronring.controller.store.stores import postgres_stores
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresOutbox
-from cronring.controller.web import Web, issuers_of, key_ages, login_parts
+from cronring.controller.web import Web, issuers_of, key_ages
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 
@@ -89,7 +92,6 @@ from cronring.schema.zone import zone_data_version
 SWITCH_INTERVAL_S: Final = 0.0005
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1  # the log says why
-DATABASE_RETRY_S: Final = 0.5
 LEAVE_STEP_TIMEOUT_S: Final = 1.5
 SILENT_BEATS: Final = 5  # a runner that missed so many gets no more runs until it connects anew
 
@@ -175,10 +177,10 @@ async def _with_http(base: _Base) -> int:
     except OSError as error:
         raise in_use("--http", str(address), error) from error
     try:
-        _check_free("--grpc", base.config.grpc_address)
+        check_free("--grpc", Address.parse("--grpc", base.config.grpc_address))
         if base.trust.own is not None:
-            _check_free("--peer", base.config.peer_address)
-        opened = await base.stopping.unless_asked(_open_database(base))
+            check_free("--peer", Address.parse("--peer", base.config.peer_address))
+        opened = await base.stopping.unless_asked(until_available(partial(_open_database, base), base.notes))
         if opened is None:
             return EXIT_OK
         database, seal = opened
@@ -191,27 +193,17 @@ async def _with_http(base: _Base) -> int:
         await http.stop()
 
 
-def _check_free(option: str, text: str) -> None:
-    address = Address.parse(option, text)
-    check_free(option, address.host, address.port)
-
-
 async def _open_database(base: _Base) -> tuple[Database, Seal]:
-    """Connect; wait as long as PostgreSQL isn't there. Raises SchemaVersionError, StoreError."""
+    """Raises SchemaVersionError, StoreError, StoreUnavailable."""
     application = f"cronring {base.controller_id}"
-    while True:
-        try:
-            database = await Database.open(
-                base.config.database_url, application, schema=base.config.schema, controller_id=base.controller_id
-            )
-            try:
-                return database, Seal(await seal_key(database))
-            except BaseException:  # the next try opens another pool; or there is none
-                await database.close()
-                raise
-        except StoreUnavailable as error:
-            base.notes.warning("waiting_for_database", reason=str(error))
-            await asyncio.sleep(DATABASE_RETRY_S)
+    database = await Database.open(
+        base.config.database_url, application, schema=base.config.schema, controller_id=base.controller_id
+    )
+    try:
+        return database, Seal(await seal_key(database))
+    except BaseException:  # the next try opens another pool; or there is none
+        await database.close()
+        raise
 
 
 async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address, web: Web) -> int:
@@ -224,7 +216,11 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
         web.open_to_all()
     else:
         store, issuers = PostgresWebSessions(database), () if base.logins is None else base.logins.issuers
-        parts = login_parts(judge, store, issuers, seal, config.public_url, base.clock, base.notes, base.refusals)
+        parts = LoginParts(
+            tokens=judge, sessions=store, issuers={each.name: each for each in issuers}, seal=seal,
+            public_url=config.public_url, attempts=Attempts(base.clock.now_ns), now_us=base.clock.wall_us,
+            notes=base.notes, refused=base.refusals,
+        )  # fmt: skip
         web.open(parts, throttle, base.clock.now_ns)
     servers = Listeners(
         calls, base.readiness.is_ready, base.refusals, judge, trust.shown, trust.own, raise_open_files(), web.rest
@@ -285,6 +281,7 @@ class _Controller:
         self._notified = WebhookFigures()
         self._folding = Folding()
         self._sealing = Sealing(base.clock)
+        self._host_clock = HostClock(base.clock, self._node.database_now)
         self._interest = Interest()
         self._background = Background(self._driver.fail)
         self._deployer = Deployer(self._store, base.settings, self._driver.put, base.notes.write)
@@ -359,6 +356,7 @@ class _Controller:
         start("notifications", self._hear(notifications))
         start("peers", self._peers.sweep())
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
+        start("host clock", self._host_clock.watch(base.notes))
         start("zone data", compare_zone_data(self._store, self._info, base.notes))
         start("history", look_after_history(self._maintain, base.notes))
         start("figures", self._folding.go_on(partial(fold_figures, self._database), base.notes))
@@ -432,6 +430,7 @@ class _Controller:
         self._base.metrics.add_counters(self._base.refusals.counters)
         self._base.metrics.add_gauges(self._folding.gauges)
         self._base.metrics.add_gauges(self._sealing.gauges)
+        self._base.metrics.add_gauges(self._host_clock.gauges)
         self._base.metrics.add_gauges(self._base.refusals.gauges)
         self._base.metrics.add_gauges(self._notified.gauges)
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))

@@ -1,22 +1,16 @@
 """Who is let in by HTTP, and how browsers log in: composed here for `main`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from cronring.controller.api.judging import Judge, Verdicts
-from cronring.controller.api.login import Login, LoginParts, Telling
-from cronring.controller.api.login_attempts import Attempts
+from cronring.controller.api.judging import Verdicts
+from cronring.controller.api.login import Login, LoginParts
 from cronring.controller.api.rest.rest import Rest
-from cronring.controller.api.seal import Seal
 from cronring.controller.api.throttle import Throttle
 from cronring.controller.api.web_identity import TO_DO, KnownWeb, LocalWeb, NobodyYet, WebDoor
 from cronring.controller.config import ConfigError, ProcessConfig
 from cronring.controller.identity.login import Logins
 from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.verifier import JwtVerifier
-from cronring.controller.ports.audit_chain import OnRefusal
-from cronring.controller.ports.clock import Clock
-from cronring.controller.ports.login import LoginIssuer
-from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.services.web_sessions import WebSessionVerifier
 
@@ -43,30 +37,6 @@ class Web:
         """The database goes."""
         self.door.judge = NobodyYet()
         self.login.parts = None
-
-
-def login_parts(
-    tokens: Judge,
-    sessions: WebSessionStore,
-    issuers: Sequence[LoginIssuer],
-    seal: Seal,
-    public_url: str,
-    clock: Clock,
-    notes: Telling,
-    refused: OnRefusal,
-) -> LoginParts:
-    """What logging in stands on, for `Web.open`."""
-    return LoginParts(
-        tokens=tokens,
-        sessions=sessions,
-        issuers={each.name: each for each in issuers},
-        seal=seal,
-        public_url=public_url,
-        attempts=Attempts(clock.now_ns),
-        now_us=clock.wall_us,
-        notes=notes,
-        refused=refused,
-    )
 
 
 def issuers_of(config: ProcessConfig) -> tuple[JwtVerifier | None, Logins | None]:

@@ -1,10 +1,12 @@
-"""HOST:PORT, as members of a cluster tell each other where they are. Anybody may have written it."""
+"""Where somebody is: HOST:PORT, as members of a cluster tell each other, and peers as gRPC writes them."""
 
 import ipaddress
 import re
 from typing import Final
+from urllib.parse import unquote
 
 PORT_MAX: Final = 65_535
+SITE_BITS: Final = 64  # of an IPv6 address: a host has all addresses of its site
 # A name, an IPv4 address, or an IPv6 one in brackets; of ASCII, and no longer than DNS has them.
 _ADDRESS: Final = re.compile(
     r"(?P<host>[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?|\[[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9_.-]{1,20})?\])"
@@ -30,3 +32,30 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
     except ValueError:
         return False
+
+
+def host_of(peer: str) -> str:
+    """Who a peer is to people: of an address as gRPC writes it, `ipv6:%5B::1%5D:7`, the host, `::1`.
+
+    Its port is another one at each connection. What is no address stays as it is.
+    """
+    kind, _, rest = peer.partition(":")
+    return unquote(rest).rpartition(":")[0].strip("[]") if kind in {"ipv4", "ipv6"} else peer
+
+
+def site_of(peer: str) -> str:
+    """Who a peer is to limits, which anybody with an IPv6 address may dodge by the next one: there the site's 64 bits.
+
+    A mapped IPv4 address is the IPv4 one. What is no address is its kind, like `unix`.
+    """
+    kind = peer.partition(":")[0]
+    host = host_of(peer).partition("%")[0]
+    if kind == "ipv4":
+        return host
+    try:
+        address = ipaddress.IPv6Address(host)
+    except ValueError:
+        return kind
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address), SITE_BITS), strict=False))

@@ -21,10 +21,12 @@ __all__ = [
     "PolicyField",
     "RawValue",
     "Reading",
+    "newer",
     "parse_policy",
     "policy_faults",
     "read_each",
     "read_policy",
+    "unread_fields",
 ]
 
 # Jobs share their policies: a controller meets few texts, many times over.
@@ -44,13 +46,36 @@ def read_policy(raw: Mapping[str, object]) -> Policy:
 
 @lru_cache(maxsize=_TEXTS_CACHED)
 def parse_policy(text: str) -> Policy:
-    """The policy of its text (`Policy.text`), which may be older than today's spelling. Raises ValueError."""
+    """The policy of its text (`Policy.text`), which may be older than today's spelling. Raises ValueError.
+
+    It may be newer, too: fields that this release doesn't read are left out, and `unread_fields` names them. Whoever
+    decides about ticks asks for those first.
+    """
+    return _stored(text).policy
+
+
+# docs/decisions/0090: an older release leaves such a job alone
+@lru_cache(maxsize=_TEXTS_CACHED)
+def unread_fields(text: str) -> tuple[str, ...]:
+    """Fields of a stored policy that a newer release wrote, or one with newer time zones. Raises ValueError."""
+    return tuple(error.field for error in _stored(text).errors)
+
+
+def newer(text: str) -> str:
+    """What to say to who would change a job, or decide about its ticks, but doesn't read all of its policy."""
+    return (
+        f"its policy says {', '.join(unread_fields(text))}, which this release doesn't read: ask a controller of a "
+        "newer release, or set the whole policy anew"
+    )
+
+
+def _stored(text: str) -> Reading:
     if not text:
-        return Policy()
+        return Reading(Policy(), ())
     try:
         raw = json.loads(text)
     except RecursionError:
         raw = None
     if not isinstance(raw, dict):
         raise ValueError(f"not the text of a policy: {text[:80]!r}")  # noqa: TRY004 - of the text, whatever is in it
-    return read_policy(raw)
+    return read_each(raw)

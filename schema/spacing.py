@@ -1,7 +1,7 @@
 """The minimum interval: two starts of a cron job are at least 60 s apart, or 1 s where its pattern has seconds.
 
-Counted from the tick, or from the actual start where that was late, and never from the end (DESIGN.md, "Minimum
-interval"): so a tick that was caught up at 23:59:30 isn't followed by another run at 00:00:00.
+Counted from the tick, or from the actual start where that was late, and never from the end (docs/schedules.md,
+"Minimum interval"): so a tick that was caught up at 23:59:30 isn't followed by another run at 00:00:00.
 """
 
 from typing import Final

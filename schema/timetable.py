@@ -12,6 +12,7 @@ from cronring.schema.instant import parse_instant
 from cronring.schema.jitter import JitterRule, delay, parse_jitter, shift
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
+from cronring.schema.policy_read import MISSED_AFTER_MS
 from cronring.schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
 from cronring.schema.spacing import earliest_start, least_distance
 from cronring.schema.spread import most_us
@@ -20,8 +21,8 @@ from cronring.schema.window import Window, parse_window
 
 __all__ = ["MISSED_AFTER", "After", "Due", "PlannedTick", "Range", "Timetable", "timetable"]
 
-MISSED_AFTER: Final = 10_000_000
-"""A tick that starts within this is not late to a policy: claims, a failover and a rolling restart fit into it."""
+MISSED_AFTER: Final = MISSED_AFTER_MS * 1_000
+"""A tick that is claimed within this is not late to a policy: claims, a failover and a rolling restart fit into it."""
 _RUN_ALL_WINDOW: Final = 86_400_000_000  # of run_all and buffer_all that state none
 _TABLES_CACHED: Final = 20_000
 _ANSWERS_KEPT: Final = 4  # a run and its end ask for the tick after, and for its distance from the one after that

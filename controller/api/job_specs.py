@@ -13,10 +13,21 @@ from cronring.controller.ports.reads import JobRow
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.jobs import decode_spec
 from cronring.protos.modules import raw_policy
+from cronring.protos.unknown import unknown_fields
 from cronring.schema.job import JobSpec
 from cronring.schema.labels import label_faults
 from cronring.schema.module import Module, Verb
-from cronring.schema.policy import FIELDS, Policy, RawValue, Reading, parse_policy, policy_faults, read_each
+from cronring.schema.policy import (
+    FIELDS,
+    Policy,
+    RawValue,
+    Reading,
+    newer,
+    parse_policy,
+    policy_faults,
+    read_each,
+    unread_fields,
+)
 from cronring.schema.schedule import ScheduleError, check_schedule, is_interval
 from cronring.schema.spread import has_default_jitter, stored_policy
 from cronring.schema.validate import ON_DISCONNECT, timeout_fault
@@ -47,6 +58,7 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
     problems += payload_violations("spec.payload", module, verb, spec.payload, needed)
     labels = read_labels(spec.labels, problems)
     check_running(spec, problems)
+    check_known(spec, problems)
     if problems:
         raise InvalidRequest(problems)
     return NewJob(
@@ -95,6 +107,7 @@ def job_change(
         problems += payload_violations("spec.payload", module, verb, payload, _runs(schedule, policy))
     labels = _changed_labels(spec, row, paths, problems)
     check_running(spec, problems)
+    check_known(spec, problems)
     if problems:
         raise InvalidRequest(problems)
     wanted = _completed(spec, verb, defaults)._replace(
@@ -150,6 +163,8 @@ def _changed_policy(
     if has_default_jitter(row.spec.schedule, row.spec.policy, defaults.jitter):
         policy = replace(policy, jitter="")
     names = [path.partition(".")[2] for path in paths if path in POLICY_PATHS]
+    if unread_fields(row.spec.policy) and (names or "schedule" in paths):
+        problems.append(("update_mask", f"names less than the job's policy: {newer(row.spec.policy)}"))
     if not names:
         return Reading(policy, ())
     raw = {name: value for name, value in policy.raw().items() if name not in names}
@@ -187,6 +202,11 @@ def _changed_labels(spec: jobs_pb2.JobSpec, row: JobRow, paths: list[str], probl
         return dict(row.spec.labels)
     kept = {key: value for key, value in row.spec.labels.items() if key not in keys}
     return read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)
+
+
+def check_known(spec: jobs_pb2.JobSpec, problems: Violations) -> None:
+    """What a newer client sets, and this release doesn't know, is refused: the answer would say that it was set."""
+    problems += [(f"spec.{path}" if path else "spec", message) for path, message in unknown_fields(spec)]
 
 
 def check_running(spec: jobs_pb2.JobSpec, problems: Violations) -> None:

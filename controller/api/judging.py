@@ -12,10 +12,11 @@ from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.api.policy import Access, Audience, Reach
 from cronring.controller.api.scope import forbidden
-from cronring.controller.api.shown import Shown, host_of
+from cronring.controller.api.shown import Shown
 from cronring.controller.api.throttle import Throttle
 from cronring.controller.errors import Unauthenticated
 from cronring.controller.ports.identity import TokenRefused, Verifier
+from cronring.schema.address import site_of
 from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Kind, Principal
 
 # Without it each call of a busy client would be one statement more. For so long a revoked token is still good.
@@ -156,10 +157,10 @@ class Known:
     async def judged(self, access: Access, shown: Shown) -> Principal:
         match access.audience:
             case Audience.ANYONE | Audience.ENROLLING:
-                self._throttle.stranger(host_of(shown.peer()), access.audience)
+                self._throttle.stranger(site_of(shown.peer()), access.audience)
                 return NOBODY
             case Audience.RUNNERS | Audience.GRANTED:
-                self._throttle.member(b" ".join(shown.auth_context().get(_NAMES, ())), host_of(shown.peer()))
+                self._throttle.member(b" ".join(shown.auth_context().get(_NAMES, ())), site_of(shown.peer()))
                 return await self._by_certificate(access.audience, shown)
             case Audience.CONTROLLERS:
                 # Not limited: gossip that is held back would declare the living dead, and costs no statement.
@@ -183,7 +184,7 @@ class Known:
         return await self._verdicts.holder(_bearer(shown.invocation_metadata() or ()), None)
 
     def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
-        who, host = str(principal), host_of(shown.peer())
+        who, host = str(principal), site_of(shown.peer())
         if access.audience in {Audience.ANYONE, Audience.ENROLLING}:
             return self._throttle.stream((access.audience, host), host, of_member=False)
         if principal.kind in {Kind.RUNNER, Kind.CONTROLLER}:
@@ -191,7 +192,7 @@ class Known:
         return self._throttle.stream(who, who, of_member=False)
 
     async def holder(self, shown: Shown) -> Principal:
-        host = host_of(shown.peer())
+        host = site_of(shown.peer())
         try:
             token = _bearer(shown.invocation_metadata() or ())
         except Unauthenticated:

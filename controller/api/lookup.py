@@ -7,13 +7,13 @@ from typing import Final
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import required
 from cronring.controller.api.scope import admit, require, sees
-from cronring.controller.errors import NotFound
+from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.reads import DeploymentFilter, ExecutionRow, JobFilter, JobRow, Reads
 from cronring.schema.identity import Permission
 from cronring.schema.keys import namespace_of
 from cronring.schema.module import Module, Verb
 from cronring.schema.nearest import nearest as nearest_of
-from cronring.schema.text import parse_module
+from cronring.schema.text import SchemaError, parse_module
 
 _LOOKED_THROUGH: Final = 1_000  # names, for the nearest one
 _NAMED: Final = 5
@@ -126,4 +126,11 @@ def _module_of(key: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=_TEXTS_CACHED)
 def _parsed(schema_text: str) -> Module:
-    return parse_module(schema_text)
+    """Raises Conflict: a newer release may have deployed what this one can't read."""
+    try:
+        return parse_module(schema_text)
+    except SchemaError as error:
+        raise Conflict(
+            f"this version of the module was deployed by a newer release ({error}): ask a controller of that release,"
+            " or deploy the module by this one"
+        ) from None

@@ -18,6 +18,7 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.health import ServiceHealth
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.policy import LARGEST
+from cronring.controller.config import Address
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 from cronring.trust.channels import listen
@@ -49,17 +50,17 @@ class AddressInUseError(Exception):
     """Something else listens there. The message names the address, and the option to change."""
 
 
-def check_free(option: str, host: str, port: int) -> None:
+def check_free(option: str, address: Address) -> None:
     """Raises AddressInUseError when nobody could listen there, long before anybody has to."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        family, kind, protocol, _, found = socket.getaddrinfo(
+            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
+            probe.bind(found)
     except OSError as error:
-        raise in_use(option, f"{host}:{port}", error) from error
+        raise in_use(option, str(address), error) from error
 
 
 def in_use(option: str, address: str, error: OSError) -> AddressInUseError:

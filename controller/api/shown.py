@@ -1,13 +1,9 @@
 """What a call shows of who makes it, by which it is judged: headers, certificate, address."""
 
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
-from urllib.parse import unquote
+from typing import Any, Protocol
 
 from aiohttp import hdrs, web
-
-_SITE_BITS: Final = 64  # of an IPv6 address: a host has all addresses of its site
 
 
 class Shown(Protocol):
@@ -49,18 +45,3 @@ class RequestShown:
             return ""
         host, port = name[:2]
         return f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"
-
-
-def host_of(peer: str) -> str:
-    """Of an address as gRPC writes it, `ipv4:10.0.0.7:4711`. Of IPv6 the site's 64 bits."""
-    kind, _, rest = unquote(peer).partition(":")
-    host = rest.rpartition(":")[0].strip("[]").partition("%")[0]
-    if kind == "ipv4":
-        return host
-    try:
-        address = ipaddress.IPv6Address(host)
-    except ValueError:
-        return kind
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(address), _SITE_BITS), strict=False))

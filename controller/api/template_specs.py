@@ -8,6 +8,7 @@ from cronring.controller.api.job_specs import (
     LABEL,
     POLICY_PATHS,
     SPEC_PATHS,
+    check_known,
     check_running,
     contradictions,
     read_anchor,
@@ -27,7 +28,7 @@ from cronring.protos.jobs import decode_spec, encode_spec
 from cronring.protos.modules import raw_policy
 from cronring.schema.identity import Permission
 from cronring.schema.payload import PAYLOAD_LIMIT, NoPayload
-from cronring.schema.policy import Policy, parse_policy
+from cronring.schema.policy import Policy, newer, parse_policy, unread_fields
 from cronring.schema.schedule import is_interval
 
 Made = TypeVar("Made")
@@ -67,6 +68,8 @@ def started_from(
         raise InvalidRequest(problems)
     if template is None:
         return make(request)
+    if unread_fields(template.values.spec.policy):
+        raise InvalidRequest([("template", newer(template.values.spec.policy))])
     filled = jobs_pb2.CreateJobRequest()
     filled.CopyFrom(request)
     taken = _fill(filled.spec, template, frozenset(explicit))
@@ -109,6 +112,8 @@ def template_values(request: templates_pb2.SetTemplateRequest, there: TemplateVa
     spec, problems = request.spec, Violations()
     paths = read_mask("update_mask", request.update_mask.paths, problems, (DESCRIPTION,)) or _WHOLE
     fields = {path.partition(".")[0] for path in paths}
+    if unread_fields(there.spec.policy) and "policy" not in paths:
+        problems.append(("update_mask", f"names less than the template's policy: {newer(there.spec.policy)}"))
     policy = _policy(spec, parse_policy(there.spec.policy), paths, problems)
     schedule, anchor = there.spec.schedule, there.spec.anchor
     if "schedule" in fields:
@@ -129,6 +134,7 @@ def template_values(request: templates_pb2.SetTemplateRequest, there: TemplateVa
         ),
     )
     check_running(spec, problems)
+    check_known(spec, problems)
     if problems:
         raise InvalidRequest(problems)
     return values

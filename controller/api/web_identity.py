@@ -13,9 +13,9 @@ from cronring.controller.api.cookies import SESSION
 from cronring.controller.api.judging import Judge, Verdicts, check_still
 from cronring.controller.api.policy import Access
 from cronring.controller.api.same_site import CSRF_HEADER, SAFE_METHODS, csrf_token, foreign, is_csrf_token
-from cronring.controller.api.shown import RequestShown, Shown, host_of
+from cronring.controller.api.shown import RequestShown, Shown
 from cronring.controller.errors import Forbidden, StoreUnavailable, Unauthenticated
-from cronring.schema.address import is_loopback
+from cronring.schema.address import is_loopback, site_of
 from cronring.schema.identity import LOCAL, Principal
 
 TO_DO: Final = "log in at /login, or send `authorization: Bearer TOKEN`"
@@ -101,7 +101,7 @@ class KnownWeb:
         unsafe = request.method not in SAFE_METHODS
         if unsafe and (why := foreign(request.headers)):
             raise Forbidden(f"this request is refused: {why}")
-        principal = await self._sessions.holder(cookie, host_of(shown.peer()))
+        principal = await self._sessions.holder(cookie, site_of(shown.peer()))
         if unsafe and not is_csrf_token(request.headers.get(CSRF_HEADER, ""), cookie):
             raise Forbidden(
                 f"this request has no {CSRF_HEADER} of its session; GET /session tells it, and it changes at each login"

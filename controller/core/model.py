@@ -1,8 +1,8 @@
 """What the core knows of jobs, claims and executions.
 
-Instants are `int` microseconds since 1970 in PostgreSQL's clock, and named `*_us` or by a noun of DESIGN.md (tick,
-run_at, claimed_at). Monotonic times are `int` nanoseconds of the controller's own clock, named `*_ns`. Plain tuples,
-because a controller makes tens of thousands of them a second.
+Instants are `int` microseconds since 1970 in PostgreSQL's clock, and named `*_us` or by a word of docs/glossary.md
+(tick, run_at, claimed_at). Monotonic times are `int` nanoseconds of the controller's own clock, named `*_ns`. Plain
+tuples, because a controller makes tens of thousands of them a second.
 """
 
 from typing import NamedTuple

@@ -10,14 +10,15 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.model import Execution, Job
 from cronring.schema.execution import OF_A_TICK, Outcome, Report, Skipped, SkipReason, Trigger
+from cronring.schema.policy import unread_fields
 from cronring.schema.retry import retry_at
+from cronring.schema.spacing import LATE_US
 from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable
 
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
 _MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY, SkipReason.NO_RUNNER)
 BACKFILL_BENEATH: Final = 10  # levels of priority
-_LATE_US: Final = 1_000_000  # cronring.schema.spacing counts from the tick unless a run started later than this
 _ANSWERS_CACHED: Final = 8_192
 
 __all__ = ["PlannedTick"]
@@ -55,7 +56,7 @@ def buffers(job: Job) -> bool:
 
 def cuts(job: Job) -> bool:
     """Whether the next tick cancels what runs."""
-    return bool(job.policy) and _table(job).policy.overlap == "cancel_running"
+    return bool(job.policy) and _table(job).policy.overlap == "cancel_running" and not unread_fields(job.policy)
 
 
 def isolated(job: Job) -> bool:
@@ -139,7 +140,7 @@ def after_run(execution: Execution, report: Report, now_us: int) -> NextTick:
     if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK or not execution.holds_job:
         return _undecided(job, PlannedTick(job.next_tick, job.next_run_at), execution.claimed_at, ended_at)
     ran = PlannedTick(execution.tick, execution.run_at)
-    if not job.policy and execution.claimed_at - execution.run_at <= _LATE_US and ran.tick == ran.run_at:
+    if not job.policy and execution.claimed_at - execution.run_at <= LATE_US and ran.tick == ran.run_at:
         return _after_run(job.schedule, job.anchor, execution.tick, ended_at // SECOND_US)
     answer = _table(job).after_run(job.key, ran, execution.claimed_at, ended_at)
     return NextTick(answer.next, _skipped(answer.skipped))

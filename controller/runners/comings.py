@@ -4,7 +4,7 @@ from typing import Final, Protocol
 
 import grpc
 
-from cronring.controller.runners.sessions import ClosedStream
+from cronring.controller.runners.streams import ClosedStream
 from cronring.protos.runner.v1 import runner_pb2 as wire
 
 # What this side ends without anybody being to blame: its own leaving, and a stream that a newer one has replaced.

@@ -43,8 +43,8 @@ from cronring.controller.runners.codec import (
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import Lie
 from cronring.controller.runners.registering import Registering
-from cronring.controller.runners.sessions import ClosedStream, RunnerStream, RunnerStreams
 from cronring.controller.runners.standings import Standings
+from cronring.controller.runners.streams import ClosedStream, RunnerStream, RunnerStreams
 from cronring.protos.executions import MalformedError, decode_reports
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc

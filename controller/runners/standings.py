@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Final, Protocol
 
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.runners.sessions import RunnerStreams
+from cronring.controller.runners.streams import RunnerStreams
 
 PAUSE_S: Final = 1.0  # between two looks: each change of any job is notified
 WITHOUT_NOTIFY_S: Final = 60.0  # one may get lost

@@ -1,12 +1,11 @@
 """Folds figures now and then. Any number of controllers may: PostgreSQL lets one at a time."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.statistics import Folded
 from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.rounds import go_round
 
 INTERVAL_S: Final = 15.0
 BACKLOG: Final = 10_000  # executions: so many left, and the next round comes at once
@@ -21,17 +20,18 @@ class Folding:
 
     async def go_on(self, fold: Callable[[], Awaitable[Folded | None]], notes: Notes) -> None:
         """For ever; a round that fails is tried again."""
-        done: Folded | None = None
-        while True:
-            if done is None or not done.executions or done.behind < BACKLOG:
-                await asyncio.sleep(INTERVAL_S)
-            try:
-                done = await fold()
-            except (StoreError, StoreUnavailable) as error:
-                notes.warning("figures_not_folded", reason=str(error))
-                done = None
+
+        async def once() -> float:
+            done = await fold()
             self._behind = 0 if done is None else done.behind
             self._executions += 0 if done is None else done.executions
+            return 0 if done is not None and done.executions and done.behind >= BACKLOG else INTERVAL_S
+
+        def failed(error: Exception) -> None:
+            self._behind = 0
+            notes.warning("figures_not_folded", reason=str(error))
+
+        await go_round(once, failed, pause_s=INTERVAL_S, failed_s=INTERVAL_S)
 
     def counters(self) -> dict[str, float]:
         """For Metrics.add_counters."""

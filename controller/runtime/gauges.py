@@ -9,7 +9,16 @@ from cronring.schema.keys import SLOTS
 
 # Those of cronring.controller.core.node.stats.Stats that may fall; all others only count up.
 _STATS_GAUGES: Final = frozenset(
-    {"window_jobs", "held", "ends_pending", "awaiting_runner", "activations", "runners", "waiting_for_place"}
+    {
+        "window_jobs",
+        "held",
+        "ends_pending",
+        "awaiting_runner",
+        "activations",
+        "runners",
+        "waiting_for_place",
+        "jobs_unread",
+    }
 )
 
 

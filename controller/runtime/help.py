@@ -56,6 +56,7 @@ HELP: Final[dict[str, str]] = {
     "node_awaiting_runner": "Due jobs without any runner connected here. Start runners of their deployments",
     "node_activations": "Retries, manual runs and backfills due soon that this controller has in memory",
     "node_runners": "Runners connected to this controller. 0 for long: start some, or look at the network",
+    "node_jobs_unread": "Due jobs left to newer controllers, whose policies this one can't read. Upgrade this one",
     "node_waiting_for_place": "Due ticks for which no runner has a place. Above 0 for long: give them more places",
     # Who is there
     "members_alive": "Controllers that this one believes to be alive, itself included. Below what you run: one is down",
@@ -69,6 +70,8 @@ HELP: Final[dict[str, str]] = {
     "runner_queue_items": "Runs, acknowledgements and cancellations that wait to be written to runners. Growing: some "
     "don't read",
     "inbox_events": "Events that wait for the node. Above 1,000 for a minute: this process lacks CPU",
+    "host_clock_offset_seconds": "How far this host's clock is ahead of PostgreSQL's. 30 or more, either way: NTP. "
+    "Minutes: its certificates don't hold",
     "statements_in_flight": "Statements asked of PostgreSQL that it has not answered yet",
     "peer_channels": "Connections to other controllers that are open for gossip",
     "job_watchers": "Callers that follow changes of jobs here, of 10,000 at most",

@@ -3,7 +3,6 @@
 A flood of them costs PostgreSQL a row a minute of each group, of GROUPS_MAX groups. What is beyond is a row: `others`.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +11,8 @@ from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.audit_chain import NotedRefusal
 from cronring.controller.ports.caller import call_in_hand
 from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.rounds import go_round
+from cronring.schema.address import host_of
 from cronring.schema.identity import NOBODY
 from cronring.schema.visible import visible_line
 
@@ -20,6 +21,7 @@ ROW_EACH_S: Final = 60.0  # of one group
 INTERVAL_S: Final = 1.0
 FAILED_S: Final = 10.0  # until it is tried again
 WHY_LENGTH_MAX: Final = 300
+ORIGIN_LENGTH_MAX: Final = 100
 OTHERS: Final = "others"
 # What the metric calls them, and what gRPC does.
 CODES: Final = {
@@ -58,7 +60,7 @@ class RefusalLog:
         if code is None:
             return
         call = call_in_hand()
-        group = (code, str(call.principal), call.method, _host(call.origin))
+        group = (code, str(call.principal), call.method, host_of(call.origin)[:ORIGIN_LENGTH_MAX])
         if group not in self._groups and len(self._groups) >= GROUPS_MAX:
             group = (code, str(NOBODY), OTHERS, "")
         found = self._groups.get(group)
@@ -70,15 +72,15 @@ class RefusalLog:
 
     async def go_on(self, write: Write, notes: Notes) -> None:
         """For ever. What can't be written stays."""
-        pause_s = INTERVAL_S
-        while True:
-            await asyncio.sleep(pause_s)
-            try:
-                await self._write(write, self._due())
-                pause_s = INTERVAL_S
-            except (StoreError, StoreUnavailable) as error:
-                notes.warning("refusals_not_written", reason=str(error))
-                pause_s = FAILED_S
+
+        async def once() -> float:
+            await self._write(write, self._due())
+            return INTERVAL_S
+
+        def failed(error: Exception) -> None:
+            notes.warning("refusals_not_written", reason=str(error))
+
+        await go_round(once, failed, pause_s=INTERVAL_S, failed_s=FAILED_S)
 
     async def leave(self, write: Write, notes: Notes) -> None:
         """The last ones, whenever their groups were written before."""
@@ -126,11 +128,3 @@ def _row(group: Group, count: _Count, now_s: float) -> NotedRefusal:
     if len(why) > WHY_LENGTH_MAX:
         why = f"{why[: WHY_LENGTH_MAX - 1]}…"
     return NotedRefusal(round((now_s - count.first_s) * 1_000), code, count.times, principal, method, origin, why)
-
-
-def _host(origin: str) -> str:
-    """Of an address as gRPC writes it: a port differs from connection to connection."""
-    kind, colon, rest = origin.partition(":")
-    if kind not in {"ipv4", "ipv6"} or not colon:
-        return origin[:100]
-    return rest.rpartition(":")[0].replace("%5B", "").replace("%5D", "").strip("[]")

@@ -1,13 +1,12 @@
 """Seals the audit log now and then. Any number of controllers may: PostgreSQL lets one at a time."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.audit_chain import Sealed
 from cronring.controller.ports.clock import Clock
 from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.rounds import go_round
 from cronring.schema.audit_chain import ChainLink
 
 INTERVAL_S: Final = 1.0
@@ -29,20 +28,19 @@ class Sealing:
 
     async def go_on(self, seal: Callable[[], Awaitable[Sealed]], notes: Notes) -> None:
         """For ever; a round that fails is tried again."""
-        pause_s = INTERVAL_S
-        while True:
-            await asyncio.sleep(pause_s)
-            try:
-                done = await seal()
-            except (StoreError, StoreUnavailable) as error:
-                notes.warning("audit_log_not_sealed", reason=str(error))
-                pause_s = FAILED_S
-                continue
+
+        async def once() -> float:
+            done = await seal()
             self._rows += done.rows
             self._unsealed = max(0, done.unsealed - done.rows)
             self._oldest_ms = done.oldest_ms if self._unsealed else 0
-            pause_s = 0 if done.rows and self._unsealed else INTERVAL_S
             self._tell(done.head if done.rows else self._head, notes)
+            return 0 if done.rows and self._unsealed else INTERVAL_S
+
+        def failed(error: Exception) -> None:
+            notes.warning("audit_log_not_sealed", reason=str(error))
+
+        await go_round(once, failed, pause_s=INTERVAL_S, failed_s=FAILED_S)
 
     def _tell(self, head: ChainLink | None, notes: Notes) -> None:
         self._head = head

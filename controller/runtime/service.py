@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final, TypeVar
 
 from cronring.controller.core.node.events import DrainExpired, DrainRequested
+from cronring.controller.errors import StoreUnavailable
 from cronring.controller.runtime.notes import Notes
 
+DATABASE_RETRY_S: Final = 0.5
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 T = TypeVar("T")
@@ -71,6 +73,16 @@ class Stopping:
     def _expire(self) -> None:
         if self._put is not None:
             self._put(DrainExpired())
+
+
+async def until_available(open_it: Callable[[], Awaitable[T]], notes: Notes) -> T:
+    """What it opens, as soon as PostgreSQL is there."""
+    while True:
+        try:
+            return await open_it()
+        except StoreUnavailable as error:
+            notes.warning("waiting_for_database", reason=str(error))
+            await asyncio.sleep(DATABASE_RETRY_S)
 
 
 class Background:

@@ -14,6 +14,7 @@ from cronring.controller.errors import Conflict, InvalidModule
 from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed, SentModule, Store
 from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.modules import module_of
+from cronring.protos.unknown import unknown_fields
 from cronring.schema.canonical import canonical_module
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import Module
@@ -187,4 +188,6 @@ async def _judge(described: schema_pb2.Module, digest: str, min_replicas: int) -
 
 def _judged(described: schema_pb2.Module) -> tuple[Module, list[Flaw]]:
     module = canonical_module(module_of(described))
-    return module, validate(module)
+    # docs/decisions/0090: dropped in silence, it would be known by the wrong schema for good
+    newer = [Flaw(path or "name", message) for path, message in unknown_fields(described)]
+    return module, newer or validate(module)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-LATE_S = 1.0  # what DESIGN.md promises of the next due tick
+LATE_S = 1.0  # what every row of docs/reliability.md asks of a due tick that nothing excuses
 RECOVERY_S = 3.0  # after an excuse's end, until everything due is on time again
 
 

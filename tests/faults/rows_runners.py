@@ -13,7 +13,7 @@ from tests.faults.stage import PERIODS_S, Stage
 from tests.support.judge import JournalRun
 from tests.support.looking import look
 
-LOST_WITHIN_S: Final = 10.0  # what DESIGN.md promises
+LOST_WITHIN_S: Final = 10.0  # what ARCHITECTURE.md promises: the failure model
 HEARD_S: Final = 0.5  # beside a backoff: what it takes to try again
 RETRIED_WITHIN_S: Final = 6.0  # its backoff of a second, and a place to run
 STILL_S: Final = 14.0  # longer than a runner may be out of sight

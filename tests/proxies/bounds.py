@@ -95,7 +95,7 @@ BURST: Final = (
     Bound("ends_per_1000", 3, 9, "EndCronJob, whatever has been reported meanwhile: core/node/ending.py"),
     Bound("other_statements_per_1000", 14, 30, "in the two seconds around: leases, webhooks, refetch, new connections"),
     Bound("commits_per_1000", 16, 35, "statements outside of transactions, and COMMITs"),
-    Bound("messages_to_runner_per_1000", 6, 14, "dispatch, reports_ack, wishes: controller/runners/sessions.py"),
+    Bound("messages_to_runner_per_1000", 6, 14, "dispatch, reports_ack, wishes: controller/runners/streams.py"),
     Bound("messages_from_runner_per_1000", 4, 14, "reports, grants: cronring/runner/link.py"),
     Bound("bytes_to_runner", 31.3, 40, "of an execution on the wire: dispatch, acknowledgement"),
     Bound("bytes_from_runner", 34.1, 43, "of an execution on the wire: report"),

@@ -1,4 +1,4 @@
-"""The invariants of DESIGN.md, judged from what really happened: verbs that ran, and rows that were committed.
+"""The invariants of ARCHITECTURE.md, judged from what really happened: verbs that ran, and rows that were committed.
 
 Each checker is named for its invariant. `Journal` judges while the cluster runs; the others when it has come to rest.
 """

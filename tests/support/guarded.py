@@ -15,7 +15,7 @@ from cronring.controller.core.notify.delivering import Answer
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.ports.webhooks import Sent
-from cronring.controller.runners.sessions import RunnerStreams
+from cronring.controller.runners.streams import RunnerStreams
 from cronring.controller.runtime.chance import seeded_chance
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.services.deploying import Deployer

@@ -109,7 +109,8 @@ def test_architecture_is_read_in_a_sitting() -> None:
 def test_every_decision_is_in_the_index() -> None:
     index = (DECISIONS / "README.md").read_text()
     records = sorted(DECISIONS.glob("[0-9]*.md"))
-    assert [int(record.name[:4]) for record in records] == list(range(1, len(records) + 1))
+    numbers = [record.name[:4] for record in records]
+    assert len(set(numbers)) == len(numbers)  # those that work at once have ranges of their own, so some are missing
     for record in records:
         heading = re.fullmatch(r"# (\d+)\. (.+)", record.read_text().splitlines()[0])
         assert heading, record

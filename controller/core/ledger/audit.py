@@ -18,7 +18,7 @@ from cronring.controller.core.ledger.books import Closed, JobStanding, TickTimel
 from cronring.schema.instant import format_instant
 
 LATE_AFTER_US: Final = 10_000_000
-"""Started more than this after its run_at, a tick is late: what cronring.schema.timetable takes for missed."""
+"""Begun more than this after its run_at, a tick is late to the audit, unless it is asked by another `late_after`."""
 FINDINGS_MAX: Final = 20  # of each kind
 KINDS: Final = ("unaccounted", "duplicates", "early", "undue")
 

@@ -204,7 +204,7 @@ def _reason(facts: Facts, skip: SkipFact, tick: int) -> str:
         case "superseded":
             return _superseded(facts, skip)
         case "missed_policy":
-            return f"by the time it could run, it was too late for that{_missed_policy(facts.policy_then)}"
+            return f"when it could run, its policy let it run no more{_missed_policy(facts.policy_then)}"
         case _:
             return _BY_SOMEBODY[skip.reason]
 

@@ -15,7 +15,7 @@ from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
 from cronring.schema.execution import SkipReason
 
 
-# docs/decisions/0066: three rooms in which what is due waits
+# docs/decisions/0066: three queues in which what is due waits
 class AwaitingRunner:
     """Entries by deployment, and the end of their grace."""
 

@@ -17,6 +17,7 @@ from cronring.controller.core.node.effects import AckReports, End, FetchExecutio
 from cronring.controller.core.node.events import Ended, ExecutionsFetched, ReportsReceived, StoreFailed
 from cronring.controller.core.node.follow_ups import NONE, FollowUp, FollowUps, RowNewer, TickOverlooked
 from cronring.controller.core.node.holding import Holding
+from cronring.controller.core.node.unread import Unread
 from cronring.controller.core.node.window import DueWindow
 from cronring.schema.execution import Outcome, Report, Trigger
 
@@ -71,14 +72,18 @@ class Ending:
         "_strange",
         "_strange_characters",
         "_unknown",
+        "_unread_jobs",
         "_window",
     )
 
-    def __init__(self, context: NodeContext, window: DueWindow, holding: Holding, activating: Activating) -> None:
+    def __init__(
+        self, context: NodeContext, window: DueWindow, holding: Holding, activating: Activating, unread: Unread
+    ) -> None:
         self._context = context
         self._activating = activating
         self._window = window
         self._holding = holding
+        self._unread_jobs = unread
         self._pending: dict[int, Pending] = {}
         self._unknown: dict[int, Pending] = {}
         self._ready: dict[int, Pending] = {}
@@ -177,10 +182,24 @@ class Ending:
             ids = tuple(sorted(pending.report.execution_id for pending in batch))
             context.effects.append(FetchExecutions(request_id, ids))
         while self._ready and len(self._ending) < context.settings.ends_in_flight:
-            batch = _take(self._ready, self._batch)
+            batch = [each for each in _take(self._ready, self._batch) if self._decides(each)]
+            if not batch:
+                continue
             request_id = context.request(self)
             self._ending[request_id] = batch
             context.effects.append(End(request_id, self._requests(batch)))
+
+    def _decides(self, pending: Pending) -> bool:
+        """Whether its job's policy says what comes next in words that are known here.
+
+        If not, it is not acknowledged: its runner offers it to another controller after a while.
+        """
+        execution = pending.execution
+        assert execution is not None, "ended without being known"
+        if self._unread_jobs.reads(execution.job):
+            return True
+        self._forget(pending)
+        return False
 
     def _requests(self, batch: list[Pending]) -> list[EndRequest]:
         now_us = self._context.now_us

@@ -1,6 +1,6 @@
 """Due jobs whose module or namespace runs as many as it may: they wait for a place, and no tick of theirs is skipped.
 
-Each limit that refused a claim has a room. Of those that wait there a few are tried when PostgreSQL tells that places
+Each limit that refused a claim has a queue. Of those that wait there a few are tried when PostgreSQL tells that places
 are free, or after a while all the same: one first, and twice as many whenever all got a place. The next claim decides
 what becomes of the ticks that passed meanwhile, as after an outage. Which limit a job is under, only its refusals tell.
 """
@@ -33,93 +33,93 @@ class LimitQueue:
         self.refused = False
 
 
-# docs/decisions/0066: three rooms in which what is due waits
+# docs/decisions/0066: three queues in which what is due waits
 class Limiting:
-    """Rooms by the limit's id."""
+    """Queues by the limit's id."""
 
-    __slots__ = ("_context", "_lease", "_rooms", "_window")
+    __slots__ = ("_context", "_lease", "_queues", "_window")
 
     def __init__(self, context: NodeContext, window: DueWindow, lease: Lease) -> None:
         self._context = context
         self._window = window
         self._lease = lease
-        self._rooms: dict[int, LimitQueue] = {}
+        self._queues: dict[int, LimitQueue] = {}
 
     def __len__(self) -> int:
-        return sum(len(room.waiting) for room in self._rooms.values())
+        return sum(len(queue.waiting) for queue in self._queues.values())
 
     def refused(self, entry: Entry, limit: int) -> None:
         """The limit had no place for it."""
-        room = self._rooms.get(limit)
-        if room is None:
-            room = self._rooms[limit] = LimitQueue()
-        room.refused = True
+        queue = self._queues.get(limit)
+        if queue is None:
+            queue = self._queues[limit] = LimitQueue()
+        queue.refused = True
         entry.limit = limit
-        self._wait(entry, room)
+        self._wait(entry, queue)
 
     def won(self, entry: Entry) -> None:
         """It got a place."""
-        room = None if entry.limit is None else self._rooms.get(entry.limit)
-        if room is not None:
-            room.won = True
+        queue = None if entry.limit is None else self._queues.get(entry.limit)
+        if queue is not None:
+            queue.won = True
 
     def queues(self, entry: Entry) -> bool:
         """Whether it waits behind others, instead of being claimed."""
-        room = None if entry.limit is None else self._rooms.get(entry.limit)
-        if room is not None:
-            self._wait(entry, room)
-        return room is not None
+        queue = None if entry.limit is None else self._queues.get(entry.limit)
+        if queue is not None:
+            self._wait(entry, queue)
+        return queue is not None
 
     def places_freed(self) -> None:
-        for room in self._rooms.values():
-            room.woken = True
+        for queue in self._queues.values():
+            queue.woken = True
 
-    def _wait(self, entry: Entry, room: LimitQueue) -> None:
+    def _wait(self, entry: Entry, queue: LimitQueue) -> None:
         self._window.move_to(entry, Stage.AWAITS_LIMIT)
-        room.waiting[entry.job.job_id] = entry
+        queue.waiting[entry.job.job_id] = entry
 
     def next_deadline(self) -> int | None:
         """Only while claims may be sent: what keeps them from that ends by an event."""
-        if not self._rooms or not self._lease.may_claim:
+        if not self._queues or not self._lease.may_claim:
             return None
-        return min(room.retry_ns for room in self._rooms.values())
+        return min(queue.retry_ns for queue in self._queues.values())
 
     def turn(self) -> list[Entry]:
         """Those that are to be tried now."""
-        if not self._rooms or not self._lease.may_claim:
+        if not self._queues or not self._lease.may_claim:
             return []
         found: list[Entry] = []
-        for limit, room in list(self._rooms.items()):
-            if self._judge(room):
-                found += self._tried(room)
-                if not room.waiting:
-                    del self._rooms[limit]
+        for limit, queue in list(self._queues.items()):
+            if self._judge(queue):
+                found += self._tried(queue)
+                if not queue.waiting:
+                    del self._queues[limit]
         return found
 
-    def _judge(self, room: LimitQueue) -> bool:
-        """Whether some of the room are tried, by what became of the last."""
+    def _judge(self, queue: LimitQueue) -> bool:
+        """Whether some of the queue are tried, by what became of the last."""
         context = self._context
-        woken, won, refused = room.woken, room.won, room.refused
-        room.woken = room.won = room.refused = False
+        woken, won, refused = queue.woken, queue.won, queue.refused
+        queue.woken = queue.won = queue.refused = False
         if won:
-            room.failures = 0
+            queue.failures = 0
         if refused:
-            room.failures += 1
-            room.width = 1
-            room.retry_ns = context.now_ns + context.backoff_ns(room.failures, RETRY_BASE_MS, RETRY_CAP_MS)
+            queue.failures += 1
+            queue.width = 1
+            queue.retry_ns = context.now_ns + context.backoff_ns(queue.failures, RETRY_BASE_MS, RETRY_CAP_MS)
             return False
         if won:
-            room.width = min(2 * room.width, TRIED_MAX)
-        return won or woken or context.now_ns >= room.retry_ns
+            queue.width = min(2 * queue.width, TRIED_MAX)
+        return won or woken or context.now_ns >= queue.retry_ns
 
-    def _tried(self, room: LimitQueue) -> list[Entry]:
+    def _tried(self, queue: LimitQueue) -> list[Entry]:
         """The first `width` of those that still wait there."""
         waits = self._window.waits
-        room.waiting = {job_id: entry for job_id, entry in room.waiting.items() if waits(entry, Stage.AWAITS_LIMIT)}
-        chosen = nsmallest(room.width, room.waiting.values(), key=_rank)
+        queue.waiting = {job_id: entry for job_id, entry in queue.waiting.items() if waits(entry, Stage.AWAITS_LIMIT)}
+        chosen = nsmallest(queue.width, queue.waiting.values(), key=_rank)
         for entry in chosen:
-            del room.waiting[entry.job.job_id]
-        room.retry_ns = self._context.now_ns + RETRY_CAP_MS * MS
+            del queue.waiting[entry.job.job_id]
+        queue.retry_ns = self._context.now_ns + RETRY_CAP_MS * MS
         return chosen
 
 

@@ -9,7 +9,7 @@ The driver performs the effects; the answers come back as events under the effec
 Times are nanoseconds of one monotonic clock, and never go back. The parts of a node:
 
 - `lease`: may I claim? `membership`: who else is there, which slots are mine?
-- `window` and `refetch`: what is due soon?
+- `window` and `refetch`: what is due soon? `unread`: what of it is for newer releases alone?
 - `claiming`, `places`, `limiting`, `awaiting_runner` and `skipping`: start it, or not.
 - `activating`: start what no schedule asks for.
 - `cancelling` and `overlap_cancel`: stop it, for somebody or for the next.
@@ -140,4 +140,5 @@ class Node:
             activations=len(self._parts.activating),
             runners=len(self._parts.sessions.by_id),
             waiting_for_place=len(self._parts.places),
+            jobs_unread=len(self._parts.unread),
         )

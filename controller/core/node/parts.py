@@ -20,6 +20,7 @@ from cronring.controller.core.node.refetch import BackupLooks, Refetching
 from cronring.controller.core.node.sessions import Sessions
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.sweeping import Sweeping
+from cronring.controller.core.node.unread import Unread
 from cronring.controller.core.node.verifying import Verifying
 from cronring.controller.core.node.window import DueWindow, Entry
 
@@ -72,6 +73,7 @@ class Parts:
         self.sessions = Sessions()
         self.cancelling = Cancelling(context, self.sessions)
         self.lease = Lease(context, self.cancelling)
+        self.unread = Unread(context)
         self.window = DueWindow(context)
         self.refetching = Refetching(context, self.window, self.lease)
         self.looks = BackupLooks(context, self.window)
@@ -101,7 +103,7 @@ class Parts:
     def _end(self, context: NodeContext) -> None:
         """What ends what was started, whoever started it."""
         window, lease, sessions, holding = self.window, self.lease, self.sessions, self.holding
-        self.ending = Ending(context, window, holding, self.activating)
+        self.ending = Ending(context, window, holding, self.activating, self.unread)
         self.sweeping = Sweeping(context, window, lease, sessions, holding, self.ending)
         self.verifying = Verifying(context, window, lease, sessions, holding)
 

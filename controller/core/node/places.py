@@ -1,6 +1,6 @@
 """What is due, and waits until a runner has a place for it: it stays in its job's row, and is claimed when one has.
 
-Each lane of a deployment has a room, the most urgent in front. Runners hear how many wait here, and grant places
+Each lane of a deployment has a queue, the most urgent in front. Runners hear how many wait here, and grant places
 (cronring.runner.core.places); what was called in has its place already. What this controller would claim only because
 another has not waits apart: as long as places are short, that other one most likely waits as well.
 """
@@ -46,9 +46,9 @@ class LaneQueue:
         return len(self.first) + len(self.standby)
 
 
-# docs/decisions/0066: three rooms in which what is due waits
+# docs/decisions/0066: three queues in which what is due waits
 class Places:
-    """Rooms by lane, and the places of what was called in."""
+    """Queues by lane, and the places of what was called in."""
 
     __slots__ = (
         "_claim_us",
@@ -56,7 +56,7 @@ class Places:
         "_dirty",
         "_lease",
         "_open",
-        "_rooms",
+        "_queues",
         "_serial",
         "_sessions",
         "_taken",
@@ -68,7 +68,7 @@ class Places:
         self._window = window
         self._lease = lease
         self._sessions = sessions
-        self._rooms: dict[LaneKey, LaneQueue] = {}
+        self._queues: dict[LaneKey, LaneQueue] = {}
         self._taken: dict[int, Place] = {}  # by the serial of what was called in
         self._serial = 0
         self._open = False
@@ -76,7 +76,7 @@ class Places:
         self._dirty: dict[tuple[str, LaneKey], None] = {}  # lanes of runners that may have to be told something
 
     def __len__(self) -> int:
-        return sum(len(room) for room in self._rooms.values())
+        return sum(len(queue) for queue in self._queues.values())
 
     # Places for claims
 
@@ -88,8 +88,8 @@ class Places:
         if place is not None and self._sessions.valid(place):
             return place
         lane = self._sessions.lane(job)
-        # Whoever waits there came before, or is more urgent: nothing goes past the room.
-        if lane in self._rooms and len(self._rooms[lane]):
+        # Whoever waits there came before, or is more urgent: nothing goes past the queue.
+        if lane in self._queues and len(self._queues[lane]):
             return None
         return picker.pick(lane)
 
@@ -98,14 +98,14 @@ class Places:
         lane = self._sessions.lane(job)
         if not self._sessions.hosting(lane[0]):
             return False
-        room = self._rooms.get(lane)
-        if room is None:
-            room = self._rooms[lane] = LaneQueue(self._context.now_ns)
+        queue = self._queues.get(lane)
+        if queue is None:
+            queue = self._queues[lane] = LaneQueue(self._context.now_ns)
         if isinstance(item, Entry):
             self._window.move_to(item, Stage.AWAITS_PLACE)
         self._serial += 1
         item.queued = self._serial
-        heappush(room.standby if self._stands_in(item) else room.first, (item.rank_us, self._serial, item))
+        heappush(queue.standby if self._stands_in(item) else queue.first, (item.rank_us, self._serial, item))
         self._touch(lane)
         return True
 
@@ -149,14 +149,14 @@ class Places:
     def runners_changed(self) -> list[Item]:
         """What waited for lanes that nobody hosts any more, or that now take whatever comes."""
         released: list[Item] = []
-        for lane, room in list(self._rooms.items()):
+        for lane, queue in list(self._queues.items()):
             hosting = self._sessions.hosting(lane[0])
             # A runner without stocks grants nothing and takes whatever comes, so nobody has to wait.
             if hosting and all(session.stocks is not None for session in hosting):
                 self._touch(lane)
                 continue
-            del self._rooms[lane]
-            released += [item for _, serial, item in (*room.first, *room.standby) if self._waits(item, serial)]
+            del self._queues[lane]
+            released += [item for _, serial, item in (*queue.first, *queue.standby) if self._waits(item, serial)]
         for item in released:
             item.queued = 0
             if isinstance(item, Entry):
@@ -165,41 +165,41 @@ class Places:
 
     def duties_changed(self) -> None:
         """Who stands in for others is now somebody else."""
-        for lane, room in self._rooms.items():
-            every = [*room.first, *room.standby]
-            room.first = [each for each in every if not self._stands_in(each[2])]
-            room.standby = [each for each in every if self._stands_in(each[2])]
-            heapify(room.first)
-            heapify(room.standby)
+        for lane, queue in self._queues.items():
+            every = [*queue.first, *queue.standby]
+            queue.first = [each for each in every if not self._stands_in(each[2])]
+            queue.standby = [each for each in every if self._stands_in(each[2])]
+            heapify(queue.first)
+            heapify(queue.standby)
             self._touch(lane)
 
     # What follows
 
     def call(self) -> list[Item]:
         """Those that there is a place for now, the most urgent first."""
-        if not self._lease.may_claim or not self._rooms:
+        if not self._lease.may_claim or not self._queues:
             return []
         called: list[Item] = []
-        lanes = dict.fromkeys(lane for _, lane in self._dirty if lane in self._rooms)
+        lanes = dict.fromkeys(lane for _, lane in self._dirty if lane in self._queues)
         for lane in lanes:
             picker = Picker(self._sessions)
-            room = self._rooms[lane]
-            while (queue := self._next_queue(room)) and (place := picker.pick(lane)) is not None:
-                _, serial, item = heappop(queue)
+            queue = self._queues[lane]
+            while (heap := self._next_heap(queue)) and (place := picker.pick(lane)) is not None:
+                _, serial, item = heappop(heap)
                 self._taken[serial] = place
                 called.append(item)
             self._touch(lane)
-            if not len(room):
-                del self._rooms[lane]
+            if not len(queue):
+                del self._queues[lane]
         return called
 
-    def _next_queue(self, room: LaneQueue) -> list[Ranked]:
+    def _next_heap(self, queue: LaneQueue) -> list[Ranked]:
         """The heap whose head is next; an empty one if nothing waits."""
-        for queue in (room.first, room.standby):
-            while queue and not self._waits(queue[0][2], queue[0][1]):
-                heappop(queue)
-            if queue:
-                return queue
+        for heap in (queue.first, queue.standby):
+            while heap and not self._waits(heap[0][2], heap[0][1]):
+                heappop(heap)
+            if heap:
+                return heap
         return []
 
     def next_deadline(self) -> int | None:
@@ -210,8 +210,8 @@ class Places:
         is_open = self._lease.may_claim
         if is_open != self._open:
             self._open = is_open
-            for room in self._rooms.values():
-                room.since_ns = self._context.now_ns
+            for queue in self._queues.values():
+                queue.since_ns = self._context.now_ns
             for each in self._sessions.by_id.values():
                 self._dirty.update(((each.info.runner_id, lane), None) for lane in each.stocks or ())
         if not self._dirty:
@@ -234,12 +234,12 @@ class Places:
     def _wish(self, stock: Stock) -> LaneDemand | None:
         """What that runner is to be told of this lane now."""
         context = self._context
-        room = self._rooms.get(stock.key)
+        queue = self._queues.get(stock.key)
         count = standby = rank_us = 0
         if not self._open:
             stock.return_all_but(0)
-        elif room is not None and len(room):
-            count, standby, rank_us = self._look(stock.key, room)
+        elif queue is not None and len(queue):
+            count, standby, rank_us = self._look(stock.key, queue)
         # docs/decisions/0050: while others wait, what nobody waits for here is theirs
         elif stock.short:
             stock.return_all_but(stock.keep)
@@ -253,34 +253,34 @@ class Places:
         stock.told(wish, context.now_ns)
         return wish
 
-    def _look(self, lane: LaneKey, room: LaneQueue) -> tuple[int, int, int]:
+    def _look(self, lane: LaneKey, queue: LaneQueue) -> tuple[int, int, int]:
         """How many wait there, how many of them in others' stead, and the most urgent one's rank."""
         now_ns = self._context.now_ns
-        if len(room) <= FEW or now_ns - room.sifted_ns >= SIFT_NS:
-            room.sifted_ns = now_ns
-            room.first = [each for each in room.first if self._waits(each[2], each[1])]
-            room.standby = [each for each in room.standby if self._waits(each[2], each[1])]
-            heapify(room.first)
-            heapify(room.standby)
-        queue = self._next_queue(room)
-        if not queue:
+        if len(queue) <= FEW or now_ns - queue.sifted_ns >= SIFT_NS:
+            queue.sifted_ns = now_ns
+            queue.first = [each for each in queue.first if self._waits(each[2], each[1])]
+            queue.standby = [each for each in queue.standby if self._waits(each[2], each[1])]
+            heapify(queue.first)
+            heapify(queue.standby)
+        heap = self._next_heap(queue)
+        if not heap:
             return 0, 0, 0
-        rank_us, _, item = queue[0]
-        self._note(lane, room, item)
-        return len(room.first), len(room.standby), rank_us
+        rank_us, _, item = heap[0]
+        self._note(lane, queue, item)
+        return len(queue.first), len(queue.standby), rank_us
 
-    def _note(self, lane: LaneKey, room: LaneQueue, item: Item) -> None:
+    def _note(self, lane: LaneKey, queue: LaneQueue, item: Item) -> None:
         context = self._context
         run_at = item.run_at if isinstance(item, Entry) else item.activation.run_at
         late_ms = (context.now_us - (run_at or context.now_us)) // 1_000
         # What an outage made late waits for its runners' first words: they may have been idle all the time.
-        waited_ms = min(late_ms, (context.now_ns - room.since_ns) // MS)
-        if waited_ms < NOTED_LATE_MS or (room.noted_ns is not None and context.now_ns - room.noted_ns < NOTE_GAP_NS):
+        waited_ms = min(late_ms, (context.now_ns - queue.since_ns) // MS)
+        if waited_ms < NOTED_LATE_MS or (queue.noted_ns is not None and context.now_ns - queue.noted_ns < NOTE_GAP_NS):
             return
-        room.noted_ns = context.now_ns
+        queue.noted_ns = context.now_ns
         kind = lane[1].name.lower()
         context.note(
-            Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(room), lateness_ms=late_ms
+            Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(queue), lateness_ms=late_ms
         )
 
     def _touch(self, lane: LaneKey) -> None:

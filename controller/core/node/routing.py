@@ -27,6 +27,7 @@ class Routing:
 
     def take(self, event: Event) -> FollowUps:  # noqa: C901  one branch for each kind of event
         parts = self._parts
+        event = parts.unread.let_through(event)
         match event:
             case events.Woke():
                 pass

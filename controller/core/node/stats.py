@@ -36,3 +36,4 @@ class Stats:
     activations: int = 0
     runners: int = 0
     waiting_for_place: int = 0
+    jobs_unread: int = 0  # left to controllers that read all of their policies

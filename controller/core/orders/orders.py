@@ -21,6 +21,7 @@ from cronring.controller.core.orders.redeploy import (
 from cronring.controller.core.orders.states import Order, State, allowed, refusal, state_of
 from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant
+from cronring.schema.policy import newer, unread_fields
 from cronring.schema.schedule import MANUAL
 from cronring.schema.timetable import PlannedTick, Timetable, timetable
 
@@ -160,6 +161,9 @@ def carry_out(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered |
     refusing = refused(standing, order_of(wish))
     if refusing is not None:
         return refusing
+    if unread_fields(standing.job.policy):  # docs/decisions/0090
+        message = f"{standing.job.key!r}: {newer(standing.job.policy)}"
+        return OrderRefusal(standing.job.key, order_of(wish), None, message)
     return _of_orphan(standing, wish, by, now) if standing.job.orphaned else _of_any(standing, wish, by, now)
 
 

@@ -127,7 +127,7 @@ def test_the_audit_is_clean(story: Story) -> None:
         ("overlap", "longer_than_its_period", "of the tick"),
         ("paused", "each_second", "(“disk full”)"),
         ("superseded", "each_second", "was due as well, and ran in its place (execution "),
-        ("missed_policy", "never_late", "it was too late for that (on_missed=skip)"),
+        ("missed_policy", "never_late", "its policy let it run no more (on_missed=skip)"),
         ("no_runner", "each_second", "no runner that had the job's deployment"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 
 import pytest
 
@@ -9,6 +10,7 @@ from cronring.controller import main
 from cronring.controller.config import ProcessConfig
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreUnavailable
+from cronring.controller.runtime import service
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
@@ -40,8 +42,9 @@ async def test_a_pool_that_has_no_key_is_closed_before_the_next(
         raise AssertionError
 
     monkeypatch.setattr(main, "seal_key", seal_key)
-    monkeypatch.setattr(main, "DATABASE_RETRY_S", 0.01)
-    opening = asyncio.create_task(main._open_database(_base(database_url)))
+    monkeypatch.setattr(service, "DATABASE_RETRY_S", 0.01)
+    base = _base(database_url)
+    opening = asyncio.create_task(service.until_available(partial(main._open_database, base), base.notes))
     await asyncio.wait_for(hanging.wait(), TIMEOUT_S)
     await _sessions(database_url, 1)
     opening.cancel()  # somebody asks it to stop

@@ -61,6 +61,9 @@ async def test_a_runner_stays_with_those_whose_clocks_are_right(cluster: Secured
         audited = await client.ledger.audit()
     assert not audited.findings, audited
     assert "contact_lost" not in runner.log.read_text(), runner.tail()
+    for controller, off in zip(cluster.controllers[2:], ("1h behind", "2d ahead of"), strict=True):
+        await said(controller, "host_clock_off", f"{off} PostgreSQL's")
+    assert "host_clock_off" not in cluster.controllers[0].log.read_text()
     for controller in cluster.controllers:
         assert controller.alive(), controller.tail()
         assert "Traceback" not in controller.log.read_text(), controller.tail(60)

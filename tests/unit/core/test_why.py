@@ -178,7 +178,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "too late by its policy of then": (
         facts(skip=skip("missed_policy"), then=Span(JOB.schedule, 0, 0, T9, Policy(on_missed="skip").text)), "skipped",
-        [DUE, "It was skipped (missed_policy): by the time it could run, it was too late for that (on_missed=skip).",
+        [DUE, "It was skipped (missed_policy): when it could run, its policy let it run no more (on_missed=skip).",
          "Controller c2 decided that at 2026-11-21 09:00:02Z.", NEXT],
     ),
     "no tick by its schedule of then": (
@@ -188,7 +188,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "too late by its policy": (
         facts(skip=skip("missed_policy"), subject=job(policy=Policy(on_missed="skip").text)), "skipped",
-        [DUE, "It was skipped (missed_policy): by the time it could run, it was too late for that (on_missed=skip).",
+        [DUE, "It was skipped (missed_policy): when it could run, its policy let it run no more (on_missed=skip).",
          "Controller c2 decided that at 2026-11-21 09:00:02Z.", NEXT],
     ),
     "rescheduled": (

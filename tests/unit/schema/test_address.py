@@ -2,7 +2,7 @@
 
 import pytest
 
-from cronring.schema.address import is_address
+from cronring.schema.address import host_of, is_address, site_of
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,21 @@ def test_a_host_and_a_port(text: str) -> None:
 )  # fmt: skip
 def test_nothing_else(text: str) -> None:
     assert not is_address(text)
+
+
+@pytest.mark.parametrize(
+    ("peer", "host", "site"),
+    [
+        ("ipv4:10.0.0.7:4711", "10.0.0.7", "10.0.0.7"),
+        ("ipv6:[::1]:7", "::1", "::/64"),
+        ("ipv6:%5B2001:db8:1:2:3::4%5D:7", "2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
+        ("ipv6:%5Bfe80::1%25eth0%5D:7", "fe80::1%eth0", "fe80::/64"),
+        ("ipv6:[::ffff:10.0.0.7]:7", "::ffff:10.0.0.7", "10.0.0.7"),
+        ("unix:/run/x", "unix:/run/x", "unix"),
+        ("unix:", "unix:", "unix"),
+        ("", "", ""),
+        ("ipv6:[nonsense]:7", "nonsense", "ipv6"),
+    ],
+)
+def test_a_peer_is_a_host_to_people_and_a_site_to_limits(peer: str, host: str, site: str) -> None:
+    assert (host_of(peer), site_of(peer)) == (host, site)

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cronring.schema.policy import FIELDS, Policy, PolicyError, parse_policy, policy_faults, read_policy
+from cronring.schema.policy import (
+    FIELDS,
+    Policy,
+    PolicyError,
+    parse_policy,
+    policy_faults,
+    read_policy,
+    unread_fields,
+)
 
 BERLIN = {"timezone": "Europe/Berlin"}
 
@@ -167,10 +175,24 @@ def test_whatever_is_written_is_read_or_refused(raw: dict[str, Any]):
     assert read_policy(policy.raw()) == policy
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "3", '{"overlap":"never"}', '{"nothing":1}'])
+@pytest.mark.parametrize("text", ["{", "[]", "3"])
 def test_texts_that_are_none(text: str):
     with pytest.raises(ValueError):  # noqa: PT011 - whichever kind it is
         parse_policy(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "unread"),
+    [
+        ('{"retries":3,"blackout":"Dec"}', Policy(retries=3), ("blackout",)),
+        ('{"timezone":"Mars/Olympus","retries":3}', Policy(retries=3), ("timezone",)),
+        ('{"overlap":"never","blackout":1}', Policy(), ("overlap", "blackout")),
+        ('{"retries":3}', Policy(retries=3), ()),
+        ("", Policy(), ()),
+    ],
+)
+def test_a_stored_text_of_a_newer_release(text: str, known: Policy, unread: tuple[str, ...]):
+    assert (parse_policy(text), unread_fields(text)) == (known, unread)
 
 
 def test_texts_are_parsed_once():

@@ -6,7 +6,7 @@ from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.node.effects import Dispatch
 from cronring.controller.ports.store import OutputState
 from cronring.controller.runners.following import PART_BYTES, UNREAD_BYTES_MAX, Follows
-from cronring.controller.runners.sessions import QUEUE_ITEMS_MAX, RunnerStream
+from cronring.controller.runners.streams import QUEUE_ITEMS_MAX, RunnerStream
 from cronring.protos.admission import ANSWER_BYTES_MAX, admitted
 from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire

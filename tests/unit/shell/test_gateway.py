@@ -26,13 +26,13 @@ from cronring.controller.core.node.events import (
 )
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreUnavailable
-from cronring.controller.runners import sessions as sessions_module
+from cronring.controller.runners import streams as streams_module
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import ALLOWED, Lie
 from cronring.controller.runners.gateway import Gateway
 from cronring.controller.runners.registering import Registering
-from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runners.standings import Standings
+from cronring.controller.runners.streams import RunnerStreams
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.protos.cronring.v1 import schema_pb2
@@ -346,7 +346,7 @@ async def test_a_runner_that_lies_is_cut_off_and_nobody_else(
 async def test_a_runner_that_never_reads_is_cut_off_when_its_queue_is_full(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions_module, "QUEUE_ITEMS_MAX", 100)
+    monkeypatch.setattr(streams_module, "QUEUE_ITEMS_MAX", 100)
     runner = await world.connect(hello(), listens=False)
     assert isinstance(await runner.stream.read(), wire.ControllerMessage)
     cancel = CancelRuns("r-1", tuple(range(100_000)), "x" * 100_000)
@@ -365,7 +365,7 @@ async def test_a_runner_that_never_reads_is_cut_off_when_its_queue_is_full(
 
 
 async def test_a_flood_of_reports_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions_module, "UNACKED_REPORTS_MAX", 10)
+    monkeypatch.setattr(streams_module, "UNACKED_REPORTS_MAX", 10)
     runner = await world.connect(hello())
     await runner.hear()
     reports = [wire.Report(execution_id=number, outcome=wire.OUTCOME_COMPLETED) for number in range(8)]

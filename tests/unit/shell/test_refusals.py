@@ -8,7 +8,7 @@ import pytest
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports.audit_chain import NotedRefusal
 from cronring.controller.ports.caller import calling
-from cronring.controller.runtime.refusals import GROUPS_MAX, OTHERS, WHY_LENGTH_MAX, RefusalLog, _host
+from cronring.controller.runtime.refusals import GROUPS_MAX, OTHERS, WHY_LENGTH_MAX, RefusalLog
 from cronring.schema.identity import Kind, Principal
 from tests.unit.shell.gateway_parts import Log
 
@@ -130,12 +130,3 @@ async def test_invalid_requests_are_counted_and_not_on_record(desk: Desk) -> Non
     desk.refusals("hello", 2)
     await desk.round()
     assert (desk.rows, desk.counted) == ([], {"request": 1, "hello": 2})
-
-
-@pytest.mark.parametrize(
-    ("origin", "host"),
-    [("ipv4:127.0.0.1:7", "127.0.0.1"), ("ipv6:[::1]:7", "::1"), ("ipv6:%5Bfe80::1%25eth0%5D:7", "fe80::1%25eth0"),
-     ("unix:/run/x", "unix:/run/x"), ("", "")],
-)  # fmt: skip
-def test_a_port_is_no_part_of_an_origin(origin: str, host: str) -> None:
-    assert _host(origin) == host

@@ -54,7 +54,7 @@ async def rounds(monkeypatch: pytest.MonkeyPatch, answers: Sequence[Sealed | Exc
     def write(_: Notes, note: Note) -> None:
         quiet.told.append((note.event, note.values.get("seq")))
 
-    monkeypatch.setattr("cronring.controller.runtime.sealing.asyncio.sleep", quiet.pause)
+    monkeypatch.setattr("cronring.controller.runtime.rounds.asyncio.sleep", quiet.pause)
     monkeypatch.setattr(Notes, "write", write)
     with pytest.raises(_Over):
         await task.go_on(seal, Notes(SystemClock(), quiet))

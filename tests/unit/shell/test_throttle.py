@@ -7,7 +7,6 @@ import pytest
 
 from cronring.controller.api.judging import Known
 from cronring.controller.api.policy import Access, Audience, Reach
-from cronring.controller.api.shown import host_of
 from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.core.rates import Rate
 from cronring.controller.errors import Forbidden, StoreUnavailable, Throttled, TooManyStreams, Unauthenticated
@@ -213,21 +212,3 @@ def test_streams_of_members_and_of_nobody_count_by_host(bench: Bench) -> None:
             pass
         for each in entered[:most]:
             each.__exit__(None, None, None)
-
-
-@pytest.mark.parametrize(
-    ("peer", "host"),
-    [
-        ("ipv4:10.0.0.7:4711", "10.0.0.7"),
-        ("ipv6:[::1]:7", "::/64"),
-        ("ipv6:%5B2001:db8:1:2:3::4%5D:7", "2001:db8:1:2::/64"),
-        ("ipv6:[fe80::1%25eth0]:7", "fe80::/64"),
-        ("ipv6:[::ffff:10.0.0.7]:7", "10.0.0.7"),
-        ("unix:/tmp/socket", "unix"),
-        ("unix:", "unix"),
-        ("", ""),
-        ("ipv6:[nonsense]:7", "ipv6"),
-    ],
-)
-def test_hosts(peer: str, host: str) -> None:
-    assert host_of(peer) == host
