@@ -114,6 +114,7 @@ class ProcessConfig:
     call_rate: int = 100  # calls a second of one token or user; nobody is counted with `insecure`
     call_burst: int = 500  # and so many at once
     streams: int = 100  # that one of them has open
+    cors_origins: tuple[str, ...] = ()  # of pages elsewhere that may ask by REST, with tokens
     metrics_auth: MetricsAuth = MetricsAuth.NONE
     log_level: LogLevel = LogLevel.INFO
     log_format: LogFormat = LogFormat.AUTO
@@ -127,6 +128,12 @@ class ProcessConfig:
         check_schema("schema", self.schema)
         Address.parse("http_address", self.http_address)
         self._check_public_url()
+        for origin in self.cors_origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ConfigError(
+                    f"cors_origins is {origin!r:.200}; it must be https://HOST or https://HOST:PORT, in lower case, and"
+                    " nothing else; give it once for each"
+                )
         self._check_advertised("grpc_address", "advertise_address", "clients")
         self._check_advertised("peer_address", "advertise_peer_address", "other controllers and runners")
         self._check_trust()
@@ -176,6 +183,8 @@ class ProcessConfig:
             raise ConfigError("ca_key is set without certs; set certs to the folder with ca.crt, tls.crt and tls.key")
         if self.metrics_auth is MetricsAuth.TOKEN:
             raise ConfigError("metrics_auth is token, and with insecure there are no tokens; leave one of them out")
+        if self.cors_origins:
+            raise ConfigError("cors_origins is set with insecure, where pages need no token; leave one of them out")
         if not self.insecure:
             raise ConfigError(
                 "certs is not set: set it to a folder with ca.crt, tls.crt and tls.key (`cronring certs init` makes"

@@ -167,7 +167,7 @@ async def _main(
 async def _with_http(base: _Base) -> int:
     """HTTP comes first and goes last, so that /healthz and /readyz answer while everything else comes and goes."""
     address = Address.parse("http_address", base.config.http_address)
-    web = Web()
+    web = Web(base.config.cors_origins)
     http = HttpServer(
         base.readiness.why_not, base.metrics.text, base.refusals, web.door, web.login, web.rest,
         metrics_ask=base.config.metrics_auth is MetricsAuth.TOKEN,

@@ -18,10 +18,10 @@ from cronring.controller.services.web_sessions import WebSessionVerifier
 class Web:
     """HTTP is served before there is a database, and after: `door` and `login` know nobody then."""
 
-    def __init__(self) -> None:
+    def __init__(self, cors_origins: Sequence[str] = ()) -> None:
         self.door = WebDoor()
         self.login = Login()
-        self.rest = Rest(self.door)
+        self.rest = Rest(self.door, cors_origins)
 
     def open_to_all(self) -> None:
         """With --insecure."""

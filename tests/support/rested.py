@@ -49,9 +49,11 @@ class Rested:
 
 
 @contextlib.asynccontextmanager
-async def rested(database: Database, judge: Judge | None, sessions: tuple[Verifier, ...] = ()) -> AsyncIterator[Rested]:
+async def rested(
+    database: Database, judge: Judge | None, sessions: tuple[Verifier, ...] = (), cors_origins: tuple[str, ...] = ()
+) -> AsyncIterator[Rested]:
     """`judge`: of tokens, beside whom `sessions` verify cookies; None: as with --insecure."""
-    web, refused = Web(), list[str]()
+    web, refused = Web(cors_origins), list[str]()
     web.door.judge = LocalWeb() if judge is None else KnownWeb(judge, Verdicts(sessions, unlimited()))
     http = HttpServer(lambda: None, lambda: b"", counting(refused), web.door, web.login, web.rest)
     port = await http.start("127.0.0.1", 0)

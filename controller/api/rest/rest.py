@@ -8,6 +8,7 @@ from aiohttp import web
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
+from cronring.controller.api.rest.cors import Cors
 from cronring.controller.api.rest.judge import RestJudge
 from cronring.controller.api.rest.keyed import KeyedDoor
 from cronring.controller.api.rest.pages import add_pages
@@ -18,11 +19,11 @@ from cronring.controller.ports.request_keys import RequestKeys
 
 
 class Rest:
-    """`door`: says who asks by HTTP."""
+    """`door`: says who asks by HTTP. `cors_origins`: whose pages may ask, by tokens."""
 
-    def __init__(self, door: WebDoor) -> None:
+    def __init__(self, door: WebDoor, cors_origins: Sequence[str]) -> None:
         self._judge = RestJudge(door)
-        self._routes = Routes()
+        self._routes = Routes(Cors(cors_origins))
         self._door: Any = None
 
     def add_to(self, router: web.UrlDispatcher) -> None:

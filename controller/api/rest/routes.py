@@ -12,18 +12,20 @@ from google.protobuf.message import Message
 from cronring.controller.api.rest.answers import ASIDE_FROM, JSON, json_of
 from cronring.controller.api.rest.bindings import Binding, bindings
 from cronring.controller.api.rest.context import Aborted, CallerGone, RestContext
+from cronring.controller.api.rest.cors import REPLAYED, Cors
+from cronring.controller.api.rest.packing import answered
 from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.web_problems import problem_body, status_problem
 from cronring.controller.errors import StoreUnavailable
 
-REPLAYED: Final = "Idempotency-Replayed"
 _AWAY: Final = "this controller has no connection to PostgreSQL yet; try later"
 
 
 class Routes:
     """To a Door it is the server that handlers are added to; to HTTP it is what answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, cors: Cors) -> None:
+        self._cors = cors
         self.bindings = bindings()
         self._handlers: dict[str, Any] = {}
         self._answering: set[asyncio.Task[Any]] = set()
@@ -39,6 +41,10 @@ class Routes:
     def add_to(self, router: web.UrlDispatcher) -> None:
         for each in self.bindings:
             router.add_route(each.verb, each.path, partial(self._answer, each))
+        if self._cors.is_on:
+            for path in dict.fromkeys(each.path for each in self.bindings):
+                verbs = [each.verb for each in self.bindings if each.path == path]
+                router.add_route("OPTIONS", path, partial(self._cors.preflight, verbs))
 
     async def close(self, grace_s: float) -> None:
         """From now on nothing is answered; what is being answered has so long."""
@@ -57,11 +63,16 @@ class Routes:
         assert task is not None, "aiohttp makes a task of each request"
         self._answering.add(task)
         try:
-            return await (self._stream if binding.streams else self._one)(binding, request, handler)
+            if binding.streams:
+                return await self._stream(binding, request, handler)
+            answer = await self._one(binding, request, handler)
+            for name, value in self._cors.headers(request).items():
+                answer.headers.add(name, value)
+            return answer
         finally:
             self._answering.discard(task)
 
-    async def _one(self, binding: Binding, request: web.Request, handler: Any) -> web.StreamResponse:
+    async def _one(self, binding: Binding, request: web.Request, handler: Any) -> web.Response:
         context = RestContext(request, binding, self._aside, None)
         try:
             message = await handler.stream_unary(None, context)
@@ -75,18 +86,22 @@ class Routes:
             headers[hdrs.ETAG] = f'"{etag}"'
         if context.is_repeated:
             headers[REPLAYED] = "true"
-        return web.Response(body=body, status=201 if binding.makes else 200, content_type=JSON, headers=headers)
+        status = 201 if binding.makes else 200
+        if "secret" in binding.answer.fields_by_name:
+            return web.Response(body=body, status=status, content_type=JSON, headers=headers)
+        return answered(body, request, self._aside, status=status, kind=JSON, headers=headers)
 
     async def _stream(self, binding: Binding, request: web.Request, handler: Any) -> web.StreamResponse:
-        stream = AnswerStream(request)
+        stream = AnswerStream(request, self._cors.headers(request))
         context = RestContext(request, binding, self._aside, stream)
         try:
             async with stream.beating():
                 await handler.stream_stream(None, context)
         except Aborted as error:
-            if stream.begun is None:
-                return status_problem(error.status, request, http_status=error.http_status)
             answer = status_problem(error.status, request, http_status=error.http_status)
+            if stream.begun is None:
+                answer.headers.update(self._cors.headers(request))
+                return answer
             await stream.fail(problem_body(error.status, answer.status, request.path))
         except CallerGone:
             return stream.begun or web.Response()

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 from aiohttp import hdrs, web
@@ -20,10 +20,14 @@ LAST_WORDS_S: Final = 1.0
 
 
 class AnswerStream:
-    """Of one request. It begins with the first message, or the first beat: until then it can fail by its status."""
+    """Of one request. `headers`: besides its own.
 
-    def __init__(self, request: web.Request) -> None:
+    It begins with the first message, or the first beat: until then it can fail by its status.
+    """
+
+    def __init__(self, request: web.Request, headers: Mapping[str, str]) -> None:
         self._request = request
+        self._headers = headers
         self._as_events = EVENTS in request.headers.get(hdrs.ACCEPT, "")
         self._response: web.StreamResponse | None = None
 
@@ -76,7 +80,7 @@ class AnswerStream:
     async def _send(self, data: bytes) -> None:
         if self._response is None:
             # What stands between must neither keep it back nor change it.
-            headers = {hdrs.CACHE_CONTROL: "no-store, no-transform", "X-Accel-Buffering": "no"}
+            headers = {hdrs.CACHE_CONTROL: "no-store, no-transform", "X-Accel-Buffering": "no", **self._headers}
             self._response = web.StreamResponse(headers=headers)
             self._response.content_type = EVENTS if self._as_events else LINES
             await self._response.prepare(self._request)

@@ -81,7 +81,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option("--peer", "peer_address", default="127.0.0.1:7500", show_default=True, metavar="HOST:PORT",
         help="Where other controllers and runners connect to, by their certificates.")  # fmt: skip
 @option("--http", "http_address", default="127.0.0.1:7480", show_default=True, metavar="HOST:PORT",
-        help="Health (/healthz, /readyz) and metrics (/metrics).")  # fmt: skip
+        help="REST (/api/), logins (/login), health (/healthz, /readyz) and metrics (/metrics).")  # fmt: skip
 @option("--advertise", "advertise_address", default="", metavar="HOST:PORT",
         help="The address that clients use, where it differs from --grpc (0.0.0.0, NAT).")  # fmt: skip
 @option("--advertise-peer", "advertise_peer_address", default="", metavar="HOST:PORT",
@@ -112,6 +112,8 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option("--call-burst", type=count(), default=500, show_default=True, help="And so many at once.")
 @option("--streams", type=count(), default=100, show_default=True,
         help="Streams that one of them may have open here: watches, outputs that are followed.")  # fmt: skip
+@option("--cors-origin", "cors_origins", multiple=True, metavar="URL",
+        help="A site, as https://HOST:PORT, whose pages may ask by REST with a token. Once for each.")  # fmt: skip
 @option("--metrics-auth", type=click.Choice(["none", "token"]), default="none", show_default=True,
         help="With token, /metrics wants one that may view all namespaces.")  # fmt: skip
 @log_options

@@ -250,3 +250,51 @@ async def test_with_insecure_whoever_is_local_may_and_pages_of_others_may_not(sc
         for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
             answer = await rest.ask("POST", f"{JOB}/resume", {}, by="", headers=headers)
             assert (answer.status, answer.body["reason"]) == (403, "FORBIDDEN")
+
+
+async def test_answers_are_packed_for_those_who_take_that(rest: Rested) -> None:
+    for accept, packed in (
+        ("gzip", True), ("br, gzip;q=0.5", True), ("*", True), ("identity", False), ("gzip;q=0", False),
+        ("gzip;q=0, *", False), ("gzip;q=x", False), ("xgzip", False),
+    ):  # fmt: skip
+        for path, large in (("/jobs", True), ("/whoami", False)):
+            answer = await rest.ask("GET", path, headers={"Accept-Encoding": accept})
+            assert (answer.status, answer.headers["Vary"]) == (200, "Accept-Encoding")
+            assert (answer.headers.get("Content-Encoding") == "gzip") == (packed and large), (accept, path)
+        async with rest.session.get("/api/openapi.json", headers={"Accept-Encoding": accept}) as document:
+            assert (document.headers.get("Content-Encoding") == "gzip") == packed
+            assert (await document.json())["openapi"] == "3.1.0"
+    secret = {"name": "t", "grants": [{"role": "viewer", "namespace": "billing"}] * 40}
+    made = await rest.ask("POST", "/tokens", secret, headers={"Accept-Encoding": "gzip"})
+    assert (made.status, "Content-Encoding" in made.headers) == (201, False), "nobody learns by length"
+
+
+async def test_pages_of_other_sites_ask_only_where_that_is_allowed(rest: Rested, scene: Scene) -> None:
+    site, asks = "https://ops.example", {"Access-Control-Request-Method": "POST"}
+    async with rest.session.options(f"{CRON}/jobs", headers={"Origin": site, **asks}) as answer:
+        assert (answer.status, "Access-Control-Allow-Origin" in answer.headers) == (405, False), "off by default"
+    assert "Access-Control-Allow-Origin" not in (await rest.ask("GET", "/jobs", headers={"Origin": site})).headers
+    judge = judge_of(NamedCallers(**CALLERS))
+    async with rested(scene.database, judge, (Cookies(),), cors_origins=(site,)) as opened:
+        async with opened.session.options(f"{CRON}/jobs", headers={"Origin": site, **asks}) as answer:
+            assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (204, site)
+            assert answer.headers["Access-Control-Allow-Methods"] == "GET, POST"
+            assert "Authorization" in answer.headers["Access-Control-Allow-Headers"]
+            assert "Access-Control-Allow-Credentials" not in answer.headers
+        for path, status in (("/jobs", 200), ("/jobs/x.y", 404), ("/jobs?x=1", 400)):
+            found = await opened.ask("GET", path, headers={"Origin": site})
+            assert (found.status, found.headers["Access-Control-Allow-Origin"]) == (status, site)
+            assert "Origin" in found.headers.getall("Vary")
+        for other in ("https://ops.example:444", "http://ops.example", "null", "https://evil.example"):
+            async with opened.session.options(f"{CRON}/jobs", headers={"Origin": other, **asks}) as answer:
+                assert "Access-Control-Allow-Origin" not in answer.headers
+            assert (
+                "Access-Control-Allow-Origin"
+                not in (await opened.ask("GET", "/jobs", headers={"Origin": other})).headers
+            )
+        async with opened.session.get(
+            f"{CRON}/jobs:watch", headers={"Origin": site, "Authorization": "Bearer test-root"}
+        ) as stream:
+            assert stream.headers["Access-Control-Allow-Origin"] == site
+        forged = await opened.ask("POST", f"{JOB}/pause", {}, by="", headers=MINE | {"Origin": site})
+        assert forged.status == 403, "its pages get nothing by a cookie"

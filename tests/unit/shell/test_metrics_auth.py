@@ -146,3 +146,11 @@ def test_allowances_have_bounds(field: str, value: int) -> None:
     wrong: dict[str, Any] = {field: value}
     with pytest.raises(ConfigError, match=rf"^{field} is {value}; it must be from 1 to"):
         ProcessConfig("postgresql://", insecure=True, **wrong)
+
+
+@pytest.mark.parametrize("origin", ["*", "https://a.example/", "http://a.example", "https://A.example", "null", ""])
+def test_sites_whose_pages_may_ask_are_named_one_by_one(origin: str) -> None:
+    with pytest.raises(ConfigError, match=r"^cors_origins is .*; it must be https://HOST"):
+        ProcessConfig("postgresql://", insecure=True, cors_origins=("https://ok.example", origin))
+    with pytest.raises(ConfigError, match=r"^cors_origins is set with insecure"):
+        ProcessConfig("postgresql://", insecure=True, cors_origins=("https://ok.example",))
