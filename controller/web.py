@@ -1,6 +1,6 @@
 """Who is let in by HTTP, and how browsers log in: composed here for `main`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from cronring.controller.api.judging import Verdicts
 from cronring.controller.api.login import Login, LoginParts
