@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import asyncpg
 import click
+import psutil
 
 from bench import loop_watch
 from bench.fleet import Fleet, fleet
@@ -68,7 +69,7 @@ class Bench:
         """Make so many."""
         wanted = jobs(size)
         await asyncio.sleep(2)  # what went before is over
-        began, spent = time.time(), self._running.spent_s()
+        began, spent, cpu_s = time.time(), self._running.spent_s(), self._cpu_s()
         for first in range(0, size, AT_ONCE):
             done = await client.jobs.create_many(wanted[first : first + AT_ONCE])
             assert done.changed == len(done.results), done.results[0]
@@ -86,7 +87,8 @@ class Bench:
             "late_ms": round(1_000 * (started - run_at), 1),
             "hold_ms": [round(each[0]) for each in held],
             "held_cpu_ms": [round(each[1]) for each in held],
-            "cpu_s": {kind: round(after[kind] - spent[kind], 2) for kind in ("controllers", "postgresql")},
+            "cpu_s": [round(now - before, 2) for now, before in zip(self._cpu_s(), cpu_s, strict=True)],
+            "postgresql_s": round(after["postgresql"] - spent["postgresql"], 2),
         }
 
     async def _started(self, key: str) -> tuple[float, float]:
@@ -94,6 +96,10 @@ class Bench:
             while (found := await self._connection.fetchrow(STARTED, key)) is None:
                 await asyncio.sleep(POLL_S)
         return found[0], found[1]
+
+    def _cpu_s(self) -> list[float]:
+        times = [psutil.Process(each.pid).cpu_times() for each in self._running.cluster.controllers]
+        return [each.user + each.system for each in times]
 
     def _longest(self, controller: Process, began: float, ended: float) -> tuple[float, float]:
         lines = self._holds.with_name(f"{self._holds.name}-{controller.pid}").read_text().splitlines()
@@ -144,13 +150,13 @@ def table(result: dict[str, Any]) -> str:
     """Markdown: a line for each size."""
     columns = [
         "jobs", "created (s)", "first tick (s)", "late (ms)", "longest hold of each loop (ms)",
-        "the most CPU in one (ms)", "CPU of controllers (s)", "of PostgreSQL (s)",
+        "the most CPU in one (ms)", "CPU of each controller (s)", "of PostgreSQL (s)",
     ]  # fmt: skip
     cells = [
         [
             f"{each['jobs']:,}", f"{each['created_s']:g}", f"{each['tick_s']:g}", f"{each['late_ms']:g}",
             " / ".join(map(str, each["hold_ms"])), " / ".join(map(str, each["held_cpu_ms"])),
-            f"{each['cpu_s']['controllers']:g}", f"{each['cpu_s']['postgresql']:g}",
+            " / ".join(f"{cpu_s:g}" for cpu_s in each["cpu_s"]), f"{each['postgresql_s']:g}",
         ]
         for each in result["cases"]
     ]  # fmt: skip

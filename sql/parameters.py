@@ -982,6 +982,10 @@ class GetSpansAround(Statement):
     limit: int
 
 
+class GetSpecs(Statement):
+    keys: Sequence[str]
+
+
 class GetStandings(Statement):
     key: str
     after_id: int

@@ -28,6 +28,7 @@ from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
 
 MODULES_MAX: Final = 100  # of one call: each is locked until its transaction ends
+PAYLOADS_MAX: Final = 32 * 1024 * 1024  # bytes, of templates
 TRIES: Final = 10  # for jobs that somebody else changed meanwhile
 _LEFT: Final = 2.0  # times what the slice before took, that the next one has to have
 
@@ -188,10 +189,12 @@ class ManyJobWrites(JobWrites):
             raise InvalidRequest(
                 [("jobs", f"start from {len(templates)} templates; at most {MODULES_MAX} in one call")]
             )
-        return _Given(
+        given = _Given(
             {of: await _or_not_found(find_module(self._reads, *of)) for of in modules},
             {of: await _or_not_found(find_template(self._templates, *of)) for of in templates},
         )
+        _check_payloads(items, given)
+        return given
 
     def _new(self, item: jobs_pb2.CreateJobRequest, given: _Given) -> NewJob:
         _check_item(item)
@@ -244,6 +247,18 @@ def _check_keys(field: str, keys: Sequence[str]) -> None:
         seen.add(key)
     for namespace in sorted({namespace_of(key) for key in keys if sees(key)}):
         require(Permission.OPERATE, namespace)
+
+
+def _check_payloads(items: Sequence[jobs_pb2.CreateJobRequest], given: _Given) -> None:
+    """Raises InvalidRequest: a call of little may name a template of much, for each of its jobs."""
+    sizes = {
+        of: 0 if isinstance(template, NotFound) else len(template.values.spec.payload.encode())
+        for of, template in given.templates.items()
+    }
+    whole = sum(sizes[_namespace(item), item.template] for item in items if item.template and not item.spec.payload)
+    if whole > PAYLOADS_MAX:
+        text = f"get {whole} bytes of payloads from their templates; at most {PAYLOADS_MAX} in a call"
+        raise InvalidRequest([("jobs", text)])
 
 
 def _named(items: Iterable[jobs_pb2.CreateJobRequest]) -> list[jobs_pb2.CreateJobRequest]:

@@ -14,16 +14,17 @@ from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
 from cronring.controller.store.actions import Action, add_actions
-from cronring.controller.store.locked import Locked, lock_jobs, lock_keys
+from cronring.controller.store.locked import lock_jobs
 from cronring.controller.store.ordering import make_activations
 from cronring.controller.store.plans import policy_columns, who_follows
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.recording import record
-from cronring.controller.store.rows import specs_columns
+from cronring.controller.store.rows import spec_of, specs_columns
 from cronring.controller.store.slices import beside, sliced
+from cronring.schema.job import JobSpec
 from cronring.schema.keys import JobKey
 from cronring.schema.text import parse_module
-from cronring.sql.parameters import CreateApiJobs, GetActiveModule, LockModule, NotifyJobs
+from cronring.sql.parameters import CreateApiJobs, GetActiveModule, GetSpecs, LockModule, NotifyJobs
 
 
 class _Active(NamedTuple):
@@ -32,6 +33,14 @@ class _Active(NamedTuple):
     deployment_id: int
     key: str
     verbs: frozenset[str]
+
+
+class _There(NamedTuple):
+    """A job that there is."""
+
+    job_id: int
+    template: str
+    spec: JobSpec
 
 
 class _Planned(NamedTuple):
@@ -57,7 +66,7 @@ class Creating:
             first.setdefault(key, job)
         # In one order everywhere, so that two calls about the same modules don't wait for each other.
         active = {name: await self._module(name) for name in sorted({(job.namespace, job.module) for job in jobs})}
-        there = await lock_keys(self._transaction, list(first))
+        there = await self._there(list(first))
         planned: dict[str, Outcome | _Planned] = {}
         for part in sliced(list(first.items())):
             planned |= await beside(len(part), self._planned, part, active, there)
@@ -71,6 +80,14 @@ class Creating:
             told.append(other_job(key) if at in others else _told(planned[key], key, again=key in seen))
             seen.add(key)
         return told
+
+    async def _there(self, keys: list[str]) -> dict[str, _There]:
+        """Under its module's lock nobody else makes one. A look at it keeps no claim waiting."""
+        found: dict[str, _There] = {}
+        for part in sliced(keys):
+            for key, job_id, template, *spec in await self._transaction.fetch(GetSpecs(keys=part)):
+                found[key] = _There(job_id, template, spec_of(spec))
+        return found
 
     async def _module(self, name: tuple[str, str]) -> _Active | None:
         """Locked until the transaction ends; None: it has no active version."""
@@ -89,20 +106,20 @@ class Creating:
         self,
         wanted: Sequence[tuple[str, NewJob]],
         active: Mapping[tuple[str, str], _Active | None],
-        there: Mapping[str, Locked],
+        there: Mapping[str, _There],
     ) -> dict[str, Outcome | _Planned]:
         return {
             key: self._planned_one(key, job, active[job.namespace, job.module], there.get(key)) for key, job in wanted
         }
 
-    def _planned_one(self, key: str, job: NewJob, active: _Active | None, there: Locked | None) -> Outcome | _Planned:
+    def _planned_one(self, key: str, job: NewJob, active: _Active | None, there: _There | None) -> Outcome | _Planned:
         if active is None:
             return Conflict(f"the module {job.module!r} of namespace {job.namespace!r} isn't active: deploy it first")
         if job.verb not in active.verbs:
             hint = f"`cronring deployments show {active.key}` lists them"
             return Conflict(f"{active.key} has no verb {job.verb!r}; {hint}")
         if there is not None:
-            return JobDone(key, there.job.job_id, unchanged=True) if _is_same(there, job) else other_job(key)
+            return JobDone(key, there.job_id, unchanged=True) if _is_same(there, job) else other_job(key)
         try:
             return _Planned(job, plan_creation(key, job.verb, job.spec, self._now), active.deployment_id)
         except NeverRuns as error:
@@ -141,7 +158,7 @@ def key_of(job: NewJob) -> str:
     return str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}"))
 
 
-def _is_same(row: Locked, job: NewJob) -> bool:
+def _is_same(row: _There, job: NewJob) -> bool:
     there = row.spec if job.spec.anchor is not None else row.spec._replace(anchor=None)
     return (there, row.template) == (job.spec, job.template)
 

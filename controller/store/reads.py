@@ -47,6 +47,7 @@ from cronring.controller.store.changes import (
 from cronring.controller.store.execution_lists import ExecutionLists
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import spec_of
+from cronring.controller.store.slices import sliced
 from cronring.sql.parameters import (
     CountChosenJobs,
     CountJobs,
@@ -293,8 +294,11 @@ class PostgresReads:
         deployments, jobs = _dated(by_kind["deployment"]), _dated(by_kind["job"])
         job_ids += [job_id for job_id, _ in jobs - position.jobs]
         job_ids += skipped_ids + await self._deployed(deployments - position.deployments)
-        rows = await self._fetch(GetJobsById(job_ids=sorted(set(job_ids)))) if job_ids else []
-        return Position(now, executions, skips, deployments, jobs), [_job_row(record, ()) for record in rows]
+        rows: list[JobRow] = []
+        # After a bulk there are thousands: as many at a time as hold nobody up.
+        for part in sliced(sorted(set(job_ids))):
+            rows += [_job_row(record, ()) for record in await self._fetch(GetJobsById(job_ids=part))]
+        return Position(now, executions, skips, deployments, jobs), rows
 
     async def execution_position(self) -> ExecutionPosition:
         """Where execution_changes begins."""

@@ -50,6 +50,8 @@ class JobLines:
             raise WrongLine(error.message) from None
         except Failure as error:
             raise WrongLine(str(error)) from None
+        except RecursionError:
+            raise WrongLine("it is nested too deep") from None
 
     def _read(self, raw: bytes) -> Mapping[str, Any]:
         if len(raw) > LINE_MAX:

@@ -59,6 +59,15 @@ SELECT j.id, k.key
 FROM unnest(:keys::text[]) AS k (key)
 CROSS JOIN LATERAL (SELECT id FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = k.key OFFSET 0) j;
 
+-- name: GetSpecs
+-- What the jobs of these keys are, as far as they are not removed. They are not locked: claims don't wait for a look.
+SELECT k.key, j.*
+FROM unnest(:keys::text[]) AS k (key)
+CROSS JOIN LATERAL (
+    SELECT id, template, schedule, anchor, timeout_ms, on_disconnect, policy, labels, payload
+    FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = k.key OFFSET 0
+) j;
+
 -- name: CreateApiJobs
 -- Inserts jobs, and opens their books. All but `:actor` and `:now` are parallel arrays. `:concurrencies` and
 -- `:pause_afters` as in CreateCronJobs. `:templates`: what each one starts from, or "".

@@ -150,3 +150,16 @@ async def _jobs(racers: Racers, module: str) -> list[Job]:
     _, found = await racers.stores[0].get_cron_jobs(tuple(range(4096)), 10**9)
     wanted_ids = {record[0] for record in ids}
     return [job for job in found if job.job_id in wanted_ids]
+
+
+async def test_who_makes_what_is_there_waits_for_nobody_who_holds_its_row(racers: Racers) -> None:
+    """And so no claim waits for an import that is repeated."""
+    await racers.job("m")
+    jobs = wanted("m", 3)
+    await racers.controls[0].create_jobs(jobs, "me")
+    await racers.scene.fetch("BEGIN")
+    await racers.scene.fetch("SELECT FROM cron_jobs FOR UPDATE")
+    async with asyncio.timeout(RACE_S):
+        again = await racers.controls[1].create_jobs(jobs, "me")
+    await racers.scene.fetch("ROLLBACK")
+    assert [isinstance(each, JobDone) and each.unchanged for each in again] == [True] * 3

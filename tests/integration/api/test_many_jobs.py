@@ -21,6 +21,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import (
     UpdateJobsRequest,
 )
 from cronring.protos.cronring.v1.schema_pb2 import Policy
+from cronring.protos.cronring.v1.templates_pb2 import SetTemplateRequest
 from tests.integration.api.conftest import Filled
 from tests.integration.api.test_who_sees import Caller
 
@@ -161,6 +162,15 @@ async def test_a_call_that_is_no_call_is_refused_as_a_whole(
 ) -> None:
     code, text = await Many(filled).caller.refused(JOBS + method, request_)
     assert (code, says in text) == (BAD, True), text
+
+
+async def test_a_call_of_little_gets_no_end_of_payloads_from_a_template(filled: Filled) -> None:
+    many = Many(filled)
+    large = SetTemplateRequest(namespace="billing", name="large", spec=JobSpec(payload=f'"{"x" * 60_000}"'))
+    await many.caller.ask("cronring.v1.Templates/SetTemplate", large)
+    asked = CreateJobsRequest(jobs=[new(f"n{number}", template="large") for number in range(600)])
+    code, text = await many.caller.refused(JOBS + "CreateJobs", asked)
+    assert (code, "of payloads from their templates" in text) == (BAD, True)
 
 
 async def test_what_matches_is_deleted_if_it_is_as_many_as_expected(filled: Filled) -> None:

@@ -57,6 +57,7 @@ def test_a_line_is_what_the_options_are() -> None:
         (b"\xff\xfe", "no JSON"),
         (b"[" * 100_000, "no JSON"),
         (b"[]", "no JSON object"),
+        (b'{"verb": "a.b", "name": "n", "payload": ' + b"[" * 990 + b"]" * 990 + b"}", ""),
         (b'"x"', "no JSON object"),
         (b'{"verb": "a.b", "verb": "a.c"}', "twice"),
         (b'{"verb": "a.b", "name": "x", "cron": "\\ud800"}', "surrogate"),

@@ -44,7 +44,7 @@ def asked(jobs: int = JOBS, **fields: Any) -> jobs_pb2.CreateJobsRequest:
 
 
 def with_store(api: Api, failing: Failing) -> Failing:
-    api.control.create_jobs = failing.create_jobs  # type: ignore[method-assign]
+    api.control.create_jobs = failing.create_jobs  # type: ignore[method-assign]  # it stands in for that one
     return failing
 
 
