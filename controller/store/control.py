@@ -18,7 +18,14 @@ from cronring.controller.core.orders.redeploy import Added, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, Outdated
 from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand, Seen
-from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job, spec_fields
+from cronring.controller.services.audit_changes import (
+    Changes,
+    RunBeside,
+    activation_fields,
+    digest,
+    of_job,
+    spec_fields,
+)
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.activations import find_activation
@@ -101,7 +108,7 @@ class PostgresControl(Ordering):
             labels = json.dumps(dict(change.spec.labels)) if "labels" in change.names else None
             await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=labels, actor=by))
             await _keep(
-                transaction, row, Action(Order.UPDATE, by, note, details=_shown(change)),
+                transaction, row, Action(Order.UPDATE, by, note, details=_shown(change, row.spec.payload)),
                 of_job(row.job.key, spec_fields(row.spec), spec_fields(planned.spec)),
             )  # fmt: skip
             return await _job(transaction, row.job.job_id)
@@ -186,11 +193,15 @@ async def _keep(transaction: Transaction, row: Locked, action: Action, changes: 
     await record(transaction, changes)
 
 
-def _shown(change: JobChange) -> dict[str, object]:
-    """What was set, as it is kept: payloads may hold what is nobody else's business."""
+def _shown(change: JobChange, payload: str) -> dict[str, object]:
+    """What was set, as it is kept: payloads may hold what is nobody else's business, and are told by digest.
+
+    `payload`: the one before.
+    """
     spec = change.spec
     anchor = None if spec.anchor is None else format_instant(spec.anchor)
-    values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels), "payload": True}
+    values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels)}
+    values["payload"] = {"old": digest(payload), "new": digest(spec.payload)}
     return {name: value for name, value in values.items() if name in change.names and value is not None}
 
 

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from cronring.protos.cronring.v1 import jobs_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/executions.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\"\xaa\x07\n\tExecution\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0b\n\x03job\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06run_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nclaimed_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07outcome\x18\x08 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\t \x01(\x05\x12\x0f\n\x07trigger\x18\n \x01(\t\x12\x12\n\ncontroller\x18\x0b \x01(\t\x12\x0e\n\x06runner\x18\x0c \x01(\t\x12\x13\n\x0blateness_ms\x18\r \x01(\x01\x12\x12\n\nerror_type\x18\x0e \x01(\t\x12\x15\n\rerror_message\x18\x0f \x01(\t\x12\x0e\n\x06output\x18\x10 \x01(\t\x12\x12\n\ndeployment\x18\x11 \x01(\t\x12\x0e\n\x06missed\x18\x12 \x01(\x03\x12\x31\n\rprevious_tick\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10previous_success\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x15 \x01(\t\x12,\n\x08retry_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x62\x65side\x18\x17 \x01(\x08\x12\x0e\n\x06number\x18\x1e \x01(\x03\x12\x13\n\x0b\x64uration_ms\x18\x1f \x01(\x01\x12\x13\n\x06\x63pu_ms\x18  \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x11memory_peak_bytes\x18! \x01(\x03\x12\x15\n\rmemory_shared\x18\" \x01(\x08\x12\r\n\x05stack\x18# \x01(\t\x12\x14\n\x0cmetrics_json\x18$ \x01(\t\x12\x37\n\x13\x63\x61ncel_requested_at\x18\x18 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\x13\x63\x61ncel_requested_by\x18\x19 \x01(\t\x12\x13\n\x0b\x63\x61ncel_note\x18\x1a \x01(\t\x12\x16\n\x0eoutputs_hidden\x18\x1b \x01(\x08\x42\t\n\x07_cpu_ms\"\x8d\x01\n\x15ListExecutionsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12,\n\x06\x66ilter\x18\x08 \x01(\x0b\x32\x1c.cronring.v1.ExecutionFilter\x12\x0c\n\x04sort\x18\t \x01(\tB\x0c\n\n_page_size\"\xc2\x02\n\x0f\x45xecutionFilter\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08outcomes\x18\x02 \x03(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61\x66ter_id\x18\x05 \x01(\x03\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0c\n\x04verb\x18\x08 \x01(\t\x12\x38\n\x06labels\x18\t \x03(\x0b\x32(.cronring.v1.ExecutionFilter.LabelsEntry\x12\x0e\n\x06runner\x18\n \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x8c\x01\n\x16ListExecutionsResponse\x12*\n\nexecutions\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Execution\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12-\n\tlooked_to\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"F\n\x16\x43ountExecutionsRequest\x12,\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1c.cronring.v1.ExecutionFilter\":\n\x17\x43ountExecutionsResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x03\x12\x10\n\x08\x61t_least\x18\x02 \x01(\x08\"!\n\x13GetExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\"H\n\x16\x43\x61ncelExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\"G\n\x15RetryExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"G\n\x16\x46ollowExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x13\n\x0b\x66rom_offset\x18\x02 \x01(\x03\x12\x0c\n\x04once\x18\x03 \x01(\x08\"V\n\x0bOutputChunk\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12)\n\texecution\x18\x03 \x01(\x0b\x32\x16.cronring.v1.Execution\"L\n\x16WatchExecutionsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x0f\n\x07outcome\x18\x03 \x01(\t\"\xd4\x01\n\x0e\x45xecutionEvent\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .cronring.v1.ExecutionEvent.Kind\x12)\n\texecution\x18\x02 \x01(\x0b\x32\x16.cronring.v1.Execution\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\"Q\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x11\n\rKIND_WATCHING\x10\x01\x12\x10\n\x0cKIND_STARTED\x10\x02\x12\x0e\n\nKIND_ENDED\x10\x03\x32\xd9\x04\n\nExecutions\x12Y\n\x0eListExecutions\x12\".cronring.v1.ListExecutionsRequest\x1a#.cronring.v1.ListExecutionsResponse\x12\\\n\x0f\x43ountExecutions\x12#.cronring.v1.CountExecutionsRequest\x1a$.cronring.v1.CountExecutionsResponse\x12H\n\x0cGetExecution\x12 .cronring.v1.GetExecutionRequest\x1a\x16.cronring.v1.Execution\x12N\n\x0f\x43\x61ncelExecution\x12#.cronring.v1.CancelExecutionRequest\x1a\x16.cronring.v1.Execution\x12M\n\x0eRetryExecution\x12\".cronring.v1.RetryExecutionRequest\x1a\x17.cronring.v1.Activation\x12R\n\x0f\x46ollowExecution\x12#.cronring.v1.FollowExecutionRequest\x1a\x18.cronring.v1.OutputChunk0\x01\x12U\n\x0fWatchExecutions\x12#.cronring.v1.WatchExecutionsRequest\x1a\x1b.cronring.v1.ExecutionEvent0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/executions.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\"\xbe\x07\n\tExecution\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0b\n\x03job\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06run_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nclaimed_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07outcome\x18\x08 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\t \x01(\x05\x12\x0f\n\x07trigger\x18\n \x01(\t\x12\x12\n\ncontroller\x18\x0b \x01(\t\x12\x0e\n\x06runner\x18\x0c \x01(\t\x12\x13\n\x0blateness_ms\x18\r \x01(\x01\x12\x12\n\nerror_type\x18\x0e \x01(\t\x12\x15\n\rerror_message\x18\x0f \x01(\t\x12\x0e\n\x06output\x18\x10 \x01(\t\x12\x12\n\ndeployment\x18\x11 \x01(\t\x12\x0e\n\x06missed\x18\x12 \x01(\x03\x12\x31\n\rprevious_tick\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10previous_success\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x15 \x01(\t\x12\x12\n\npayload_of\x18% \x01(\t\x12,\n\x08retry_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x62\x65side\x18\x17 \x01(\x08\x12\x0e\n\x06number\x18\x1e \x01(\x03\x12\x13\n\x0b\x64uration_ms\x18\x1f \x01(\x01\x12\x13\n\x06\x63pu_ms\x18  \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x11memory_peak_bytes\x18! \x01(\x03\x12\x15\n\rmemory_shared\x18\" \x01(\x08\x12\r\n\x05stack\x18# \x01(\t\x12\x14\n\x0cmetrics_json\x18$ \x01(\t\x12\x37\n\x13\x63\x61ncel_requested_at\x18\x18 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\x13\x63\x61ncel_requested_by\x18\x19 \x01(\t\x12\x13\n\x0b\x63\x61ncel_note\x18\x1a \x01(\t\x12\x16\n\x0eoutputs_hidden\x18\x1b \x01(\x08\x42\t\n\x07_cpu_ms\"\x8d\x01\n\x15ListExecutionsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12,\n\x06\x66ilter\x18\x08 \x01(\x0b\x32\x1c.cronring.v1.ExecutionFilter\x12\x0c\n\x04sort\x18\t \x01(\tB\x0c\n\n_page_size\"\xc2\x02\n\x0f\x45xecutionFilter\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08outcomes\x18\x02 \x03(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61\x66ter_id\x18\x05 \x01(\x03\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0c\n\x04verb\x18\x08 \x01(\t\x12\x38\n\x06labels\x18\t \x03(\x0b\x32(.cronring.v1.ExecutionFilter.LabelsEntry\x12\x0e\n\x06runner\x18\n \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x8c\x01\n\x16ListExecutionsResponse\x12*\n\nexecutions\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Execution\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12-\n\tlooked_to\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"F\n\x16\x43ountExecutionsRequest\x12,\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1c.cronring.v1.ExecutionFilter\":\n\x17\x43ountExecutionsResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x03\x12\x10\n\x08\x61t_least\x18\x02 \x01(\x08\"!\n\x13GetExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\"H\n\x16\x43\x61ncelExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\"G\n\x15RetryExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"G\n\x16\x46ollowExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x13\n\x0b\x66rom_offset\x18\x02 \x01(\x03\x12\x0c\n\x04once\x18\x03 \x01(\x08\"V\n\x0bOutputChunk\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12)\n\texecution\x18\x03 \x01(\x0b\x32\x16.cronring.v1.Execution\"L\n\x16WatchExecutionsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x0f\n\x07outcome\x18\x03 \x01(\t\"\xd4\x01\n\x0e\x45xecutionEvent\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .cronring.v1.ExecutionEvent.Kind\x12)\n\texecution\x18\x02 \x01(\x0b\x32\x16.cronring.v1.Execution\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\"Q\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x11\n\rKIND_WATCHING\x10\x01\x12\x10\n\x0cKIND_STARTED\x10\x02\x12\x0e\n\nKIND_ENDED\x10\x03\x32\xd9\x04\n\nExecutions\x12Y\n\x0eListExecutions\x12\".cronring.v1.ListExecutionsRequest\x1a#.cronring.v1.ListExecutionsResponse\x12\\\n\x0f\x43ountExecutions\x12#.cronring.v1.CountExecutionsRequest\x1a$.cronring.v1.CountExecutionsResponse\x12H\n\x0cGetExecution\x12 .cronring.v1.GetExecutionRequest\x1a\x16.cronring.v1.Execution\x12N\n\x0f\x43\x61ncelExecution\x12#.cronring.v1.CancelExecutionRequest\x1a\x16.cronring.v1.Execution\x12M\n\x0eRetryExecution\x12\".cronring.v1.RetryExecutionRequest\x1a\x17.cronring.v1.Activation\x12R\n\x0f\x46ollowExecution\x12#.cronring.v1.FollowExecutionRequest\x1a\x18.cronring.v1.OutputChunk0\x01\x12U\n\x0fWatchExecutions\x12#.cronring.v1.WatchExecutionsRequest\x1a\x1b.cronring.v1.ExecutionEvent0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,35 +36,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXECUTIONFILTER_LABELSENTRY']._loaded_options = None
   _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_EXECUTION']._serialized_start=135
-  _globals['_EXECUTION']._serialized_end=1073
-  _globals['_LISTEXECUTIONSREQUEST']._serialized_start=1076
-  _globals['_LISTEXECUTIONSREQUEST']._serialized_end=1217
-  _globals['_EXECUTIONFILTER']._serialized_start=1220
-  _globals['_EXECUTIONFILTER']._serialized_end=1542
-  _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_start=1497
-  _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_end=1542
-  _globals['_LISTEXECUTIONSRESPONSE']._serialized_start=1545
-  _globals['_LISTEXECUTIONSRESPONSE']._serialized_end=1685
-  _globals['_COUNTEXECUTIONSREQUEST']._serialized_start=1687
-  _globals['_COUNTEXECUTIONSREQUEST']._serialized_end=1757
-  _globals['_COUNTEXECUTIONSRESPONSE']._serialized_start=1759
-  _globals['_COUNTEXECUTIONSRESPONSE']._serialized_end=1817
-  _globals['_GETEXECUTIONREQUEST']._serialized_start=1819
-  _globals['_GETEXECUTIONREQUEST']._serialized_end=1852
-  _globals['_CANCELEXECUTIONREQUEST']._serialized_start=1854
-  _globals['_CANCELEXECUTIONREQUEST']._serialized_end=1926
-  _globals['_RETRYEXECUTIONREQUEST']._serialized_start=1928
-  _globals['_RETRYEXECUTIONREQUEST']._serialized_end=1999
-  _globals['_FOLLOWEXECUTIONREQUEST']._serialized_start=2001
-  _globals['_FOLLOWEXECUTIONREQUEST']._serialized_end=2072
-  _globals['_OUTPUTCHUNK']._serialized_start=2074
-  _globals['_OUTPUTCHUNK']._serialized_end=2160
-  _globals['_WATCHEXECUTIONSREQUEST']._serialized_start=2162
-  _globals['_WATCHEXECUTIONSREQUEST']._serialized_end=2238
-  _globals['_EXECUTIONEVENT']._serialized_start=2241
-  _globals['_EXECUTIONEVENT']._serialized_end=2453
-  _globals['_EXECUTIONEVENT_KIND']._serialized_start=2372
-  _globals['_EXECUTIONEVENT_KIND']._serialized_end=2453
-  _globals['_EXECUTIONS']._serialized_start=2456
-  _globals['_EXECUTIONS']._serialized_end=3057
+  _globals['_EXECUTION']._serialized_end=1093
+  _globals['_LISTEXECUTIONSREQUEST']._serialized_start=1096
+  _globals['_LISTEXECUTIONSREQUEST']._serialized_end=1237
+  _globals['_EXECUTIONFILTER']._serialized_start=1240
+  _globals['_EXECUTIONFILTER']._serialized_end=1562
+  _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_start=1517
+  _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_end=1562
+  _globals['_LISTEXECUTIONSRESPONSE']._serialized_start=1565
+  _globals['_LISTEXECUTIONSRESPONSE']._serialized_end=1705
+  _globals['_COUNTEXECUTIONSREQUEST']._serialized_start=1707
+  _globals['_COUNTEXECUTIONSREQUEST']._serialized_end=1777
+  _globals['_COUNTEXECUTIONSRESPONSE']._serialized_start=1779
+  _globals['_COUNTEXECUTIONSRESPONSE']._serialized_end=1837
+  _globals['_GETEXECUTIONREQUEST']._serialized_start=1839
+  _globals['_GETEXECUTIONREQUEST']._serialized_end=1872
+  _globals['_CANCELEXECUTIONREQUEST']._serialized_start=1874
+  _globals['_CANCELEXECUTIONREQUEST']._serialized_end=1946
+  _globals['_RETRYEXECUTIONREQUEST']._serialized_start=1948
+  _globals['_RETRYEXECUTIONREQUEST']._serialized_end=2019
+  _globals['_FOLLOWEXECUTIONREQUEST']._serialized_start=2021
+  _globals['_FOLLOWEXECUTIONREQUEST']._serialized_end=2092
+  _globals['_OUTPUTCHUNK']._serialized_start=2094
+  _globals['_OUTPUTCHUNK']._serialized_end=2180
+  _globals['_WATCHEXECUTIONSREQUEST']._serialized_start=2182
+  _globals['_WATCHEXECUTIONSREQUEST']._serialized_end=2258
+  _globals['_EXECUTIONEVENT']._serialized_start=2261
+  _globals['_EXECUTIONEVENT']._serialized_end=2473
+  _globals['_EXECUTIONEVENT_KIND']._serialized_start=2392
+  _globals['_EXECUTIONEVENT_KIND']._serialized_end=2473
+  _globals['_EXECUTIONS']._serialized_start=2476
+  _globals['_EXECUTIONS']._serialized_end=3077
 # @@protoc_insertion_point(module_scope)
