@@ -405,6 +405,22 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION cronring.cron_note_payload() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    too_old timestamptz;
+BEGIN
+    INSERT INTO cron_payloads (job_id, until_at, payload) VALUES (old.id, clock_timestamp(), old.payload);
+    SELECT until_at INTO too_old FROM cron_payloads WHERE job_id = old.id ORDER BY until_at DESC OFFSET 100 LIMIT 1;
+    IF too_old IS NOT NULL THEN
+        DELETE FROM cron_payloads WHERE job_id = old.id AND until_at < too_old;
+        UPDATE cron_payloads SET payload = NULL WHERE job_id = old.id AND until_at = too_old;
+    END IF;
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((paused_at IS NOT NULL) AND ((paused_until IS NULL) OR (paused_until > now())));
@@ -956,6 +972,12 @@ ALTER TABLE cronring.cron_pauses ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTIT
     CACHE 1
 );
 
+CREATE TABLE cronring.cron_payloads (
+    job_id bigint NOT NULL,
+    until_at timestamp with time zone NOT NULL,
+    payload text
+);
+
 CREATE TABLE cronring.cron_request_keys (
     principal text NOT NULL COLLATE pg_catalog."C",
     method text NOT NULL COLLATE pg_catalog."C",
@@ -1340,6 +1362,9 @@ ALTER TABLE ONLY cronring.cron_partitions
 ALTER TABLE ONLY cronring.cron_pauses
     ADD CONSTRAINT cron_pauses_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY cronring.cron_payloads
+    ADD CONSTRAINT cron_payloads_pkey PRIMARY KEY (job_id, until_at);
+
 ALTER TABLE ONLY cronring.cron_request_keys
     ADD CONSTRAINT cron_request_keys_pkey PRIMARY KEY (principal, method, key);
 
@@ -1494,11 +1519,16 @@ CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cronring.cron_jobs FOR EACH ROW 
 
 CREATE TRIGGER cron_jobs_note_pause AFTER UPDATE OF paused_at ON cronring.cron_jobs FOR EACH ROW WHEN (((new.paused_by = 'cronring'::text) AND (new.paused_at IS DISTINCT FROM old.paused_at) AND (new.paused_at IS NOT NULL))) EXECUTE FUNCTION cronring.cron_note_pause();
 
+CREATE TRIGGER cron_jobs_note_payload AFTER UPDATE OF payload ON cronring.cron_jobs FOR EACH ROW WHEN ((new.payload IS DISTINCT FROM old.payload)) EXECUTE FUNCTION cronring.cron_note_payload();
+
 ALTER TABLE ONLY cronring.cron_deliveries
     ADD CONSTRAINT cron_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES cronring.cron_webhooks(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY cronring.cron_jobs
     ADD CONSTRAINT cron_jobs_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES cronring.deployments(id);
+
+ALTER TABLE ONLY cronring.cron_payloads
+    ADD CONSTRAINT cron_payloads_job_id_fkey FOREIGN KEY (job_id) REFERENCES cronring.cron_jobs(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY cronring.cron_sessions
     ADD CONSTRAINT cron_sessions_token_id_fkey FOREIGN KEY (token_id) REFERENCES cronring.cron_tokens(id) ON DELETE CASCADE;
@@ -1540,6 +1570,8 @@ REVOKE ALL ON FUNCTION cronring.cron_make_partition(from_at timestamp with time 
 REVOKE ALL ON FUNCTION cronring.cron_merged(histogram integer[], other integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_note_pause() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_note_payload() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) FROM PUBLIC;
 

@@ -143,9 +143,10 @@ class ExecutionFilter(NamedTuple):
 
 
 class ExecutionRow(NamedTuple):
-    """An execution: the columns of the view cron_execution_details, and four more that only get_execution knows.
+    """An execution: the columns of the view cron_execution_details, and five more that only get_execution knows.
 
-    `started_at` is known once its runner has reported. `payload`: in place of the job's own. `holds_job` False: it ran
+    `started_at` is known once its runner has reported. `payload`: that it ran with; `payload_of` says whose
+    it was, "run" for its own, "job", or "" where nobody knows any more. `holds_job` False: it ran
     beside others. `cancel_requested_at`: when somebody wanted it cancelled. `number`: of its job, 1, 2, 3... `cpu_us`
     and `memory_peak_bytes`: what its code used; the peak is of its child process, which ran others meanwhile if
     `memory_shared`. `metrics`: JSON, what the verb reported.
@@ -183,6 +184,7 @@ class ExecutionRow(NamedTuple):
     payload: str | None = None
     stack: str | None = None
     metrics: str | None = None
+    payload_of: str = ""
 
     @property
     def lateness_us(self) -> int:

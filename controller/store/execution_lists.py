@@ -121,7 +121,7 @@ class ExecutionLists:
 
     async def _by_id(self, where: ExecutionFilter, way: _Way, cursor: Cursor, limit: int) -> ExecutionPage:
         before = cursor[0] if cursor else _HIGHEST
-        end = await self._end(where, way, before)
+        end = None if _all_fit(where, way) else await self._end(where, way, before)
         above = way.above_id if end is None else end[0]
         kind = ListTroubledExecutions if way.troubled else ListExecutions
         asked = kind(before_id=before, above_id=above, limit=limit + 1, **_fitting(where, way))
@@ -134,7 +134,7 @@ class ExecutionLists:
         self, where: ExecutionFilter, way: _Way, job_ids: list[int], cursor: Cursor, limit: int
     ) -> ExecutionPage:
         tick, attempt, job = cursor or _FIRST_PLACE
-        end = await self._place(where, job_ids, (tick, attempt, job))
+        end = None if _all_fit(where, way) else await self._place(where, job_ids, (tick, attempt, job))
         end_tick, end_attempt, end_job = end or (0, 0, 0)
         records = await self._fetch(
             ListJobExecutions(
@@ -205,6 +205,15 @@ class ExecutionLists:
         asked = CountJobTicks(job_ids=job_ids, since=where.since, until=where.until, looked=self._looked + 1)
         met: int = (await self._fetch(asked))[0][0]
         return met
+
+
+def _all_fit(where: ExecutionFilter, way: _Way) -> bool:
+    """Whether what a page meets fits, so that it looks at no more than it has rows: most who ask, ask so."""
+    if where.runner or _fitting(where, way)["of_jobs"]:
+        return False
+    if way.job_ids is not None:
+        return not where.outcomes and not where.after_id
+    return where.since is None and where.until is None and (way.troubled or not where.outcomes)
 
 
 def _rank(row: ExecutionRow, sort: ExecutionSort) -> int:

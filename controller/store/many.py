@@ -14,7 +14,7 @@ from cronring.controller.core.orders.redeploy import Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
-from cronring.controller.services.audit_changes import of_job, spec_fields
+from cronring.controller.services.audit_changes import digest, of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, refused_circles
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.creating import Creating
@@ -150,7 +150,8 @@ async def _write(transaction: Transaction, changes: Sequence[_Change], who: tupl
         LabelJobs(job_ids=[each.row.job.job_id for each in changes], labels=list(map(_labels, changes)), actor=by)
     )
     actions = [
-        Action(Order.UPDATE, by, note, job_id=each.row.job.job_id, details=_shown(each.asked)) for each in changes
+        Action(Order.UPDATE, by, note, job_id=each.row.job.job_id, details=_shown(each.asked, each.row.spec.payload))
+        for each in changes
     ]
     await add_actions(transaction, actions, now)
     await record(
@@ -163,11 +164,15 @@ def _labels(change: _Change) -> str | None:
     return json.dumps(dict(change.asked.spec.labels)) if "labels" in change.asked.names else None
 
 
-def _shown(change: JobChange) -> dict[str, object]:
-    """What was set, as it is kept: payloads may hold what is nobody else's business."""
+def _shown(change: JobChange, payload: str) -> dict[str, object]:
+    """What was set, as it is kept: payloads may hold what is nobody else's business, and are told by digest.
+
+    `payload`: the one before.
+    """
     spec = change.spec
     anchor = None if spec.anchor is None else format_instant(spec.anchor)
-    values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels), "payload": True}
+    values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels)}
+    values["payload"] = {"old": digest(payload), "new": digest(spec.payload)}
     return {name: value for name, value in values.items() if name in change.names and value is not None}
 
 

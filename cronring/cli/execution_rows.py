@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from cronring.client.model import Execution
 
 
+_PAYLOAD_OF = {"run": "given to this run", "job": "its job's, at that time", "": "not known"}
+
+
 def listed(execution: "Execution") -> dict[str, Any]:
     """A row of the listing, which carries none of what may be long."""
     row: dict[str, Any] = jsonable(execution)
-    del row["output"], row["payload"], row["stack"], row["metrics"]
+    del row["output"], row["payload"], row["payload_of"], row["stack"], row["metrics"]
     return row
 
 
@@ -71,7 +74,7 @@ def _fields(row: "Execution") -> list[tuple[str, str]]:
     ]
     fields += [(name, str(value)) for name, value in row.metrics.items()]
     if row.payload:
-        fields.append(("payload", row.payload))
+        fields.append(("payload", f"{row.payload}  ({_PAYLOAD_OF[row.payload_of]})"))
     if row.retry_at is not None:
         fields.append(("retry at", f"{short_instant(row.retry_at)}, unless a tick comes before"))
     if row.cancel_requested_at is not None:

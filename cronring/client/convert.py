@@ -154,6 +154,7 @@ def activation(message: jobs_pb2.Activation) -> model.Activation:
         attempt=message.attempt,
         run_at=instant(message.run_at),
         payload=message.payload,
+        outputs_hidden=message.outputs_hidden,
         beside=message.beside,
         execution_id=message.execution_id,
     )

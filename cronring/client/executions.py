@@ -18,7 +18,7 @@ from cronring.schema.filters import ExecutionQuery
 
 Message = TypeVar("Message")
 
-LOOKS_MAX: Final = 20  # pages of one `find`, each of which looks at 50,000 executions at most
+LOOKS_MAX: Final = 20  # of one `find`: pages that ended before they were full, after 50,000 executions each
 AWAY_MAX_S: Final = 60.0  # controllers and runners that come back within this long don't end a stream
 FIRST_MAX_S: Final = 2.0  # before the first message
 AWAY_PAUSE_S: Final = 0.3
@@ -59,19 +59,19 @@ class ExecutionCalls:
         return await follow(fetch, limit)
 
     async def find(self, query: ExecutionQuery, limit: int = 100) -> ExecutionsFound:
-        """Of what fits, the first by `query.sort`; after LOOKS_MAX pages, what was found until then.
+        """Of what fits, the first by `query.sort`; after LOOKS_MAX looks that filled no page, what was found by then.
 
         Raises NotFound for a job that isn't there, and Conflict for more than can be sorted.
         """
-        chosen, found, token, looked_to = execution_filter(query), list[model.Execution](), "", None
-        for _ in range(LOOKS_MAX):
+        chosen, found, token, looks = execution_filter(query), list[model.Execution](), "", 0
+        while True:
             answer = await self._page(chosen, query.sort, min(limit - len(found), PAGE_SIZE_MAX), token)
             found += map(convert.execution, answer.executions)
-            token = answer.next_page_token
-            looked_to = convert.instant(answer.looked_to) if answer.HasField("looked_to") else None
+            token, looks = answer.next_page_token, looks + answer.HasField("looked_to")
             if not token or len(found) >= limit:
                 return ExecutionsFound(found, None)
-        return ExecutionsFound(found, looked_to)
+            if looks >= LOOKS_MAX:
+                return ExecutionsFound(found, convert.instant(answer.looked_to))
 
     async def count(self, query: ExecutionQuery) -> ExecutionsCounted:
         """How many fit, or that it is at least so many. Raises NotFound for a job that isn't there."""

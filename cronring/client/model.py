@@ -148,6 +148,7 @@ class Activation:
     payload: str  # "": the job's own
     beside: bool
     execution_id: int = 0  # of `jobs.trigger`: what it has begun as; 0: it waits
+    outputs_hidden: bool = False  # the payload is empty: it is not for you
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,8 @@ class Execution:
     missed: int  # ticks passed over since the execution before
     previous_tick: datetime | None
     previous_success: datetime | None
-    payload: str  # in place of its job's own; comes with `get` only
+    payload: str  # that it ran with; comes with `get` only, as does whose it was: "run", "job" or "" (not known)
+    payload_of: str
     retry_at: datetime | None
     beside: bool  # it neither held the job nor set its next tick
     cancel_requested_at: datetime | None  # somebody wanted it cancelled, whatever became of it

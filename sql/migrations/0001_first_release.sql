@@ -280,6 +280,31 @@ SELECT id AS job_id, key, namespace, module, verb, status, schedule, next_tick, 
 FROM cron_job_details
 WHERE removed_at IS NULL;
 
+-- Payloads that a job has had, and until when, so that each execution can tell with which it ran: no claim copies them.
+-- The newest hundred are kept; null: of before those. `until_at` is by the clock once the job's row was locked. So
+-- whatever was claimed with a payload had been claimed by then, and what comes after sees the next one.
+CREATE TABLE cron_payloads (
+    job_id         bigint NOT NULL REFERENCES cron_jobs (id) ON DELETE CASCADE,
+    until_at       timestamptz NOT NULL,
+    payload        text,
+    PRIMARY KEY (job_id, until_at)
+);
+CREATE FUNCTION cron_note_payload() RETURNS trigger
+LANGUAGE plpgsql AS $$
+DECLARE
+    too_old timestamptz;
+BEGIN
+    INSERT INTO cron_payloads (job_id, until_at, payload) VALUES (old.id, clock_timestamp(), old.payload);
+    SELECT until_at INTO too_old FROM cron_payloads WHERE job_id = old.id ORDER BY until_at DESC OFFSET 100 LIMIT 1;
+    IF too_old IS NOT NULL THEN
+        DELETE FROM cron_payloads WHERE job_id = old.id AND until_at < too_old;
+        UPDATE cron_payloads SET payload = NULL WHERE job_id = old.id AND until_at = too_old;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER cron_jobs_note_payload AFTER UPDATE OF payload ON cron_jobs
+FOR EACH ROW WHEN (new.payload IS DISTINCT FROM old.payload) EXECUTE FUNCTION cron_note_payload();
+
 -- What a job's schedule was, and when: ticks in (from_at, until_at] were due by it. The books are recomputed from this.
 CREATE TABLE cron_schedules (
     job_id         bigint NOT NULL,

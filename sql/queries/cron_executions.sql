@@ -53,9 +53,19 @@ CROSS JOIN LATERAL (
 ORDER BY e.execution_id;
 
 -- name: GetExecution
-SELECT d.*, e.output, e.payload, e.stack, e.metrics
+-- docs/decisions/0088: no claim copies a payload
+-- With the payload that it ran with. `payload_of`: "run", it was given to this one; "job", it was its job's; "" if that
+-- has changed so often since that nobody knows.
+SELECT d.*, e.output, coalesce(e.payload, p.payload) AS payload, e.stack, e.metrics,
+       CASE WHEN e.payload IS NOT NULL THEN 'run' WHEN p.payload IS NOT NULL THEN 'job' ELSE '' END AS payload_of
 FROM cron_execution_details d
 JOIN cron_executions e ON e.id = d.id AND e.tick = d.tick AND e.job_id = d.job_id
+CROSS JOIN LATERAL (
+    (SELECT payload FROM cron_payloads WHERE job_id = e.job_id AND until_at > e.claimed_at ORDER BY until_at LIMIT 1)
+    UNION ALL
+    SELECT payload FROM cron_jobs WHERE id = e.job_id
+    LIMIT 1
+) p
 WHERE d.id = :execution_id;
 
 -- name: GetJobIds

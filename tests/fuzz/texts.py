@@ -7,6 +7,7 @@ from cronring.schema.crontab import read_crontab
 from cronring.schema.crontab_module import crontab_schema, crontab_source
 from cronring.schema.duration import DurationError, format_duration, parse_duration
 from cronring.schema.explain import explain
+from cronring.schema.filters import FilterError, parse_execution_query, parse_job_query
 from cronring.schema.instant import InstantError, format_instant, parse_instant
 from cronring.schema.jitter import JitterError, parse_jitter
 from cronring.schema.pattern import CronPattern, PatternError
@@ -21,6 +22,20 @@ from tests.fuzz.bounds import Misbehaved, as_text, placed
 
 _NOW: Final = 1_767_225_600_000_000  # 2026-01-01, in microseconds
 _END: Final = 4_102_444_800  # 2100, in seconds
+
+
+def filters(data: bytes) -> None:
+    """A line is a filter of executions, or of jobs, or refused in few words; what was taken is the same again."""
+    text = as_text(data)
+    for parse in (lambda line: parse_execution_query(line, _NOW), parse_job_query):
+        try:
+            found = parse(text)
+        except FilterError as error:
+            if not str(error) or len(str(error)) > 1_000:
+                raise Misbehaved(f"{text[:80]!r} is refused in {len(str(error))} characters") from error
+            continue
+        if parse(f" {text} ") != found:
+            raise Misbehaved(f"{text!r} is another filter with spaces around it")
 
 
 def pattern(data: bytes) -> None:

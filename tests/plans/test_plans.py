@@ -15,7 +15,7 @@ JOBS = 100_000
 EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
-    "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys",
+    "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys", "cron_payloads",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",

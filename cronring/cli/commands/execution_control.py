@@ -73,7 +73,9 @@ def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) ->
 @output_option
 @controllers_option
 def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -> None:
-    """Try again what failed, timed out, was cancelled or lost: the same tick, with the same payload, as a new attempt.
+    """Try again what failed, timed out, was cancelled or lost: the same tick, as a new attempt.
+
+    A payload that was given to the run is given again. Else it takes its job's, as that is now.
 
     It runs as soon as its job is free, even if that is paused or later ticks have run since. One that waits for its
     backoff runs at once.
@@ -97,6 +99,9 @@ def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -
             return
         tick = short_instant(activation.tick)
         say(f"{activation.job} tries its tick {tick} again (attempt {activation.attempt}) as soon as it may")
+        if not activation.outputs_hidden:
+            whose = f"given to execution {execution_id}" if activation.payload else "of its job, as that is now"
+            say(f"  its payload is the one {whose}: cronring executions get {execution_id} shows what that one had")
         say(f"  see it: cronring logs -f {activation.job}")
     elif execution is None:
         raise Failure(f"the retry of execution {execution_id} was cancelled before it began")

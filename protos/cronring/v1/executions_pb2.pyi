@@ -45,6 +45,7 @@ class Execution(_message.Message):
     PREVIOUS_TICK_FIELD_NUMBER: _builtins.int
     PREVIOUS_SUCCESS_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
+    PAYLOAD_OF_FIELD_NUMBER: _builtins.int
     RETRY_AT_FIELD_NUMBER: _builtins.int
     BESIDE_FIELD_NUMBER: _builtins.int
     NUMBER_FIELD_NUMBER: _builtins.int
@@ -76,7 +77,11 @@ class Execution(_message.Message):
     missed: _builtins.int
     """ticks passed over since the execution before"""
     payload: _builtins.str
-    """in place of its job's own; only from GetExecution"""
+    """that it ran with; only from GetExecution"""
+    payload_of: _builtins.str
+    """Whose that was: "run", it was given to this one; "job", its job's at that time; empty: its job's has changed a
+    hundred times since, and nobody knows any more. Only from GetExecution.
+    """
     beside: _builtins.bool
     """it neither held the job nor set its next tick"""
     number: _builtins.int
@@ -151,6 +156,7 @@ class Execution(_message.Message):
         previous_tick: _timestamp_pb2.Timestamp | None = ...,
         previous_success: _timestamp_pb2.Timestamp | None = ...,
         payload: _builtins.str = ...,
+        payload_of: _builtins.str = ...,
         retry_at: _timestamp_pb2.Timestamp | None = ...,
         beside: _builtins.bool = ...,
         number: _builtins.int = ...,
@@ -167,7 +173,7 @@ class Execution(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "cancel_requested_at", b"cancel_requested_at", "claimed_at", b"claimed_at", "cpu_ms", b"cpu_ms", "ended_at", b"ended_at", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "started_at", b"started_at", "tick", b"tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "attempt", b"attempt", "beside", b"beside", "cancel_note", b"cancel_note", "cancel_requested_at", b"cancel_requested_at", "cancel_requested_by", b"cancel_requested_by", "claimed_at", b"claimed_at", "controller", b"controller", "cpu_ms", b"cpu_ms", "deployment", b"deployment", "duration_ms", b"duration_ms", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "metrics_json", b"metrics_json", "missed", b"missed", "number", b"number", "outcome", b"outcome", "output", b"output", "outputs_hidden", b"outputs_hidden", "payload", b"payload", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "stack", b"stack", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "attempt", b"attempt", "beside", b"beside", "cancel_note", b"cancel_note", "cancel_requested_at", b"cancel_requested_at", "cancel_requested_by", b"cancel_requested_by", "claimed_at", b"claimed_at", "controller", b"controller", "cpu_ms", b"cpu_ms", "deployment", b"deployment", "duration_ms", b"duration_ms", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "metrics_json", b"metrics_json", "missed", b"missed", "number", b"number", "outcome", b"outcome", "output", b"output", "outputs_hidden", b"outputs_hidden", "payload", b"payload", "payload_of", b"payload_of", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "stack", b"stack", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cpu_ms: _TypeAlias = _typing.Literal["cpu_ms"]  # noqa: Y015
     _WhichOneofArgType__cpu_ms: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms"]  # noqa: Y015

@@ -11,7 +11,7 @@ from cronring.cli.completion import filter_term
 from cronring.client.executions import LOOKS_MAX
 from cronring.schema.filters import EXECUTION_WORDS, JOB_WORDS
 from tests.unit.cli.conftest import Cronring
-from tests.unit.cli.fake_api import FakeApi
+from tests.unit.cli.fake_api import FakeApi, execution
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,13 @@ def test_a_look_into_a_long_history_ends_and_says_where(asked: Cronring, api: Fa
     assert (done.exit_code, json.loads(done.stdout)) == (0, [])
     assert "looked back to 2026-11-21 00:00:00Z, and no further; go on with --until" in done.stderr
     assert len(api.requests) == LOOKS_MAX
+
+
+def test_full_pages_are_followed_to_the_limit(asked: Cronring, api: FakeApi) -> None:
+    api.executions = [execution(number) for number in range(LOOKS_MAX * 3, 0, -1)]
+    api.page_limit = 2
+    done = asked("executions", "list", "-o", "json")
+    assert (len(json.loads(done.stdout)), done.stderr) == (LOOKS_MAX * 3, "")
 
 
 def completed(api: FakeApi, typed: str, before: tuple[str, ...] = (), words: Any = EXECUTION_WORDS) -> list[str]:
