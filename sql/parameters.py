@@ -745,6 +745,9 @@ class GetOverdueJobs(Statement):
     limit: int
 
 
+class GetPageKey(Statement): ...
+
+
 class GetPartition(Statement):
     from_at: int
     until_at: int
@@ -788,9 +791,6 @@ class GetSchedulerFigures(Statement):
 
 class GetSchema(Statement):
     schema: str
-
-
-class GetSealKey(Statement): ...
 
 
 class GetServerSettings(Statement):

@@ -12,7 +12,7 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
 from cronring.controller.api.scope import namespaces
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, Matches
 from cronring.controller.ports.reads import ExecutionFilter, Reads, within
 from cronring.controller.ports.store import ExecutionControl
@@ -33,7 +33,7 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
     def __init__(
         self,
         reads: Reads,
-        seal: Seal,
+        box: TokenBox,
         control: ExecutionControl,
         following: OutputFollowers,
         hub: ExecutionHub,
@@ -42,7 +42,7 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
         ExecutionWrites.__init__(self, control, reads, put)
         self._following = following
         self._hub = hub
-        self._seal = seal
+        self._box = box
 
     async def ListExecutions(
         self, request: executions_pb2.ListExecutionsRequest, context: Context
@@ -56,7 +56,7 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
         )
         if where.until is not None and not where.job:
             raise InvalidRequest([("until", "goes with a job only; name one")])
-        limit, pages = page_size(request), Pages(self._seal, "ListExecutions", *where)
+        limit, pages = page_size(request), Pages(self._box, "ListExecutions", *where)
         admit_to_job(where.job)
         where = where._replace(namespaces=namespaces(Permission.VIEW))
         rows = await self._reads.list_executions(where, pages.number_cursor(request.page_token), limit + 1)

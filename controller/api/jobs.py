@@ -15,7 +15,7 @@ from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name
 from cronring.controller.api.scope import namespaces, sees
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.watch import JobEventKind, JobHub
 from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, Reads
 from cronring.controller.ports.store import Control
@@ -38,7 +38,7 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
     def __init__(
         self,
         reads: Reads,
-        seal: Seal,
+        box: TokenBox,
         hub: JobHub,
         control: Control,
         templates: Templates,
@@ -46,12 +46,12 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
         put: Put,
     ) -> None:
         JobOrders.__init__(self, control, reads, templates, defaults, put)
-        ActivationWrites.__init__(self, control, reads, put, seal)
+        ActivationWrites.__init__(self, control, reads, put, box)
         self._hub = hub
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
         where, limit = job_filter(request.filter), page_size(request)
-        pages = Pages(self._seal, "ListJobs", *_named(where), *sorted(where.labels.items()))
+        pages = Pages(self._box, "ListJobs", *_named(where), *sorted(where.labels.items()))
         where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
         # One more than asked for tells whether there is another page.
         rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
@@ -74,7 +74,7 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
             since=instant("since", request.since) if request.HasField("since") else None,
             template=_template_key(name("template", request.template)),
         )
-        limit, pages = page_size(request), Pages(self._seal, "ListActions", *where)
+        limit, pages = page_size(request), Pages(self._box, "ListActions", *where)
         admit_to_job(where.job)
         if where.deployment:
             admit_to_deployment(where.deployment, Permission.VIEW)

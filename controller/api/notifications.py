@@ -10,7 +10,7 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, labels, name, note, one_of, required
 from cronring.controller.api.scope import namespaces
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
 from cronring.controller.core.notify.endpoint import Endpoint, origin
 from cronring.controller.core.notify.notices import EVENTS, trial_letter
@@ -34,10 +34,10 @@ _ALL_FAILED: Final = 0  # in place of a delivery's id, among ourselves
 class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
     """Any controller answers; any may deliver."""
 
-    def __init__(self, webhooks: Webhooks, posting: Posting, seal: Seal, vault: Vault) -> None:
+    def __init__(self, webhooks: Webhooks, posting: Posting, box: TokenBox, vault: Vault) -> None:
         self._webhooks = webhooks
         self._vault = vault
-        self._seal = seal
+        self._box = box
         self._posting = posting
 
     async def AddWebhook(self, request: pb2.AddWebhookRequest, context: Context) -> pb2.AddWebhookResponse:
@@ -61,7 +61,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
         return pb2.AddWebhookResponse(webhook=_webhook(row), secret=secret)
 
     async def ListWebhooks(self, request: pb2.ListWebhooksRequest, context: Context) -> pb2.ListWebhooksResponse:
-        size, pages = page_size(request), Pages(self._seal, "ListWebhooks")
+        size, pages = page_size(request), Pages(self._box, "ListWebhooks")
         rows = await self._webhooks.list(after=pages.text_cursor(request.page_token), limit=size + 1)
         token = pages.token(rows[size - 1].name) if len(rows) > size else ""
         return pb2.ListWebhooksResponse(webhooks=map(_webhook, rows[:size]), next_page_token=token)
@@ -104,7 +104,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
             name("webhook", request.webhook), one_of("state", request.state, _STATES), name("job", request.job)
         )
         size = page_size(request)
-        pages = Pages(self._seal, "ListDeliveries", where)
+        pages = Pages(self._box, "ListDeliveries", where)
         where = where._replace(namespaces=namespaces(Permission.OUTPUTS))
         rows = await self._webhooks.deliveries(where, pages.number_cursor(request.page_token), size + 1)
         token = pages.token(rows[size - 1].delivery_id) if len(rows) > size else ""

@@ -8,8 +8,8 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import namespaces, require
-from cronring.controller.api.seal import Seal
 from cronring.controller.api.template_specs import find_template, template_values
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotFound, Outdated
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
@@ -25,9 +25,9 @@ from cronring.schema.validate import namespace_fault
 class TemplatesService(templates_pb2_grpc.TemplatesServicer):
     """Templates change no job that is there, so nobody has to be told of them."""
 
-    def __init__(self, templates: Templates, seal: Seal) -> None:
+    def __init__(self, templates: Templates, box: TokenBox) -> None:
         self._templates = templates
-        self._seal = seal
+        self._box = box
 
     async def SetTemplate(self, request: templates_pb2.SetTemplateRequest, context: Context) -> templates_pb2.Template:
         by, why = actor(request.requested_by, context), note("note", request.note)
@@ -45,7 +45,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
         self, request: templates_pb2.ListTemplatesRequest, context: Context
     ) -> templates_pb2.ListTemplatesResponse:
         namespace, limit = name("namespace", request.namespace), page_size(request)
-        pages = Pages(self._seal, "ListTemplates", namespace)
+        pages = Pages(self._box, "ListTemplates", namespace)
         after, _, after_name = pages.text_cursor(request.page_token).partition("/")
         seen = namespaces(Permission.VIEW, namespace)
         rows = await self._templates.list_templates(namespace, (after, after_name), limit + 1, seen)

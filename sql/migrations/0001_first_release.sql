@@ -49,7 +49,7 @@ CREATE TABLE cron_zone_data (
     first_used_at  timestamptz NOT NULL DEFAULT now()
 );
 
--- The key that seals what clients keep for us and send back: page tokens, resume tokens. Whoever changes it makes all
+-- The key that locks what clients keep for us and send back: page tokens, resume tokens. Whoever changes it makes all
 -- of them void, once controllers have been restarted. Two random UUIDs have 244 bits that nobody can guess.
 CREATE TABLE cron_keys (
     name           text PRIMARY KEY,
@@ -57,7 +57,7 @@ CREATE TABLE cron_keys (
     made_at        timestamptz NOT NULL DEFAULT now()
 );
 INSERT INTO cron_keys (name, key)
-VALUES ('seal', sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
+VALUES ('pages', sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Jobs: what runs, and when next
