@@ -77,7 +77,7 @@ from cronring.controller.store.listen import PostgresNotifications
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
-from cronring.controller.store.secrets import PostgresSealedRows
+from cronring.controller.store.secrets import PostgresEncryptedRows
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
 from cronring.controller.store.tokens import PostgresTokens
@@ -359,7 +359,7 @@ class _Controller:
         silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
         start("health", self._servers.follow_health())
         start("certificates", base.trust.follow(base.notes))
-        start("secrets", base.secret_keys.follow(PostgresSealedRows(self._database), base.notes))
+        start("secrets", base.secret_keys.follow(PostgresEncryptedRows(self._database), base.notes))
         start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
         notifications = PostgresNotifications(base.config.database_url, base.controller_id, schema=base.config.schema)
         start("notifications", self._hear(notifications))

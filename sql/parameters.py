@@ -66,7 +66,7 @@ class AddToClosedBooks(Statement):
 class AddWebhook(Statement):
     name: str
     origin: str
-    sealed: str
+    encrypted: str
     events: Sequence[str]
     reasons: Sequence[str]
     namespace: str
@@ -169,6 +169,9 @@ class CountChosenJobs(Statement):
     status: str
 
 
+class CountEncrypted(Statement): ...
+
+
 class CountJobs(Statement):
     namespaces: Sequence[str] | None
     namespace: str
@@ -194,9 +197,6 @@ class CountRuns(Statement):
     late_after_us: int
     until_tick: int
     limit: int
-
-
-class CountSealed(Statement): ...
 
 
 class CountSkips(Statement):
@@ -1000,6 +1000,12 @@ class ListDue(Statement):
     limit: int
 
 
+class ListEncryptedOtherwise(Statement):
+    key_id: str
+    after_id: int
+    limit: int
+
+
 class ListExecutions(Statement):
     before_id: int
     after_id: int
@@ -1095,12 +1101,6 @@ class ListRunningExecutions(Statement):
     after_id: int
     since: int | None
     namespaces: Sequence[str] | None
-    limit: int
-
-
-class ListSealedOtherwise(Statement):
-    key_id: str
-    after_id: int
     limit: int
 
 
@@ -1371,7 +1371,7 @@ class RenewLease(Statement):
     lost_after_ms: int
 
 
-class ReplaceSealed(Statement):
+class ReplaceEncrypted(Statement):
     after: str
     id: int
     before: str

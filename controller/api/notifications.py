@@ -15,7 +15,7 @@ from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError
 from cronring.controller.core.notify.endpoint import Endpoint, origin
 from cronring.controller.core.notify.notices import EVENTS, trial_letter
 from cronring.controller.ports.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
-from cronring.controller.services.vault import Vault, open_endpoint, seal_endpoint
+from cronring.controller.services.vault import Vault, encrypt_endpoint, open_endpoint
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
 from cronring.protos.instants import timestamp
@@ -48,7 +48,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
             NewWebhook(
                 request.name,
                 origin(request.url),
-                await seal_endpoint(self._vault, request.name, Endpoint(request.url, secret)),
+                await encrypt_endpoint(self._vault, request.name, Endpoint(request.url, secret)),
                 tuple(dict.fromkeys(request.events)),
                 tuple(dict.fromkeys(request.reasons)),
                 name("namespace", request.namespace),
@@ -85,7 +85,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
 
     async def TestWebhook(self, request: pb2.TestWebhookRequest, context: Context) -> pb2.TestWebhookResponse:
         to = await self._webhooks.addressee(required("name", request.name, _WEBHOOK))
-        at = await open_endpoint(self._vault, request.name, to.sealed)
+        at = await open_endpoint(self._vault, request.name, to.encrypted)
         letter = trial_letter(to.cluster, request.name, to.now_ms * 1_000)
         body = letter.body.encode()
         sent = await self._posting.post(at.url, body, headers(at.secret, letter.event_id, to.now_ms // 1_000, body))

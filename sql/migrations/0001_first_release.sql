@@ -1014,7 +1014,7 @@ CREATE TABLE cron_webhooks (
     origin         text NOT NULL,
     -- Its URL, and the key of its signatures, in an envelope: cronring1$KEY$WRAPPED$CONTENT, where KEY is the id of the
     -- key that opens it, or "plain" (cronring/trust/envelopes.py).
-    sealed         text NOT NULL CHECK (sealed LIKE 'cronring1$%$%$%'),
+    encrypted         text NOT NULL CHECK (encrypted LIKE 'cronring1$%$%$%'),
     -- What it wants to be told of, and of which jobs. Empty: of all.
     events         text[] NOT NULL DEFAULT '{}',
     reasons        text[] NOT NULL DEFAULT '{}',
