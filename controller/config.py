@@ -104,7 +104,7 @@ class ProcessConfig:
     ca_key: Path | None = None  # what signs certificates of runners that enroll; None: this controller signs none
     identity_file: Path | None = None  # issuers of JWTs, and what these may do; None: there are none
     public_url: str = ""  # where browsers find the controllers, all of them by one; needed by who logs in at an issuer
-    secrets_key: Path | None = None  # keys by which secrets are sealed in the database; the first one seals
+    secrets_key: Path | None = None  # keys by which secrets are encrypted in the database; the first one encrypts
     secrets_command: str = ""  # a program that wraps their keys, with its arguments; "": `secrets_key` does
     insecure: bool = False  # plaintext on this machine alone: whoever reaches a port may do everything
     cluster: str = DEFAULT_CLUSTER  # its name in certificates

@@ -99,7 +99,7 @@ class IllegalTransition(Conflict):
 
 
 class SecretLocked(Conflict):
-    """A secret does not open here: its key is missing, or it is not what was sealed. The message names the key."""
+    """A secret does not open here: its key is missing, or it is not what was encrypted. The message names the key."""
 
 
 class Outdated(Conflict):

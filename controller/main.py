@@ -22,10 +22,10 @@ from cronring.controller.api.http import HttpServer
 from cronring.controller.api.listeners import Listeners
 from cronring.controller.api.login import LoginParts
 from cronring.controller.api.login_attempts import Attempts
-from cronring.controller.api.seal import Seal
 from cronring.controller.api.server import AddressInUseError, check_free, in_use
 from cronring.controller.api.services import Api, ApiParts, Registration
 from cronring.controller.api.throttle import Allowances, Throttle
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.config import WILDCARD_HOSTS, Address, MetricsAuth, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
 from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
@@ -72,12 +72,12 @@ from cronring.controller.runtime.zones import compare_zone_data
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.doctor import examine
 from cronring.controller.store.folding import fold_figures
-from cronring.controller.store.keys import seal_key
+from cronring.controller.store.keys import page_key
 from cronring.controller.store.listen import PostgresNotifications
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
-from cronring.controller.store.secrets import PostgresSealedRows
+from cronring.controller.store.secrets import PostgresEncryptedRows
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
 from cronring.controller.store.tokens import PostgresTokens
@@ -183,9 +183,9 @@ async def _with_http(base: _Base) -> int:
         opened = await base.stopping.unless_asked(until_available(partial(_open_database, base), base.notes))
         if opened is None:
             return EXIT_OK
-        database, seal = opened
+        database, box = opened
         try:
-            return await _with_database(base, database, seal, Address(address.host, port), web)
+            return await _with_database(base, database, box, Address(address.host, port), web)
         finally:
             web.close()
             await within(LEAVE_STEP_TIMEOUT_S, database.close(), base.notes, "database_not_closed")
@@ -193,20 +193,20 @@ async def _with_http(base: _Base) -> int:
         await http.stop()
 
 
-async def _open_database(base: _Base) -> tuple[Database, Seal]:
+async def _open_database(base: _Base) -> tuple[Database, TokenBox]:
     """Raises SchemaVersionError, StoreError, StoreUnavailable."""
     application = f"cronring {base.controller_id}"
     database = await Database.open(
         base.config.database_url, application, schema=base.config.schema, controller_id=base.controller_id
     )
     try:
-        return database, Seal(await seal_key(database))
+        return database, TokenBox(await page_key(database))
     except BaseException:  # the next try opens another pool; or there is none
         await database.close()
         raise
 
 
-async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address, web: Web) -> int:
+async def _with_database(base: _Base, database: Database, box: TokenBox, http_address: Address, web: Web) -> int:
     calls = Calls(base.notes, base.refusals, base.readiness.database_away_since)
     config, trust = base.config, base.trust
     throttle = Throttle(Allowances(Rate(config.call_rate, config.call_burst), config.streams), base.clock.now_ns)
@@ -217,7 +217,7 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
     else:
         store, issuers = PostgresWebSessions(database), () if base.logins is None else base.logins.issuers
         parts = LoginParts(
-            tokens=judge, sessions=store, issuers={each.name: each for each in issuers}, seal=seal,
+            tokens=judge, sessions=store, issuers={each.name: each for each in issuers}, box=box,
             public_url=config.public_url, attempts=Attempts(base.clock.now_ns), now_us=base.clock.wall_us,
             notes=base.notes, refused=base.refusals,
         )  # fmt: skip
@@ -246,7 +246,7 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
     if base.jwts is not None:
         base.metrics.add_gauges(partial(key_ages, base.jwts))
     try:
-        await _Controller(base, database, seal, servers, info).live()
+        await _Controller(base, database, box, servers, info).live()
     finally:
         for each in (base.jwts, base.logins):
             if each is not None:
@@ -258,7 +258,9 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
 class _Controller:
     """One controller with all its parts. `live` is its life."""
 
-    def __init__(self, base: _Base, database: Database, seal: Seal, servers: Listeners, info: ControllerInfo) -> None:
+    def __init__(
+        self, base: _Base, database: Database, box: TokenBox, servers: Listeners, info: ControllerInfo
+    ) -> None:
         self._base = base
         self._store = PostgresStore(database)
         self._stores = postgres_stores(database, base.settings)
@@ -280,7 +282,7 @@ class _Controller:
         self._posting = HttpPosting(base.notes)
         self._notified = WebhookFigures()
         self._folding = Folding()
-        self._sealing = Sealing(base.clock)
+        self._boxing = Sealing(base.clock)
         self._host_clock = HostClock(base.clock, self._node.database_now)
         self._interest = Interest()
         self._background = Background(self._driver.fail)
@@ -297,7 +299,7 @@ class _Controller:
                 node=self._node,
                 put=self._driver.put,
                 fail=self._driver.fail,
-                seal=seal,
+                box=box,
                 stores=self._stores,
                 deployer=self._deployer,
                 outputs=self._sessions,
@@ -350,7 +352,7 @@ class _Controller:
         silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
         start("health", self._servers.follow_health())
         start("certificates", base.trust.follow(base.notes))
-        start("secrets", base.secret_keys.follow(PostgresSealedRows(self._database), base.notes))
+        start("secrets", base.secret_keys.follow(PostgresEncryptedRows(self._database), base.notes))
         start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
         notifications = PostgresNotifications(base.config.database_url, base.controller_id, schema=base.config.schema)
         start("notifications", self._hear(notifications))
@@ -360,7 +362,7 @@ class _Controller:
         start("zone data", compare_zone_data(self._store, self._info, base.notes))
         start("history", look_after_history(self._maintain, base.notes))
         start("figures", self._folding.go_on(partial(fold_figures, self._database), base.notes))
-        start("audit log", self._sealing.go_on(self._stores.audit_log.seal, base.notes))
+        start("audit log", self._boxing.go_on(self._stores.audit_log.seal, base.notes))
         start("refusals", base.refusals.go_on(self._note_refusals, base.notes))
         wake = asyncio.Event()
         start("webhooks", read_books(self._notifier.read, self._interest, wake, self._notified, base.notes))
@@ -426,10 +428,10 @@ class _Controller:
         self._base.metrics.add_counters(node_counters(self._node))
         self._base.metrics.add_counters(self._notified.counters)
         self._base.metrics.add_counters(self._folding.counters)
-        self._base.metrics.add_counters(self._sealing.counters)
+        self._base.metrics.add_counters(self._boxing.counters)
         self._base.metrics.add_counters(self._base.refusals.counters)
         self._base.metrics.add_gauges(self._folding.gauges)
-        self._base.metrics.add_gauges(self._sealing.gauges)
+        self._base.metrics.add_gauges(self._boxing.gauges)
         self._base.metrics.add_gauges(self._host_clock.gauges)
         self._base.metrics.add_gauges(self._base.refusals.gauges)
         self._base.metrics.add_gauges(self._notified.gauges)

@@ -46,7 +46,7 @@ def read_policy(raw: Mapping[str, object]) -> Policy:
 
 @lru_cache(maxsize=_TEXTS_CACHED)
 def parse_policy(text: str) -> Policy:
-    """The policy of its text (`Policy.text`), which may be older than today's spelling. Raises ValueError.
+    """The policy of a stored text (`Policy.text`), which may be older than today's spelling. Raises nothing.
 
     It may be newer, too: fields that this release doesn't read are left out, and `unread_fields` names them. Whoever
     decides about ticks asks for those first.
@@ -57,7 +57,10 @@ def parse_policy(text: str) -> Policy:
 # docs/decisions/0090: an older release leaves such a job alone
 @lru_cache(maxsize=_TEXTS_CACHED)
 def unread_fields(text: str) -> tuple[str, ...]:
-    """Fields of a stored policy that a newer release wrote, or one with newer time zones. Raises ValueError."""
+    """Fields of a stored policy that a newer release wrote, or one with newer time zones.
+
+    Of a text that is no policy at all: "policy".
+    """
     return tuple(error.field for error in _stored(text).errors)
 
 
@@ -74,8 +77,8 @@ def _stored(text: str) -> Reading:
         return Reading(Policy(), ())
     try:
         raw = json.loads(text)
-    except RecursionError:
+    except (ValueError, RecursionError):
         raw = None
     if not isinstance(raw, dict):
-        raise ValueError(f"not the text of a policy: {text[:80]!r}")  # noqa: TRY004 - of the text, whatever is in it
+        return Reading(Policy(), (PolicyError("policy", f"not the text of a policy: {text[:80]!r}"),))
     return read_each(raw)

@@ -66,7 +66,7 @@ class AddToClosedBooks(Statement):
 class AddWebhook(Statement):
     name: str
     origin: str
-    sealed: str
+    encrypted: str
     events: Sequence[str]
     reasons: Sequence[str]
     outcomes: Sequence[str]
@@ -179,6 +179,9 @@ class CountChosenJobs(Statement):
     statuses: Sequence[str]
 
 
+class CountEncrypted(Statement): ...
+
+
 class CountExecutions(Statement):
     since: int | None
     until: int | None
@@ -247,9 +250,6 @@ class CountRuns(Statement):
     late_after_us: int
     until_tick: int
     limit: int
-
-
-class CountSealed(Statement): ...
 
 
 class CountSkips(Statement):
@@ -880,6 +880,9 @@ class GetOverdueJobs(Statement):
     limit: int
 
 
+class GetPageKey(Statement): ...
+
+
 class GetPartition(Statement):
     from_at: int
     until_at: int
@@ -930,9 +933,6 @@ class GetSchedulerFigures(Statement):
 
 class GetSchema(Statement):
     schema: str
-
-
-class GetSealKey(Statement): ...
 
 
 class GetServerSettings(Statement):
@@ -1146,6 +1146,12 @@ class ListDue(Statement):
     limit: int
 
 
+class ListEncryptedOtherwise(Statement):
+    key_id: str
+    after_id: int
+    limit: int
+
+
 class ListExecutions(Statement):
     since: int | None
     until: int | None
@@ -1254,12 +1260,6 @@ class ListRunnerLeases(Statement): ...
 
 class ListRunners(Statement):
     lost_after_ms: int
-
-
-class ListSealedOtherwise(Statement):
-    key_id: str
-    after_id: int
-    limit: int
 
 
 class ListSessions(Statement):
@@ -1601,7 +1601,7 @@ class RenewLease(Statement):
     lost_after_ms: int
 
 
-class ReplaceSealed(Statement):
+class ReplaceEncrypted(Statement):
     after: str
     id: int
     before: str

@@ -1214,7 +1214,7 @@ CREATE TABLE cronring.cron_webhooks (
     id bigint NOT NULL,
     name text NOT NULL COLLATE pg_catalog."C",
     origin text NOT NULL,
-    sealed text NOT NULL,
+    encrypted text NOT NULL,
     events text[] DEFAULT '{}'::text[] NOT NULL,
     reasons text[] DEFAULT '{}'::text[] NOT NULL,
     outcomes text[] DEFAULT '{}'::text[] NOT NULL,
@@ -1227,8 +1227,8 @@ CREATE TABLE cronring.cron_webhooks (
     enabled_at timestamp with time zone DEFAULT now() NOT NULL,
     disabled_at timestamp with time zone,
     disabled_reason text DEFAULT ''::text NOT NULL,
-    CONSTRAINT cron_webhooks_name_check CHECK ((name > ''::text)),
-    CONSTRAINT cron_webhooks_sealed_check CHECK ((sealed ~~ 'cronring1$%$%$%'::text))
+    CONSTRAINT cron_webhooks_encrypted_check CHECK ((encrypted ~~ 'cronring1$%$%$%'::text)),
+    CONSTRAINT cron_webhooks_name_check CHECK ((name > ''::text))
 );
 
 ALTER TABLE cronring.cron_webhooks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (

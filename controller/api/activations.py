@@ -12,7 +12,7 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.payloads import canonical_payload, payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, instant, note
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated
 from cronring.controller.core.orders.control import plan_backfill
@@ -35,11 +35,11 @@ class ActivationWrites:
     `put` tells this controller's own node of what it has made, which it claims at once.
     """
 
-    def __init__(self, control: Control, reads: Reads, put: Put, seal: Seal) -> None:
+    def __init__(self, control: Control, reads: Reads, put: Put, box: TokenBox) -> None:
         self._control = control
         self._reads = reads
         self._put = put
-        self._seal = seal
+        self._box = box
 
     async def TriggerJob(self, request: jobs_pb2.TriggerJobRequest, context: Context) -> jobs_pb2.Activation:
         by = actor(request.requested_by, context)
@@ -91,7 +91,7 @@ class ActivationWrites:
     async def ListActivations(
         self, request: jobs_pb2.ListActivationsRequest, context: Context
     ) -> jobs_pb2.ListActivationsResponse:
-        size, pages = page_size(request), Pages(self._seal, "ListActivations", request.key)
+        size, pages = page_size(request), Pages(self._box, "ListActivations", request.key)
         run_at, _, last_id = pages.text_cursor(request.page_token).partition("/")
         row = await find_job(self._reads, request.key, Permission.VIEW)
         table = table_of(row)

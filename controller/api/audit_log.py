@@ -6,7 +6,7 @@ from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, number, row_id
 from cronring.controller.api.scope import namespaces
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.ports.audit_chain import AuditFilter, AuditLog
 from cronring.protos.cronring.v1 import audit_log_pb2 as pb2
 from cronring.protos.cronring.v1 import audit_log_pb2_grpc
@@ -23,9 +23,9 @@ _LAST_ID: Final = 2**63 - 1
 class AuditLogService(audit_log_pb2_grpc.AuditLogServicer):
     """Rows of the cluster are for whoever is admin of all of it."""
 
-    def __init__(self, audit_log: AuditLog, seal: Seal) -> None:
+    def __init__(self, audit_log: AuditLog, box: TokenBox) -> None:
         self._audit_log = audit_log
-        self._seal = seal
+        self._box = box
 
     async def ListAuditLog(self, request: pb2.ListAuditLogRequest, context: Context) -> pb2.ListAuditLogResponse:
         wanted, pages = self._wanted(request)
@@ -56,7 +56,7 @@ class AuditLogService(audit_log_pb2_grpc.AuditLogServicer):
         until = instant("until", request.until) if request.HasField("until") else _LAST_US
         named = {each: name(each, getattr(request, each)) for each in ("namespace", "principal", "method", "subject")}
         seen = namespaces(Permission.ADMIN, named["namespace"])
-        pages = Pages(self._seal, "ListAuditLog", since, until, named, request.refused_only, request.changes_only)
+        pages = Pages(self._box, "ListAuditLog", since, until, named, request.refused_only, request.changes_only)
         cursor = pages.text_cursor(request.page_token)
         at, _, last_id = cursor.partition(" ")
         before = (int(at), int(last_id)) if cursor else (until, _LAST_ID)

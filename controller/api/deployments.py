@@ -7,7 +7,7 @@ from cronring.controller.api.messages import deployment_message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.requests import Context, actor, name, note, required
 from cronring.controller.api.scope import namespaces, require, sees, shows_outputs
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import DeploymentFilter, Reads
 from cronring.controller.ports.store import Deployed
@@ -26,9 +26,9 @@ _HIDDEN = "its payload doesn't fit any more"  # for who may not read payloads: f
 class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
     """What changes versions is the deployer's; the rest is read."""
 
-    def __init__(self, reads: Reads, seal: Seal, deployer: Deployer) -> None:
+    def __init__(self, reads: Reads, box: TokenBox, deployer: Deployer) -> None:
         self._reads = reads
-        self._seal = seal
+        self._box = box
         self._deployer = deployer
 
     async def CreateDeployment(
@@ -79,7 +79,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
             module=name("module", request.module),
             active_only=request.active_only,
         )
-        limit, pages = page_size(request), Pages(self._seal, "ListDeployments", *where)
+        limit, pages = page_size(request), Pages(self._box, "ListDeployments", *where)
         where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
         rows = await self._reads.list_deployments(where, pages.number_cursor(request.page_token), limit + 1)
         page = rows[:limit]

@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Final
 
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotAsSeen
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.templates import TemplateRow
@@ -17,14 +17,14 @@ _KIND: Final = "etag"
 _BETWEEN: Final = ","
 
 
-def job_etag(seal: Seal, row: JobRow) -> str:
+def job_etag(box: TokenBox, row: JobRow) -> str:
     """`row`: with its payload."""
     spec = row.spec._replace(labels=sorted(row.spec.labels.items()))  # type: ignore[arg-type]  # only hashed
-    return _sealed(seal, row.job_id, row.deployment, *spec)
+    return _locked(box, row.job_id, row.deployment, *spec)
 
 
-def template_etag(seal: Seal, row: TemplateRow) -> str:
-    return _sealed(seal, row.template_id, row.revision)
+def template_etag(box: TokenBox, row: TemplateRow) -> str:
+    return _locked(box, row.template_id, row.revision)
 
 
 def check_etag(asked: str, current: str, what: str) -> None:
@@ -35,6 +35,6 @@ def check_etag(asked: str, current: str, what: str) -> None:
         )
 
 
-def _sealed(seal: Seal, *parts: object) -> str:
+def _locked(box: TokenBox, *parts: object) -> str:
     """Nobody can try by it what they may not see: a payload is a part of it."""
-    return seal.seal(_KIND, hashlib.sha256(json.dumps(parts).encode()).digest()[:16])
+    return box.lock(_KIND, hashlib.sha256(json.dumps(parts).encode()).digest()[:16])

@@ -11,7 +11,7 @@ from cronring.controller.api.messages import execution_message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.requests import Context, any_of, execution_id, instant, labels, name, one_of, row_id
 from cronring.controller.api.scope import namespaces
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, Matches
 from cronring.controller.ports.reads import ExecutionFilter, ExecutionSort, Reads, within
 from cronring.controller.ports.store import ExecutionControl
@@ -34,7 +34,7 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
     def __init__(
         self,
         reads: Reads,
-        seal: Seal,
+        box: TokenBox,
         control: ExecutionControl,
         following: OutputFollowers,
         hub: ExecutionHub,
@@ -43,7 +43,7 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
         ExecutionWrites.__init__(self, control, reads, put)
         self._following = following
         self._hub = hub
-        self._seal = seal
+        self._box = box
 
     async def ListExecutions(
         self, request: executions_pb2.ListExecutionsRequest, context: Context
@@ -51,7 +51,7 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
         where, limit = _filter(request.filter), page_size(request)
         sort = ExecutionSort(one_of("sort", request.sort, tuple(ExecutionSort)) or ExecutionSort.NEWEST)
         named = where._replace(labels={})
-        pages = Pages(self._seal, "ListExecutions", sort.value, *named, *sorted(where.labels.items()))
+        pages = Pages(self._box, "ListExecutions", sort.value, *named, *sorted(where.labels.items()))
         where = _within_sight(where)
         page = await self._reads.list_executions(where, sort, pages.place_cursor(request.page_token), limit)
         return executions_pb2.ListExecutionsResponse(

@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, required
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.web_session_calls import WebSessionCalls
 from cronring.controller.errors import Forbidden
 from cronring.controller.ports.caller import caller
@@ -31,8 +31,8 @@ from cronring.schema.keys import DEFAULT_NAMESPACE
 class IdentitiesService(WebSessionCalls, identities_pb2_grpc.IdentitiesServicer):
     """Who calls is known by then; that they are admin where it matters is looked after here."""
 
-    def __init__(self, tokens: TokenStore, sessions: WebSessionStore, seal: Seal) -> None:
-        super().__init__(sessions, seal)
+    def __init__(self, tokens: TokenStore, sessions: WebSessionStore, box: TokenBox) -> None:
+        super().__init__(sessions, box)
         self._tokens = tokens
 
     async def CreateToken(self, request: pb2.CreateTokenRequest, context: Context) -> pb2.CreateTokenResponse:
@@ -113,7 +113,7 @@ class IdentitiesService(WebSessionCalls, identities_pb2_grpc.IdentitiesServicer)
         namespaces = caller().namespaces(Permission.ADMIN)
         if namespaces is not None and not namespaces:
             raise Forbidden(f"{caller()} is admin of no namespace; only admins see who else may do what")
-        pages = Pages(self._seal, method, with_revoked)
+        pages = Pages(self._box, method, with_revoked)
         return pages, Listing(namespaces, with_revoked, pages.number_cursor(page_token), page_size(request) + 1)
 
 

@@ -11,8 +11,8 @@ from cronring.controller.api.messages import job_message
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, note
 from cronring.controller.api.scope import require
-from cronring.controller.api.seal import Seal
 from cronring.controller.api.template_specs import find_template, started_from
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.model import Job
 from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
 from cronring.controller.core.orders.control import SECOND_US, NeverRuns
@@ -47,9 +47,9 @@ class JobWrites:
     """
 
     def __init__(
-        self, control: Control, reads: Reads, templates: Templates, defaults: Defaults, put: Put, seal: Seal
+        self, control: Control, reads: Reads, templates: Templates, defaults: Defaults, put: Put, box: TokenBox
     ) -> None:
-        self._seal = seal
+        self._box = box
         self._control = control
         self._reads = reads
         self._templates = templates
@@ -105,7 +105,7 @@ class JobWrites:
     async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str, why: str) -> jobs_pb2.Job:
         """Raises Outdated if somebody changed the job after it was read: what they set is not to be lost."""
         row = await find_job(self._reads, request.key, Permission.OPERATE)
-        check_etag(request.etag, job_etag(self._seal, row), f"job {row.key!r}")
+        check_etag(request.etag, job_etag(self._box, row), f"job {row.key!r}")
         module = await find_module_of(self._reads, row)
         change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
         check_other(change, row)
@@ -125,7 +125,7 @@ class JobWrites:
     async def _delete(self, request: jobs_pb2.DeleteJobRequest, by: str, why: str) -> jobs_pb2.DeleteJobResponse:
         """Raises NotAsSeen; Outdated if that became so after the job was read."""
         row = await find_job(self._reads, request.key, Permission.OPERATE)
-        check_etag(request.etag, job_etag(self._seal, row), f"job {row.key!r}")
+        check_etag(request.etag, job_etag(self._box, row), f"job {row.key!r}")
         seen = Seen(row.job_id, row.deployment, row.spec) if request.etag else None
         await self._control.delete_job(row.key, by, why, seen)
         self._put(JobsNotified())
@@ -137,7 +137,7 @@ class JobWrites:
 
     def _told(self, row: JobRow) -> jobs_pb2.Job:
         message = job_message(row, self._defaults.jitter)
-        message.etag = job_etag(self._seal, row)
+        message.etag = job_etag(self._box, row)
         return message
 
 

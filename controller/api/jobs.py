@@ -16,7 +16,7 @@ from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, one_of
 from cronring.controller.api.scope import namespaces, sees
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.watch import JobEventKind, JobHub
 from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, JobSort, Reads
 from cronring.controller.ports.store import Control
@@ -39,21 +39,21 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
     def __init__(
         self,
         reads: Reads,
-        seal: Seal,
+        box: TokenBox,
         hub: JobHub,
         control: Control,
         templates: Templates,
         defaults: Defaults,
         put: Put,
     ) -> None:
-        JobOrders.__init__(self, control, reads, templates, defaults, put, seal)
-        ActivationWrites.__init__(self, control, reads, put, seal)
+        JobOrders.__init__(self, control, reads, templates, defaults, put, box)
+        ActivationWrites.__init__(self, control, reads, put, box)
         self._hub = hub
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
         where, limit = job_filter(request.filter), page_size(request)
         sort = JobSort(one_of("sort", request.sort, tuple(JobSort)) or JobSort.KEY)
-        pages = Pages(self._seal, "ListJobs", sort.value, *_named(where), *sorted(where.labels.items()))
+        pages = Pages(self._box, "ListJobs", sort.value, *_named(where), *sorted(where.labels.items()))
         where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
         if sort is not JobSort.KEY:
             ranked = await self._reads.rank_jobs(where, sort, pages.place_cursor(request.page_token), limit)
@@ -84,7 +84,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
             since=instant("since", request.since) if request.HasField("since") else None,
             template=_template_key(name("template", request.template)),
         )
-        limit, pages = page_size(request), Pages(self._seal, "ListActions", *where)
+        limit, pages = page_size(request), Pages(self._box, "ListActions", *where)
         admit_to_job(where.job)
         if where.deployment:
             admit_to_deployment(where.deployment, Permission.VIEW)

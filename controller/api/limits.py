@@ -6,7 +6,7 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import namespaces, require
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.ports.limits import LimitRow, Limits
 from cronring.protos.cronring.v1 import limits_pb2, limits_pb2_grpc
 from cronring.protos.instants import timestamp
@@ -20,9 +20,9 @@ PLACES_MAX: Final = 1_000_000
 class LimitsService(limits_pb2_grpc.LimitsServicer):
     """Whoever waits for a place is told by PostgreSQL's NOTIFY."""
 
-    def __init__(self, limits: Limits, seal: Seal) -> None:
+    def __init__(self, limits: Limits, box: TokenBox) -> None:
         self._limits = limits
-        self._seal = seal
+        self._box = box
 
     async def SetLimit(self, request: limits_pb2.SetLimitRequest, context: Context) -> limits_pb2.Limit:
         by, why = actor(request.requested_by, context), note("note", request.note)
@@ -43,7 +43,7 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
         self, request: limits_pb2.ListLimitsRequest, context: Context
     ) -> limits_pb2.ListLimitsResponse:
         named, size = name("namespace", request.namespace), page_size(request)
-        pages = Pages(self._seal, "ListLimits", named)
+        pages = Pages(self._box, "ListLimits", named)
         after, _, after_module = pages.text_cursor(request.page_token).partition("/")
         rows = await self._limits.list_limits(
             named or None, None, namespaces(Permission.VIEW, named), after=(after, after_module), limit=size + 1

@@ -23,12 +23,12 @@ from cronring.controller.api.login_state import (
     form_token,
     is_form_token,
     local_path,
+    locked,
     opened,
-    sealed,
 )
 from cronring.controller.api.same_site import CSRF_HEADER, foreign, is_csrf_token
-from cronring.controller.api.seal import Seal
 from cronring.controller.api.shown import RequestShown
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.web_identity import web_caller
 from cronring.controller.api.web_problems import headers_of, status_of
 from cronring.controller.errors import CronringError, Forbidden, NotFound, Unauthenticated
@@ -65,7 +65,7 @@ class LoginParts(NamedTuple):
     tokens: Judge
     sessions: WebSessionStore
     issuers: Mapping[str, LoginIssuer]
-    seal: Seal
+    box: TokenBox
     public_url: str
     attempts: Attempts
     now_us: Callable[[], int]
@@ -123,7 +123,7 @@ class Login:
         _check_ours(request)
         parts.attempts.one_more(_origin(request))
         form = await _form_of(request)
-        if not is_form_token(parts.seal, form.get("form", ""), request.cookies.get(LOGIN)):
+        if not is_form_token(parts.box, form.get("form", ""), request.cookies.get(LOGIN)):
             return self._form(parts, request, form.get("next"), "This page was too old. Try once more.", 403)
         token = form.get("token", "").strip()
         try:
@@ -140,7 +140,7 @@ class Login:
         parts.attempts.one_more(_origin(request))
         browser = browser_of(request.cookies.get(LOGIN))
         state = begun(issuer.name, browser, local_path(request.query.get("next")), parts.now_us())
-        asked = LoginAsked(_back_to(parts, issuer), sealed(parts.seal, state), state.nonce, state.challenge)
+        asked = LoginAsked(_back_to(parts, issuer), locked(parts.box, state), state.nonce, state.challenge)
         response = _see_other(await issuer.url(asked))
         set_login(response, browser)
         return response
@@ -151,7 +151,7 @@ class Login:
         parts.attempts.one_more(_origin(request))
         try:
             state = opened(
-                parts.seal, request.query.get("state", ""), issuer.name, request.cookies.get(LOGIN, ""), parts.now_us()
+                parts.box, request.query.get("state", ""), issuer.name, request.cookies.get(LOGIN, ""), parts.now_us()
             )
             answered = LoginAnswered(
                 _back_to(parts, issuer), _code(issuer.name, request), request.query.get("iss", ""), state.nonce,
@@ -191,7 +191,7 @@ class Login:
         # At the address that issuers send browsers back to: only there its cookie is sent.
         urls = {name: pages.with_next(f"{parts.public_url}/login/{name}", next_path) for name in parts.issuers}
         response = pages.shown(
-            pages.login_page(pages.LoginForm(urls, form_token(parts.seal, browser), next_path, refused)), status
+            pages.login_page(pages.LoginForm(urls, form_token(parts.box, browser), next_path, refused)), status
         )
         set_login(response, browser)
         return response

@@ -1,4 +1,4 @@
-"""What of a login is under way: sealed, and kept by the browser. So whichever controller it comes back to can go on.
+"""What of a login is under way: locked, and kept by the browser. So whichever controller it comes back to can go on.
 
 The state goes to the issuer and back by the URL, and nobody can read it there. It counts for the browser that has the
 cookie LOGIN beside it, for ten minutes.
@@ -13,7 +13,7 @@ import secrets
 from typing import Final, NamedTuple
 
 from cronring.controller.api.cookies import LOGIN_S
-from cronring.controller.api.seal import NotSealedError, Seal
+from cronring.controller.api.token_box import StrangeTokenError, TokenBox
 
 NEXT_MAX: Final = 500
 HOME: Final = "/login"
@@ -51,15 +51,15 @@ def begun(issuer: str, browser: str, next_path: str, now_us: int) -> LoginState:
     return LoginState(issuer, browser, next_path, secrets.token_urlsafe(32), secrets.token_urlsafe(32), now_us)
 
 
-def sealed(seal: Seal, state: LoginState) -> str:
-    return seal.seal(_KIND, json.dumps(state).encode())
+def locked(box: TokenBox, state: LoginState) -> str:
+    return box.lock(_KIND, json.dumps(state).encode())
 
 
-def opened(seal: Seal, text: str, issuer: str, browser: str, now_us: int) -> LoginState:
+def opened(box: TokenBox, text: str, issuer: str, browser: str, now_us: int) -> LoginState:
     """Of the issuer that answers, in the browser that asks. Raises NoSuchLoginError."""
     try:
-        state = LoginState._make(json.loads(seal.open(_KIND, text)))
-    except NotSealedError:
+        state = LoginState._make(json.loads(box.open(_KIND, text)))
+    except StrangeTokenError:
         raise NoSuchLoginError("it has no `state` that was given out here") from None
     if state.issuer != issuer:
         raise NoSuchLoginError("another issuer has answered than was asked")
@@ -75,17 +75,17 @@ def browser_of(cookie: str | None) -> str:
     return cookie if cookie is not None and _BROWSER.fullmatch(cookie) else secrets.token_urlsafe(32)
 
 
-def form_token(seal: Seal, browser: str) -> str:
+def form_token(box: TokenBox, browser: str) -> str:
     """What the form of /login shows, so that no other page can send one for that browser."""
-    return seal.seal(_FORM, browser.encode())
+    return box.lock(_FORM, browser.encode())
 
 
-def is_form_token(seal: Seal, text: str, cookie: str | None) -> bool:
+def is_form_token(box: TokenBox, text: str, cookie: str | None) -> bool:
     try:
         return cookie is not None and hmac.compare_digest(
-            seal.open(_FORM, text), cookie.encode("utf-8", "surrogateescape")
+            box.open(_FORM, text), cookie.encode("utf-8", "surrogateescape")
         )
-    except NotSealedError:
+    except StrangeTokenError:
         return False
 
 

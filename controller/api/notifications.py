@@ -10,12 +10,12 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, labels, name, note, one_of, required
 from cronring.controller.api.scope import namespaces
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
 from cronring.controller.core.notify.endpoint import Endpoint, origin
 from cronring.controller.core.notify.notices import EVENTS, FAILURES, trial_letter
 from cronring.controller.ports.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
-from cronring.controller.services.vault import Vault, open_endpoint, seal_endpoint
+from cronring.controller.services.vault import Vault, encrypt_endpoint, open_endpoint
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
 from cronring.protos.instants import timestamp
@@ -34,10 +34,10 @@ _ALL_FAILED: Final = 0  # in place of a delivery's id, among ourselves
 class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
     """Any controller answers; any may deliver."""
 
-    def __init__(self, webhooks: Webhooks, posting: Posting, seal: Seal, vault: Vault) -> None:
+    def __init__(self, webhooks: Webhooks, posting: Posting, box: TokenBox, vault: Vault) -> None:
         self._webhooks = webhooks
         self._vault = vault
-        self._seal = seal
+        self._box = box
         self._posting = posting
 
     async def AddWebhook(self, request: pb2.AddWebhookRequest, context: Context) -> pb2.AddWebhookResponse:
@@ -48,7 +48,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
             NewWebhook(
                 request.name,
                 origin(request.url),
-                await seal_endpoint(self._vault, request.name, Endpoint(request.url, secret)),
+                await encrypt_endpoint(self._vault, request.name, Endpoint(request.url, secret)),
                 tuple(dict.fromkeys(request.events)),
                 tuple(dict.fromkeys(request.reasons)),
                 name("namespace", request.namespace),
@@ -62,7 +62,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
         return pb2.AddWebhookResponse(webhook=_webhook(row), secret=secret)
 
     async def ListWebhooks(self, request: pb2.ListWebhooksRequest, context: Context) -> pb2.ListWebhooksResponse:
-        size, pages = page_size(request), Pages(self._seal, "ListWebhooks")
+        size, pages = page_size(request), Pages(self._box, "ListWebhooks")
         rows = await self._webhooks.list(after=pages.text_cursor(request.page_token), limit=size + 1)
         token = pages.token(rows[size - 1].name) if len(rows) > size else ""
         return pb2.ListWebhooksResponse(webhooks=map(_webhook, rows[:size]), next_page_token=token)
@@ -86,7 +86,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
 
     async def TestWebhook(self, request: pb2.TestWebhookRequest, context: Context) -> pb2.TestWebhookResponse:
         to = await self._webhooks.addressee(required("name", request.name, _WEBHOOK))
-        at = await open_endpoint(self._vault, request.name, to.sealed)
+        at = await open_endpoint(self._vault, request.name, to.encrypted)
         letter = trial_letter(to.cluster, request.name, to.now_ms * 1_000)
         body = letter.body.encode()
         sent = await self._posting.post(at.url, body, headers(at.secret, letter.event_id, to.now_ms // 1_000, body))
@@ -105,7 +105,7 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
             name("webhook", request.webhook), one_of("state", request.state, _STATES), name("job", request.job)
         )
         size = page_size(request)
-        pages = Pages(self._seal, "ListDeliveries", where)
+        pages = Pages(self._box, "ListDeliveries", where)
         where = where._replace(namespaces=namespaces(Permission.OUTPUTS))
         rows = await self._webhooks.deliveries(where, pages.number_cursor(request.page_token), size + 1)
         token = pages.token(rows[size - 1].delivery_id) if len(rows) > size else ""

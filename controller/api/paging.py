@@ -1,4 +1,4 @@
-"""Pages: their size, and sealed tokens that say where the next one begins."""
+"""Pages: their size, and locked tokens that say where the next one begins."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import number
-from cronring.controller.api.seal import NotSealedError, Seal
+from cronring.controller.api.token_box import StrangeTokenError, TokenBox
 from cronring.controller.ports.reads import Cursor
 
 PAGE_SIZE_DEFAULT: Final = 100
@@ -24,15 +24,15 @@ def page_size(request: Message) -> int:
 class Pages:
     """Tokens of one method with one filter: they are refused with any other, where they would silently skip rows."""
 
-    def __init__(self, seal: Seal, method: str, *query: object) -> None:
-        self._seal = seal
+    def __init__(self, box: TokenBox, method: str, *query: object) -> None:
+        self._box = box
         self._fingerprint = hashlib.blake2b(repr((method, query)).encode(), digest_size=6).hexdigest()
 
     def token(self, cursor: str | int | Cursor) -> str:
         """Where the next page begins: after `cursor`. "" for (): there is none."""
         if cursor == ():
             return ""
-        return self._seal.seal(_KIND, json.dumps([self._fingerprint, cursor]).encode())
+        return self._box.lock(_KIND, json.dumps([self._fingerprint, cursor]).encode())
 
     def text_cursor(self, token: str) -> str:
         """ "" for the first page. Raises InvalidRequest."""
@@ -54,8 +54,8 @@ class Pages:
 
     def _cursor(self, token: str) -> object:
         try:
-            fingerprint, cursor = json.loads(self._seal.open(_KIND, token))
-        except NotSealedError:
+            fingerprint, cursor = json.loads(self._box.open(_KIND, token))
+        except StrangeTokenError:
             raise InvalidRequest([("page_token", "is none that this API gave out; begin anew without it")]) from None
         if fingerprint != self._fingerprint:
             raise InvalidRequest([("page_token", "belongs to a request with another filter; begin anew without it")])

@@ -20,9 +20,9 @@ from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.ledger import LedgerService
 from cronring.controller.api.limits import LimitsService
 from cronring.controller.api.notifications import NotificationsService
-from cronring.controller.api.seal import Seal
 from cronring.controller.api.statistics import StatisticsService
 from cronring.controller.api.templates import TemplatesService
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.watch import JobHub
 from cronring.controller.api.watch_executions import ExecutionHub
 from cronring.controller.core.doctor.finding import Finding
@@ -65,7 +65,7 @@ class ApiParts(NamedTuple):
     node: Node
     put: Callable[[Event], None]
     fail: Callable[[BaseException], None]
-    seal: Seal
+    box: TokenBox
     stores: Stores
     deployer: Deployer
     outputs: Outputs
@@ -81,8 +81,8 @@ class Api:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
         self._defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
-        self._jobs = JobHub(parts.stores.reads, parts.seal, parts.fail)
-        self._executions = ExecutionHub(parts.stores.reads, parts.seal, parts.fail)
+        self._jobs = JobHub(parts.stores.reads, parts.box, parts.fail)
+        self._executions = ExecutionHub(parts.stores.reads, parts.box, parts.fail)
 
     def watchers(self) -> dict[str, int]:
         """By the names of their gauges."""
@@ -100,10 +100,10 @@ class Api:
     def _about_jobs(self) -> list[Registration]:
         parts, stores = self._parts, self._parts.stores
         defaults = self._defaults
-        deployments = DeploymentsService(stores.reads, parts.seal, parts.deployer)
-        jobs = JobsService(stores.reads, parts.seal, self._jobs, stores.control, stores.templates, defaults, parts.put)
-        templates = TemplatesService(stores.templates, parts.seal)
-        limits = LimitsService(stores.limits, parts.seal)
+        deployments = DeploymentsService(stores.reads, parts.box, parts.deployer)
+        jobs = JobsService(stores.reads, parts.box, self._jobs, stores.control, stores.templates, defaults, parts.put)
+        templates = TemplatesService(stores.templates, parts.box)
+        limits = LimitsService(stores.limits, parts.box)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
@@ -115,11 +115,11 @@ class Api:
         parts, stores = self._parts, self._parts.stores
         following = OutputFollowers(stores.reads, parts.outputs)
         executions = ExecutionsService(
-            stores.reads, parts.seal, stores.execution_control, following, self._executions, parts.put
+            stores.reads, parts.box, stores.execution_control, following, self._executions, parts.put
         )
         ledger = LedgerService(stores.ledger, stores.reads)
         statistics = StatisticsService(stores.statistics, stores.reads)
-        notifications = NotificationsService(stores.webhooks, parts.posting, parts.seal, parts.vault)
+        notifications = NotificationsService(stores.webhooks, parts.posting, parts.box, parts.vault)
         return [
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
@@ -136,8 +136,8 @@ class Api:
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)
         events = EventsService(self._jobs, self._executions, parts.stores.reads, parts.node, self._defaults)
-        identities = IdentitiesService(parts.stores.tokens, parts.stores.web_sessions, parts.seal)
-        audit_log = AuditLogService(parts.stores.audit_log, parts.seal)
+        identities = IdentitiesService(parts.stores.tokens, parts.stores.web_sessions, parts.box)
+        audit_log = AuditLogService(parts.stores.audit_log, parts.box)
         return [
             ("cronring.v1.AuditLog", partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, audit_log)),
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),

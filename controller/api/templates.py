@@ -9,8 +9,8 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import namespaces, require
-from cronring.controller.api.seal import Seal
 from cronring.controller.api.template_specs import find_template, template_values
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotFound, Outdated
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
@@ -26,9 +26,9 @@ from cronring.schema.validate import namespace_fault
 class TemplatesService(templates_pb2_grpc.TemplatesServicer):
     """Templates change no job that is there, so nobody has to be told of them."""
 
-    def __init__(self, templates: Templates, seal: Seal) -> None:
+    def __init__(self, templates: Templates, box: TokenBox) -> None:
         self._templates = templates
-        self._seal = seal
+        self._box = box
 
     async def SetTemplate(self, request: templates_pb2.SetTemplateRequest, context: Context) -> templates_pb2.Template:
         by, why = actor(request.requested_by, context), note("note", request.note)
@@ -46,7 +46,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
         self, request: templates_pb2.ListTemplatesRequest, context: Context
     ) -> templates_pb2.ListTemplatesResponse:
         namespace, limit = name("namespace", request.namespace), page_size(request)
-        pages = Pages(self._seal, "ListTemplates", namespace)
+        pages = Pages(self._box, "ListTemplates", namespace)
         after, _, after_name = pages.text_cursor(request.page_token).partition("/")
         seen = namespaces(Permission.VIEW, namespace)
         rows = await self._templates.list_templates(namespace, (after, after_name), limit + 1, seen)
@@ -71,7 +71,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
         """Raises NotAsSeen; Outdated if that became so after it was read."""
         row = await find_template(self._templates, *_named(request.namespace, request.name))
         require(Permission.OPERATE, row.namespace)
-        check_etag(request.etag, template_etag(self._seal, row), f"template {row.name!r}")
+        check_etag(request.etag, template_etag(self._box, row), f"template {row.name!r}")
         jobs = await self._templates.delete_template(row.namespace, row.name, by, why, row if request.etag else None)
         return templates_pb2.DeleteTemplateResponse(jobs=jobs)
 
@@ -83,7 +83,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
             seen: TemplateRow | None = await self._templates.get_template(*named)
         except NotFound:
             seen = None
-        there = "" if seen is None else template_etag(self._seal, seen)
+        there = "" if seen is None else template_etag(self._box, seen)
         check_etag(request.etag, there, f"template {request.name!r}")
         values = template_values(request, TemplateValues() if seen is None else seen.values)
         if seen is not None and seen.values == values:
@@ -95,7 +95,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
 
     def _told(self, row: TemplateRow) -> templates_pb2.Template:
         message = template_message(row)
-        message.etag = template_etag(self._seal, row)
+        message.etag = template_etag(self._box, row)
         return message
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple, Protocol
 
 from cronring.controller.api.hub import POLL_S, Hub, Token, too_much_since, too_slow
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.ports.reads import JobRow, Reads, WatchPosition
 
 _KIND: Final = "watch jobs"
@@ -35,9 +35,9 @@ class JobWatchEvent(NamedTuple):
 class JobFeed:
     """cronring.controller.api.hub.Feed."""
 
-    def __init__(self, reads: Reads, seal: Seal) -> None:
+    def __init__(self, reads: Reads, box: TokenBox) -> None:
         self._reads = reads
-        self._seal = seal
+        self._box = box
 
     async def position(self) -> WatchPosition:
         # The first answer tells of some that are older: it only finds out which ids are missing.
@@ -47,10 +47,10 @@ class JobFeed:
         return await self._reads.job_changes(position)
 
     def encode(self, position: WatchPosition) -> str:
-        return self._seal.seal(_KIND, self._reads.encode_position(position))
+        return self._box.lock(_KIND, self._reads.encode_position(position))
 
     def decode(self, token: str) -> WatchPosition:
-        return self._reads.decode_position(self._seal.open(_KIND, token))
+        return self._reads.decode_position(self._box.open(_KIND, token))
 
 
 class Selection(Protocol):
@@ -132,8 +132,10 @@ class JobWatcher:
 class JobHub(Hub[JobRow, WatchPosition]):
     """All watchers of jobs."""
 
-    def __init__(self, reads: Reads, seal: Seal, fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
-        super().__init__(JobFeed(reads, seal), fail, poll_s)
+    def __init__(
+        self, reads: Reads, box: TokenBox, fail: Callable[[BaseException], None], poll_s: float = POLL_S
+    ) -> None:
+        super().__init__(JobFeed(reads, box), fail, poll_s)
 
     async def watch(
         self, selection: Selection, listing: Callable[[], AsyncIterator[JobRow]]

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from cronring.controller.api.hub import POLL_S, Hub, Token, too_slow
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.ports.reads import ExecutionChange, ExecutionRow, Reads, WatchPosition
 
 _KIND: Final = "watch executions"
@@ -35,9 +35,9 @@ Matches = Callable[[ExecutionEventKind, ExecutionRow], bool]
 class ExecutionFeed:
     """cronring.controller.api.hub.Feed."""
 
-    def __init__(self, reads: Reads, seal: Seal) -> None:
+    def __init__(self, reads: Reads, box: TokenBox) -> None:
         self._reads = reads
-        self._seal = seal
+        self._box = box
 
     async def position(self) -> WatchPosition:
         return await self._reads.execution_position()
@@ -46,10 +46,10 @@ class ExecutionFeed:
         return await self._reads.execution_changes(position)
 
     def encode(self, position: WatchPosition) -> str:
-        return self._seal.seal(_KIND, self._reads.encode_position(position))
+        return self._box.lock(_KIND, self._reads.encode_position(position))
 
     def decode(self, token: str) -> WatchPosition:
-        return self._reads.decode_position(self._seal.open(_KIND, token))
+        return self._reads.decode_position(self._box.open(_KIND, token))
 
 
 def events_of(change: ExecutionChange) -> list[ExecutionWatchEvent]:
@@ -136,8 +136,10 @@ class ExecutionWatcher:
 class ExecutionHub(Hub[ExecutionChange, WatchPosition]):
     """All watchers of executions."""
 
-    def __init__(self, reads: Reads, seal: Seal, fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
-        super().__init__(ExecutionFeed(reads, seal), fail, poll_s)
+    def __init__(
+        self, reads: Reads, box: TokenBox, fail: Callable[[BaseException], None], poll_s: float = POLL_S
+    ) -> None:
+        super().__init__(ExecutionFeed(reads, box), fail, poll_s)
         self._reads = reads
 
     async def watch(self, matches: Matches) -> AsyncGenerator[ExecutionWatchEvent, None]:

@@ -2,7 +2,7 @@
 
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.requests import Context, actor, row_id
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.web_sessions import (
     WebSessionListing,
@@ -18,12 +18,12 @@ from cronring.schema.identity import Permission
 class WebSessionCalls:
     """The part of IdentitiesService that is about sessions."""
 
-    def __init__(self, sessions: WebSessionStore, seal: Seal) -> None:
+    def __init__(self, sessions: WebSessionStore, box: TokenBox) -> None:
         self._sessions = sessions
-        self._seal = seal
+        self._box = box
 
     async def ListSessions(self, request: pb2.ListSessionsRequest, context: Context) -> pb2.ListSessionsResponse:
-        pages = Pages(self._seal, "ListSessions", request.with_ended)
+        pages = Pages(self._box, "ListSessions", request.with_ended)
         after, size = pages.number_cursor(request.page_token), page_size(request)
         namespaces = caller().namespaces(Permission.ADMIN)
         wanted = WebSessionListing(str(caller()), namespaces, request.with_ended, after, size + 1)

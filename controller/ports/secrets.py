@@ -32,25 +32,25 @@ class KeySource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SealedRow:
+class EncryptedRow:
     """An envelope, and where it lies. Where `place` says, no two have one `row_id`."""
 
     row_id: int
     place: str
-    sealed: str = field(repr=False)
+    encrypted: str = field(repr=False)
 
 
-class SealedRows(Protocol):
-    """All that is sealed in the database. Raises cronring.controller.errors.StoreUnavailable or StoreError."""
+class EncryptedRows(Protocol):
+    """All that is encrypted in the database. Raises cronring.controller.errors.StoreUnavailable or StoreError."""
 
     async def by_key(self) -> Mapping[str, int]:
         """How many there are, by the id of their key."""
         ...
 
-    async def sealed_otherwise(self, key_id: str, after_id: int, limit: int) -> Sequence[SealedRow]:
+    async def encrypted_otherwise(self, key_id: str, after_id: int, limit: int) -> Sequence[EncryptedRow]:
         """Those of other keys, by `row_id`, from after one on."""
         ...
 
-    async def replace(self, row: SealedRow, sealed: str) -> bool:
+    async def replace(self, row: EncryptedRow, encrypted: str) -> bool:
         """Another envelope in place of the row's, unless somebody was first."""
         ...

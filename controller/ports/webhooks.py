@@ -8,11 +8,11 @@ from cronring.controller.ports.reads import Namespaces
 
 
 class NewWebhook(NamedTuple):
-    """What somebody asks for. `sealed`: its Endpoint, in an envelope. Empty filters match everything."""
+    """What somebody asks for. `encrypted`: its Endpoint, in an envelope. Empty filters match everything."""
 
     name: str
     origin: str
-    sealed: str
+    encrypted: str
     events: tuple[str, ...]
     reasons: tuple[str, ...]
     namespace: str
@@ -73,10 +73,10 @@ class DeliveryFilter(NamedTuple):
 
 
 class Addressee(NamedTuple):
-    """Where a webhook is, `sealed`, for a letter that is sent at once. `now_ms`: PostgreSQL's clock, since 1970."""
+    """Where a webhook is, `encrypted`, for a letter that is sent at once. `now_ms`: PostgreSQL's clock, since 1970."""
 
     webhook_id: int
-    sealed: str
+    encrypted: str
     now_ms: int
     cluster: str
 
@@ -90,7 +90,7 @@ class DeliveryBatch(NamedTuple):
     body: str
     attempt: int
     name: str
-    sealed: str
+    encrypted: str
     now_ms: int
     age_ms: int
 

@@ -96,7 +96,7 @@ HELP: Final[dict[str, str]] = {
     "audit_log_refusals_dropped": "Refusals that never came into the audit log: PostgreSQL was away as this left",
     # Secrets
     "secrets_stored": "Secrets in the database, as this controller last saw them; none without --secrets-key",
-    "secrets_on_other_keys": "Those of them that are sealed by another key than its current one. Above 0 for 5 "
+    "secrets_on_other_keys": "Those of them that are encrypted by another key than its current one. Above 0 for 5 "
     "minutes: a rotation does not end (secrets_locked, secrets_not_looked_at)",
     "secrets_locked": "Those that this controller can't open. Above 0: give it the key (cronring doctor: "
     "secrets' keys)",

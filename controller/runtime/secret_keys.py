@@ -1,4 +1,4 @@
-"""The keys of this controller for secrets: read anew when they are replaced. What old ones sealed is sealed anew."""
+"""The keys of this controller for secrets: read anew when they are replaced. Then what old ones encrypted is, too."""
 
 import asyncio
 import time
@@ -6,16 +6,16 @@ from typing import Final
 
 from cronring.controller.config import ConfigError, ProcessConfig
 from cronring.controller.errors import KeysAway, SecretLocked, StoreError, StoreUnavailable
-from cronring.controller.ports.secrets import KeySource, SealedRows, WrappedKey
+from cronring.controller.ports.secrets import EncryptedRows, KeySource, WrappedKey
 from cronring.controller.runtime.key_command import CommandKeys
 from cronring.controller.runtime.notes import Notes
-from cronring.controller.services.resealing import Resealed, reseal
+from cronring.controller.services.reencrypting import Reencrypted, reencrypt
 from cronring.controller.services.vault import Vault
 from cronring.trust.envelopes import EnvelopeError, Purpose, decrypt, encrypt
 from cronring.trust.holding import RELOAD_S
 from cronring.trust.keyfile import KeyFile, KeyFileError
 
-LOOK_S: Final = 60.0  # between two looks at what is sealed, unless the key has changed
+LOOK_S: Final = 60.0  # between two looks at what is encrypted, unless the key has changed
 
 
 class KeyFileSource:
@@ -45,7 +45,7 @@ class KeyFileSource:
 
 
 class SecretKeys:
-    """`vault`: what seals and opens by them. With a command and a file, the command wraps, and both open.
+    """`vault`: what encrypts and opens by them. With a command and a file, the command wraps, and both open.
 
     Raises ConfigError for a file, or a command, that can't be used.
     """
@@ -58,10 +58,10 @@ class SecretKeys:
         if self._file is not None:
             sources.append(KeyFileSource(self._file))
         self.vault = Vault(sources, plain_allowed=config.insecure)
-        self._seen: Resealed | None = None
+        self._seen: Reencrypted | None = None
         self._away = ""  # why the last look could not be ended
 
-    async def follow(self, rows: SealedRows, notes: Notes) -> None:
+    async def follow(self, rows: EncryptedRows, notes: Notes) -> None:
         """For ever. Without any key there is nothing to do, and nothing is asked."""
         looked_s = float("-inf")
         while self.vault.keyed:
@@ -70,7 +70,7 @@ class SecretKeys:
             try:
                 current = await self.vault.current()
                 if self._seen is None or self._seen.key_id != current or time.monotonic() - looked_s >= LOOK_S:
-                    self._tell(await reseal(rows, self.vault), notes)
+                    self._tell(await reencrypt(rows, self.vault), notes)
                     looked_s = time.monotonic()
                 self._away = ""
             except (KeysAway, SecretLocked) as error:
@@ -92,7 +92,7 @@ class SecretKeys:
         }
 
     def key_id(self) -> str:
-        """Of the key that seals, as of the last look; "": there is none."""
+        """Of the key that encrypts, as of the last look; "": there is none."""
         return self._seen.key_id if self._seen is not None else ""
 
     def problem(self) -> str:
@@ -113,11 +113,11 @@ class SecretKeys:
             notes.error("secrets_key_not_taken", reason=self._file.problem)
         return changed
 
-    def _tell(self, seen: Resealed, notes: Notes) -> None:
+    def _tell(self, seen: Reencrypted, notes: Notes) -> None:
         if seen.locked and (self._seen is None or self._seen.trouble != seen.trouble):
             notes.error("secrets_locked", secrets=seen.locked, reason=seen.trouble)
         if self._seen is not None and self._seen.left > seen.left:
-            notes.info("secrets_resealed", key=seen.key_id, left=seen.left)
+            notes.info("secrets_reencrypted", key=seen.key_id, left=seen.left)
         self._seen = seen
 
 

@@ -285,7 +285,7 @@ class Deliverer:
     async def _open(self, batch: DeliveryBatch) -> Endpoint | None:
         """Where it goes; None: that does not open here. Nothing is its receiver's fault then, so it is not given up."""
         try:
-            return await open_endpoint(self._vault, batch.name, batch.sealed)
+            return await open_endpoint(self._vault, batch.name, batch.encrypted)
         except (SecretLocked, KeysAway) as error:
             reason = str(error)
         self._locked[batch.webhook_id] = asyncio.get_running_loop().time() + LOCKED_S

@@ -1,4 +1,4 @@
-"""Secrets are sealed before they go into the database, and opened where they are used. Nobody else sees them."""
+"""Secrets are encrypted before they go into the database, and opened where they are used. Nobody else sees them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from cronring.controller.ports.secrets import KeySource, WrappedKey
 from cronring.trust.envelopes import PLAIN, Envelope, EnvelopeError, Purpose, decrypt, encrypt, new_key
 
 _NO_KEY: Final = (
-    "this controller has no key to seal secrets with; start all controllers with --secrets-key FILE, which "
+    "this controller has no key to encrypt secrets with; start all controllers with --secrets-key FILE, which "
     "`cronring secrets-key init FILE` makes, or with --secrets-command (docs/security.md)"
 )
 
@@ -26,10 +26,10 @@ class Vault:
         return bool(self._sources)
 
     async def current(self) -> str:
-        """The id of the key that seals now. Raises KeysAway."""
+        """The id of the key that encrypts now. Raises KeysAway."""
         return await self._sources[0].current() if self._sources else PLAIN
 
-    async def seal(self, place: str, secret: bytes) -> str:
+    async def encrypt(self, place: str, secret: bytes) -> str:
         """By a data key of its own. Raises Conflict where there is no key; KeysAway, SecretLocked."""
         if not self._sources:
             if not self._plain_allowed:
@@ -40,15 +40,15 @@ class Vault:
         content = encrypt(data_key, secret, Purpose.SECRET, place)
         return Envelope(wrapped.key_id, wrapped.wrapped, content).text()
 
-    async def open(self, place: str, sealed: str) -> bytes:
-        """What was sealed for that place. Raises SecretLocked, KeysAway."""
+    async def open(self, place: str, encrypted: str) -> bytes:
+        """What was encrypted for that place. Raises SecretLocked, KeysAway."""
         try:
-            envelope = Envelope.parse(sealed)
+            envelope = Envelope.parse(encrypted)
             if envelope.key_id == PLAIN:
                 return envelope.content
             source = self._source(envelope.key_id)
             if source is None:
-                raise SecretLocked(f"{place} is sealed by key {envelope.key_id}, which this controller doesn't have")
+                raise SecretLocked(f"{place} is encrypted by key {envelope.key_id}, which this controller doesn't have")
             data_key = await source.unwrap(WrappedKey(envelope.key_id, envelope.wrapped), place)
             return decrypt(data_key, envelope.content, Purpose.SECRET, place)
         except EnvelopeError as error:
@@ -63,14 +63,14 @@ def place_of_webhook(name: str) -> str:
     return f"cron_webhooks/{name}"
 
 
-async def seal_endpoint(vault: Vault, webhook: str, endpoint: Endpoint) -> str:
-    """Raises as Vault.seal does."""
-    return await vault.seal(place_of_webhook(webhook), endpoint.packed())
+async def encrypt_endpoint(vault: Vault, webhook: str, endpoint: Endpoint) -> str:
+    """Raises as Vault.encrypt does."""
+    return await vault.encrypt(place_of_webhook(webhook), endpoint.packed())
 
 
-async def open_endpoint(vault: Vault, webhook: str, sealed: str) -> Endpoint:
+async def open_endpoint(vault: Vault, webhook: str, encrypted: str) -> Endpoint:
     """Raises as Vault.open does."""
-    raw = await vault.open(place_of_webhook(webhook), sealed)
+    raw = await vault.open(place_of_webhook(webhook), encrypted)
     try:
         return Endpoint.unpacked(raw)
     except (ValueError, TypeError, RecursionError):

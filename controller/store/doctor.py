@@ -14,7 +14,7 @@ from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.store.connect import Connection, connect
 from cronring.sql.parameters import (
     BoundDiagnosis,
-    CountSealed,
+    CountEncrypted,
     FindPeers,
     GetConnectionUse,
     GetHistoryState,
@@ -80,7 +80,7 @@ def _checks(settings: ClusterSettings) -> list[_Check]:
         _Check("limits", ListFullLimits(), work.FullLimit._make, work.check_limits),
         _Check("orphaned jobs", ListOrphans(), work.Orphans._make, work.check_orphans),
         _Check("webhooks", ListWebhookStates(), work.WebhookState._make, work.check_webhooks),
-        _Check("secrets", CountSealed(), work.SealedSecrets._make, work.check_secrets),
+        _Check("secrets", CountEncrypted(), work.EncryptedSecrets._make, work.check_secrets),
     ]  # fmt: skip
 
 

@@ -58,7 +58,7 @@ class PostgresWebhooks:
                 AddWebhook(
                     name=webhook.name,
                     origin=webhook.origin,
-                    sealed=webhook.sealed,
+                    encrypted=webhook.encrypted,
                     events=webhook.events,
                     reasons=webhook.reasons,
                     outcomes=webhook.outcomes,

@@ -51,7 +51,7 @@ class ControllerReport:
     certificate_left_ms: int | None = None  # until the first of its certificates ends; None: it has none
     certificate_problem: str = ""  # why one that was replaced could not be taken
     issuer_problem: str = ""  # why keys of issuers can't be fetched
-    secrets_key: str = ""  # the id of the key by which it seals secrets
+    secrets_key: str = ""  # the id of the key by which it encrypts secrets
     secrets_problem: str = ""  # why secrets don't open there, or their keys can't be taken
 
 

@@ -17,7 +17,7 @@ KEYS_MAX: Final = 100
 PRIVATE: Final = 0o600
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 _HEAD: Final = """# Keys of the secrets that cronring keeps in PostgreSQL: `cronring secrets-key --help`.
-# The first one seals, all of them open. Without them, those secrets are lost: keep a copy elsewhere.
+# The first one encrypts, all of them open. Without them, those secrets are lost: keep a copy elsewhere.
 """
 
 

@@ -49,7 +49,7 @@ CREATE TABLE cron_zone_data (
     first_used_at  timestamptz NOT NULL DEFAULT now()
 );
 
--- The key that seals what clients keep for us and send back: page tokens, resume tokens. Whoever changes it makes all
+-- The key that locks what clients keep for us and send back: page tokens, resume tokens. Whoever changes it makes all
 -- of them void, once controllers have been restarted. Two random UUIDs have 244 bits that nobody can guess.
 CREATE TABLE cron_keys (
     name           text PRIMARY KEY,
@@ -57,7 +57,7 @@ CREATE TABLE cron_keys (
     made_at        timestamptz NOT NULL DEFAULT now()
 );
 INSERT INTO cron_keys (name, key)
-VALUES ('seal', sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
+VALUES ('pages', sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Jobs: what runs, and when next
@@ -1084,7 +1084,7 @@ CREATE TABLE cron_webhooks (
     origin         text NOT NULL,
     -- Its URL, and the key of its signatures, in an envelope: cronring1$KEY$WRAPPED$CONTENT, where KEY is the id of the
     -- key that opens it, or "plain" (cronring/trust/envelopes.py).
-    sealed         text NOT NULL CHECK (sealed LIKE 'cronring1$%$%$%'),
+    encrypted      text NOT NULL CHECK (encrypted LIKE 'cronring1$%$%$%'),
     -- What it wants to be told of, and of which jobs. Empty: of all, but of "completed" only where that is named.
     events         text[] NOT NULL DEFAULT '{}',
     reasons        text[] NOT NULL DEFAULT '{}',

@@ -205,7 +205,7 @@ SET attempts = d.attempts + 1, next_try_at = now() + :held_ms::bigint * interval
     controller_id = :controller_id
 FROM due, cron_webhooks w
 WHERE d.id = due.id AND w.id = d.webhook_id
-RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.sealed,
+RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.encrypted,
           (date_part('epoch', now()) * 1000)::bigint AS now_ms,
           (date_part('epoch', now() - d.tried_since) * 1000)::bigint AS age_ms;
 
@@ -250,8 +250,8 @@ FROM (SELECT attempts FROM cron_deliveries WHERE state = 'waiting' LIMIT 100000)
 
 -- name: AddWebhook
 -- `:labels`: JSON.
-INSERT INTO cron_webhooks (name, origin, sealed, events, reasons, outcomes, namespace, module, job, labels, created_by)
-VALUES (:name, :origin, :sealed, :events, :reasons, :outcomes, :namespace, :module, :job, :labels::text::jsonb, :actor)
+INSERT INTO cron_webhooks (name, origin, encrypted, events, reasons, outcomes, namespace, module, job, labels, created_by)
+VALUES (:name, :origin, :encrypted, :events, :reasons, :outcomes, :namespace, :module, :job, :labels::text::jsonb, :actor)
 ON CONFLICT (name) DO NOTHING
 RETURNING id;
 
@@ -288,8 +288,8 @@ ORDER BY w.name
 LIMIT :limit?::bigint;
 
 -- name: GetAddressee
--- Of the webhook of a name: where it is and its secret, sealed, for a letter that is sent at once.
-SELECT id, sealed, (date_part('epoch', now()) * 1000)::bigint AS now_ms, (SELECT cluster FROM cron_notifier)
+-- Of the webhook of a name: where it is and its secret, encrypted, for a letter that is sent at once.
+SELECT id, encrypted, (date_part('epoch', now()) * 1000)::bigint AS now_ms, (SELECT cluster FROM cron_notifier)
 FROM cron_webhooks WHERE name = :name;
 
 -- name: LockWebhook

@@ -26,7 +26,7 @@ from cronring.schema.execution import Outcome
 from cronring.schema.identity import LOCAL
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, TIMEOUT_MS, claim_of, end_of
-from tests.support.sealing import SEAL
+from tests.support.boxes import BOX
 from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
@@ -302,7 +302,7 @@ async def test_of_operators_who_change_a_job_at_once_nobody_loses_anything(
             PostgresTemplates(database),
             Defaults(TIMEOUT_MS, ""),
             lambda _: None,
-            SEAL,
+            BOX,
         )
         context: Any = Caller()
         create = jobs_pb2.CreateJobRequest(module="m", verb="a", name="x", spec=JobSpec(schedule="every 1h"))

@@ -107,7 +107,7 @@ async def test_what_the_tables_say(database_url: str) -> None:
         "INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id, "
         "hard_deadline) SELECT id, deployment_id, now() - interval '2 minutes', now() - interval '2 minutes', "
         "now() - interval '2 minutes', 'c1', 'r1', now() - interval '1 minute' FROM cron_jobs WHERE key = 'm.a'",
-        "INSERT INTO cron_webhooks (name, origin, sealed, disabled_at, disabled_reason) "
+        "INSERT INTO cron_webhooks (name, origin, encrypted, disabled_at, disabled_reason) "
         "VALUES ('ops', 'http://h', 'cronring1$plain$$', now(), 'HTTP 410')",
     )
     found = await findings(database_url)

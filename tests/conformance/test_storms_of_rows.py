@@ -111,7 +111,7 @@ ARGUMENTS = {
     "ForgetRemovedJobs": "",
     "SetPosition": "SELECT 'y' AS position",
     "EnableWebhook": "SELECT 'w2' AS name",
-    "ReplaceSealed": "SELECT id, sealed AS before, sealed AS after FROM cron_webhooks WHERE name = 'w1'",
+    "ReplaceEncrypted": "SELECT id, encrypted AS before, encrypted AS after FROM cron_webhooks WHERE name = 'w1'",
     "LockWebhook": "SELECT 'w1' AS name",
     "RemoveWebhook": "SELECT 'w1' AS name",
     "Redeliver": "SELECT 'w1' AS name, 0 AS delivery_id",

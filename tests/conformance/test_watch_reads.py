@@ -9,7 +9,7 @@ from cronring.controller.core.model import Execution
 from cronring.controller.ports.reads import ExecutionChange, ExecutionFilter, ExecutionSort
 from cronring.controller.ports.webhooks import BooksReading, NewWebhook
 from cronring.controller.store.connect import connect
-from cronring.controller.store.keys import seal_key
+from cronring.controller.store.keys import page_key
 from cronring.controller.store.migrate import migrate
 from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
@@ -166,7 +166,7 @@ async def test_who_tells_webhooks_reads_over_such_a_jump_as_well(shop: Shop, dat
     await database.close()
 
 
-async def test_the_key_of_seals_is_the_installations_own(
+async def test_the_key_of_page_tokens_is_the_installations_own(
     shop: Shop, postgres: PostgresServer, database_url: str
 ) -> None:
     """The same for every controller; another one in each database."""
@@ -175,7 +175,7 @@ async def test_the_key_of_seals_is_the_installations_own(
     try:
         await migrate(postgres.url(name))
         other = await Database.open(postgres.url(name), "other")
-        keys = [await seal_key(each) for each in (database, again, other)]
+        keys = [await page_key(each) for each in (database, again, other)]
         await other.close()
     finally:
         postgres.drop_database(name)

@@ -21,14 +21,14 @@ from cronring.protos.modules import policy_message, policy_of
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.module import DataField, DataType, Module
 from cronring.schema.payload import NoPayload, payload_faults
-from cronring.schema.policy import parse_policy, read_each
+from cronring.schema.policy import parse_policy, read_each, unread_fields
 from cronring.webhooks import VerificationError, verify
 from tests.fuzz.bounds import Misbehaved, as_text, as_wire_text, placed
-from tests.support.sealing import SEAL
+from tests.support.boxes import BOX
 
 _SECRET: Final = "whsec_" + base64.b64encode(b"k" * 32).decode()
 _NOW_S: Final = 1_767_225_600.0
-_PAGES: Final = Pages(SEAL, "ListJobs", "a filter")
+_PAGES: Final = Pages(BOX, "ListJobs", "a filter")
 
 
 def _json(text: str) -> Any:
@@ -57,11 +57,11 @@ def policy(data: bytes) -> None:
 
 
 def policy_text(data: bytes) -> None:
-    """As it stands in a row: whatever is no policy is a ValueError."""
-    try:
-        parse_policy(as_wire_text(data))
-    except ValueError:
-        return
+    """As it stands in a row: what can be read of it is a policy, and the rest is named."""
+    text = as_wire_text(data)
+    known = parse_policy(text)
+    if not unread_fields(text) and parse_policy(known.text) != known:
+        raise Misbehaved(f"{text!r} is another policy once it is written anew")
 
 
 @dataclass
@@ -176,8 +176,8 @@ def webhook(data: bytes) -> None:
 
 
 def page_token(data: bytes) -> None:
-    """Given out here, or refused: what has the right seal, too, if it is one of another kind."""
-    for token in (as_wire_text(data), SEAL.seal("watch jobs", data)):
+    """Given out here, or refused: what has the right lock, too, if it is one of another kind."""
+    for token in (as_wire_text(data), BOX.lock("watch jobs", data)):
         for read in (_PAGES.text_cursor, _PAGES.number_cursor):
             try:
                 cursor = read(token)

@@ -6,7 +6,7 @@ Requests are drawn from our own descriptors (`drawn.py`). schemathesis, which do
 
 from typing import Final
 
-from tests.fuzz import bodies, certificates, doors, lines, packets, sealed, servers, texts, tokens
+from tests.fuzz import bodies, certificates, doors, encrypted, lines, packets, servers, texts, tokens
 from tests.fuzz.bounds import Target
 
 _TEXTS: Final = (
@@ -36,9 +36,9 @@ _BODIES: Final = (
     Target("token", tokens.token),
     Target("token_claims", tokens.token_claims),
     Target("issuer_keys", tokens.issuer_keys),
-    Target("envelope", sealed.envelope),
-    Target("key_file", sealed.key_file),
-    Target("key_answer", sealed.key_answer),
+    Target("envelope", encrypted.envelope),
+    Target("key_file", encrypted.key_file),
+    Target("key_answer", encrypted.key_answer),
     Target("child_line", lines.child_line),
     Target("runner_line", lines.runner_line),
     Target("job_line", lines.job_line),

@@ -23,8 +23,8 @@ from cronring.controller.services.vault import Vault
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.stores import postgres_stores
+from tests.support.boxes import BOX
 from tests.support.callers import counting
-from tests.support.sealing import SEAL
 
 INFO = ControllerInfo("c1", "127.0.0.1:1", "127.0.0.1:2", 7, "0.1.0")
 
@@ -101,7 +101,7 @@ def api_on(database: Database, *, takes_secrets: bool = True) -> Api:
             node=node,
             put=put,
             fail=put,
-            seal=SEAL,
+            box=BOX,
             stores=postgres_stores(database, settings),
             deployer=Deployer(PostgresStore(database), settings, put, put),
             outputs=RunnerStreams(),

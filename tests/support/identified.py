@@ -24,8 +24,8 @@ from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.protos.cronring.v1 import audit_log_pb2_grpc, identities_pb2_grpc
 from cronring.schema.identity import LOCAL, Principal
+from tests.support.boxes import BOX
 from tests.support.callers import counting, no_certificate, unlimited
-from tests.support.sealing import SEAL
 from tests.support.waiting import TIMEOUT_S
 
 
@@ -48,9 +48,9 @@ class Identified:
         server = grpc.aio.server()
         door: Any = Door(server, counting([]), Calls(self, counting([]), lambda: None), _Judge(self, known))
         identities_pb2_grpc.add_IdentitiesServicer_to_server(
-            IdentitiesService(store, PostgresWebSessions(database), SEAL), door
+            IdentitiesService(store, PostgresWebSessions(database), BOX), door
         )
-        audit_log = AuditLogService(PostgresAuditLog(database), SEAL)
+        audit_log = AuditLogService(PostgresAuditLog(database), BOX)
         audit_log_pb2_grpc.add_AuditLogServicer_to_server(audit_log, door)
         self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         await server.start()

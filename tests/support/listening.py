@@ -28,9 +28,9 @@ from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
 from cronring.trust.holding import CertificateFolder
 from cronring.trust.web import server_context
+from tests.support.boxes import BOX
 from tests.support.callers import counting, unlimited
 from tests.support.guarded import Around, api_on
-from tests.support.sealing import SEAL
 from tests.support.secured import CLUSTER, Pki
 
 
@@ -91,7 +91,7 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
     servers.add([*api.registrations(), *signing.outside], [*OF_MEMBERS, *signing.inside], PostgresRequestKeys(database))
     await servers.start()
     parts = LoginParts(
-        judge, PostgresWebSessions(database), {}, SEAL, "https://cronring.example", Attempts(clock.now_ns),
+        judge, PostgresWebSessions(database), {}, BOX, "https://cronring.example", Attempts(clock.now_ns),
         clock.wall_us, Around(), count,
     )  # fmt: skip
     of_browsers.open(parts, throttle, clock.now_ns)

@@ -47,7 +47,8 @@ INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at)
 SELECT job_id, job_id, 'retry', tick, 2, now() FROM cron_executions WHERE job_id BETWEEN 21 AND 29;
 INSERT INTO cron_retrying SELECT job_id, tick, 1 FROM cron_executions WHERE job_id BETWEEN 51 AND 59;
 UPDATE cron_notifier SET position = 'x', holder = 'c1', lease_until = now() + interval '1 hour';
-INSERT INTO cron_webhooks (name, origin, sealed) SELECT 'w' || i, '', 'cronring1$plain$$' FROM generate_series(1, 2) i;
+INSERT INTO cron_webhooks (name, origin, encrypted)
+SELECT 'w' || i, '', 'cronring1$plain$$' FROM generate_series(1, 2) i;
 UPDATE cron_webhooks SET disabled_at = now() WHERE name = 'w2';
 INSERT INTO cron_deliveries (webhook_id, event_id, event, body, state, created_at)
 SELECT w.id, 'e' || i, '', '', CASE WHEN i > 4 THEN 'failed' ELSE 'waiting' END, now() - interval '9 days'

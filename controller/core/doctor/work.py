@@ -92,7 +92,7 @@ class WebhookState(NamedTuple):
     unread_ms: int | None
 
 
-class SealedSecrets(NamedTuple):
+class EncryptedSecrets(NamedTuple):
     """Of one key, by its id; PLAIN_KEY: they are not encrypted."""
 
     key_id: str
@@ -217,14 +217,14 @@ def check_webhooks(states: Sequence[WebhookState]) -> Finding:
     return found("webhooks", troubles, f"{len(states)}: {names}" if states else "none")
 
 
-def check_secrets(sealed: Sequence[SealedSecrets]) -> Finding:
-    """By which keys they are sealed, as the database has it. Whether anybody has those keys, controllers know."""
+def check_secrets(encrypted: Sequence[EncryptedSecrets]) -> Finding:
+    """By which keys they are encrypted, as the database has it. Whether anybody has those keys, controllers know."""
     troubles = [
         warning(f"{each.secrets} secrets are not encrypted",
                 "Give all controllers --secrets-key: then these are encrypted by themselves.")
-        for each in sealed if each.key_id == PLAIN_KEY
+        for each in encrypted if each.key_id == PLAIN_KEY
     ]  # fmt: skip
-    by_key = [f"{each.secrets} by key {each.key_id}" for each in sealed if each.key_id != PLAIN_KEY]
+    by_key = [f"{each.secrets} by key {each.key_id}" for each in encrypted if each.key_id != PLAIN_KEY]
     if len(by_key) > 1:
         troubles.append(warning(f"a rotation is not over: {listed(by_key)}",
                                 "Keep all these keys until one is left. If it takes longer than a minute, see "

@@ -129,10 +129,10 @@ class Ending:
         self._tell_refused()
 
     def declare(self, execution: Execution, outcome: Outcome, error_type: str, error_message: str) -> bool:
-        """End it on nobody's report. False: an end of it is under way already."""
+        """End it on nobody's report. False: an end of it is under way already, or is for others to make."""
         execution_id = execution.execution_id
         # What its runner says of it tells more.
-        if execution_id in self._pending:
+        if execution_id in self._pending or not self._unread_jobs.reads(execution.job):
             return False
         at_us = max(self._context.now_us, execution.claimed_at)
         report = Report(

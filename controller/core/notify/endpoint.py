@@ -1,4 +1,4 @@
-"""Where a webhook is told, and the key of its signatures: what is kept sealed of it. Pure."""
+"""Where a webhook is told, and the key of its signatures: what is kept encrypted of it. Pure."""
 
 import json
 from dataclasses import dataclass, field

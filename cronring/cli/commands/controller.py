@@ -97,7 +97,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option("--public-url", default="", metavar="URL",
         help="Where browsers find the controllers: https://HOST:PORT. Issuers send people back there.")  # fmt: skip
 @option("--secrets-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-        help="Keys that seal secrets in the database. `cronring secrets-key` makes it; equal on all.")  # fmt: skip
+        help="Keys that encrypt secrets in the database. `cronring secrets-key` makes it; equal on all.")  # fmt: skip
 @option("--secrets-command", default="", metavar="COMMAND",
         help="A program that wraps their keys by a KMS: docs/security.md. It goes before --secrets-key.")  # fmt: skip
 @option("--cluster", default="cronring", show_default=True, metavar="NAME", help="The cluster's name in certificates.")

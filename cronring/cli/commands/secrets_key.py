@@ -1,4 +1,4 @@
-"""`cronring secrets-key`: the file of keys by which controllers seal secrets in the database."""
+"""`cronring secrets-key`: the file of keys by which controllers encrypt secrets in the database."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,16 +22,16 @@ _THERE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group("secrets-key")
 def secrets_key() -> None:
-    """The file of --secrets-key: keys that seal webhooks' URLs and secrets in the database.
+    """The file of --secrets-key: keys that encrypt webhooks' URLs and secrets in the database.
 
-    Its first key seals, all of them open. Controllers read it again within 10 s. Keep a copy of it apart from the
-    database: without the key, what it has sealed is lost.
+    Its first key encrypts, all of them open. Controllers read it again within 10 s. Keep a copy of it apart from the
+    database: without the key, what it has encrypted is lost.
 
     \b
     A new key, step by step, with the file copied to all after each:
       cronring secrets-key add secrets.key      the new one, ID, opens
-      cronring secrets-key use secrets.key ID   it seals; what others have
-                                                sealed is sealed anew
+      cronring secrets-key use secrets.key ID   it encrypts; what others have
+                                                encrypted is encrypted anew
       cronring doctor                           `secrets` names it alone:
       cronring secrets-key retire secrets.key   the others are over
     """
@@ -52,13 +52,13 @@ def init(file: Path) -> None:
         raise Failure(f"{file} is there already, and is not overwritten; `cronring secrets-key add` adds a key to it")
     made = make_key()
     _write(file, [made])
-    say(f"{file}: key {made.key_id}. Without it what it seals is lost: keep a copy apart from the database's")
+    say(f"{file}: key {made.key_id}. Without it what it encrypts is lost: keep a copy apart from the database's")
 
 
 @secrets_key.command("add")
 @click.argument("file", type=_THERE)
 def add(file: Path) -> None:
-    """Add a new key to FILE, after the others, and print its id. It opens, and does not seal yet."""
+    """Add a new key to FILE, after the others, and print its id. It opens, and does not encrypt yet."""
     from cronring.trust.keyfile import make_key
 
     keys, made = _read(file), make_key()
@@ -71,23 +71,23 @@ def add(file: Path) -> None:
 @click.argument("file", type=_THERE)
 @click.argument("key_id", metavar="ID")
 def use(file: Path, key_id: str) -> None:
-    """Put key ID first in FILE: from then on it seals.
+    """Put key ID first in FILE: from then on it encrypts.
 
-    What other keys have sealed is sealed anew, by controllers themselves. All must know the key before (`add`).
+    What other keys have encrypted is encrypted anew, by controllers themselves. All must know the key before (`add`).
     """
     keys = _read(file)
     chosen = _find(file, keys, key_id)
     _write(file, [chosen, *(key for key in keys if key != chosen)])
-    say(f"{file}: key {chosen.key_id} seals. `cronring doctor` says when no other is needed")
+    say(f"{file}: key {chosen.key_id} encrypts. `cronring doctor` says when no other is needed")
 
 
 @secrets_key.command("retire")
 @click.argument("file", type=_THERE)
 def retire(file: Path) -> None:
-    """Leave in FILE the key that seals, and no other.
+    """Leave in FILE the key that encrypts, and no other.
 
-    What the others have sealed opens no more. Ask `cronring doctor` first, and keep them for as long as backups of the
-    database are kept that need them.
+    What the others have encrypted opens no more. Ask `cronring doctor` first, and keep them for as long as backups of
+    the database are kept that need them.
     """
     first, *others = _read(file)
     _write(file, [first])
@@ -99,12 +99,12 @@ def retire(file: Path) -> None:
 @click.argument("file", type=_THERE)
 @output_option
 def show(file: Path, output: str) -> None:
-    """The ids of the keys in FILE, and which one seals. The keys themselves are not shown."""
+    """The ids of the keys in FILE, and which one encrypts. The keys themselves are not shown."""
     ids = [key.key_id for key in _read(file)]
     if output == "json":
-        print_json([{"id": key_id, "seals": key_id == ids[0]} for key_id in ids])
+        print_json([{"id": key_id, "encrypts": key_id == ids[0]} for key_id in ids])
     else:
-        say_lines(f"{key_id}  {'seals and opens' if key_id == ids[0] else 'opens'}" for key_id in ids)
+        say_lines(f"{key_id}  {'encrypts and opens' if key_id == ids[0] else 'opens'}" for key_id in ids)
 
 
 def _find(file: Path, keys: "Sequence[WrappingKey]", key_id: str) -> "WrappingKey":

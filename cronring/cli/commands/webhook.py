@@ -79,7 +79,7 @@ def add(  # noqa: PLR0917 - click passes them by name
 ) -> None:  # fmt: skip
     """Tell URL of what happens from now on. Shows the secret that its receiver needs, once.
 
-    URL is kept sealed, and lists show its host alone. One with a secret in it is best given as @FILE, as `ps` shows
+    URL is kept encrypted, and lists show its host alone. One with a secret in it is best given as @FILE, as `ps` shows
     command lines to everybody.
 
     \b

@@ -31,7 +31,7 @@ LIFETIME_MS: Final = int(LIFETIME.total_seconds() * 1_000)
 
 
 class DevTrust(NamedTuple):
-    """Paths. `controllers`: a folder of certificates for each. `secrets_key`: what seals secrets in its database."""
+    """Paths. `controllers`: a folder of certificates for each. `secrets_key`: what encrypts secrets in its database."""
 
     ca: Path
     secrets_key: Path

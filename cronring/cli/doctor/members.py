@@ -358,7 +358,7 @@ def check_issuers(reports: Reports) -> Finding:
 
 
 def check_secrets_keys(reports: Reports) -> Finding:
-    """Who can't open secrets delivers nothing; two that seal by other keys undo each other's work."""
+    """Who can't open secrets delivers nothing; two that encrypt by other keys undo each other's work."""
     troubles = [
         problem(
             f"{report.id}: {report.secrets_problem}",
@@ -372,8 +372,8 @@ def check_secrets_keys(reports: Reports) -> Finding:
         by_key = listed([f"{report.id} by {report.secrets_key or 'none'}" for report in reports])
         troubles.append(
             warning(
-                f"controllers seal by other keys: {by_key}",
+                f"controllers encrypt by other keys: {by_key}",
                 "Give all the same file, with the same key first, or the same --secrets-command.",
             )
         )
-    return found("secrets' keys", troubles, f"all seal by {max(keys)}" if max(keys) else "nobody has one")
+    return found("secrets' keys", troubles, f"all encrypt by {max(keys)}" if max(keys) else "nobody has one")

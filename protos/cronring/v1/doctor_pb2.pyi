@@ -169,7 +169,7 @@ class DiagnoseControllerResponse(_message.Message):
     issuer_problem: _builtins.str
     """why keys of issuers can't be fetched; empty: they can, or nobody asked"""
     secrets_key: _builtins.str
-    """the id of the key by which it seals secrets; empty: none"""
+    """the id of the key by which it encrypts secrets; empty: none"""
     secrets_problem: _builtins.str
     """why secrets don't open here, or their keys can't be taken; empty: they do"""
     @_builtins.property

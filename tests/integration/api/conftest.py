@@ -80,7 +80,8 @@ async def _fill(world: World, connection: Any, namespace: str, word: str) -> tup
     await world.limits.set_limit(namespace, f"{word}m", 9, f"{word}ann")
     await world.control.pause_job(jobs[2].key, f"{word}ann", f"{word}why")
     webhook = await connection.fetchval(
-        "INSERT INTO cron_webhooks (name, origin, sealed, events, reasons, namespace, module, job, labels, created_by)"
+        "INSERT INTO cron_webhooks"
+        " (name, origin, encrypted, events, reasons, namespace, module, job, labels, created_by)"
         " VALUES ($1, 'http://127.0.0.1:1', 'cronring1$plain$$', '{}', '{}', '', '', '', '{}', '') RETURNING id",
         f"{word}w",
     )

@@ -32,7 +32,7 @@ async def test_a_pool_that_has_no_key_is_closed_before_the_next(
     """PostgreSQL goes away between the first statement and the second, again and again, and hangs at last."""
     hanging, tries = asyncio.Event(), 0
 
-    async def seal_key(_: Database) -> bytes:
+    async def page_key(_: Database) -> bytes:
         nonlocal tries
         tries += 1
         if tries < 4:
@@ -41,7 +41,7 @@ async def test_a_pool_that_has_no_key_is_closed_before_the_next(
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setattr(main, "seal_key", seal_key)
+    monkeypatch.setattr(main, "page_key", page_key)
     monkeypatch.setattr(service, "DATABASE_RETRY_S", 0.01)
     base = _base(database_url)
     opening = asyncio.create_task(service.until_available(partial(main._open_database, base), base.notes))

@@ -23,9 +23,9 @@ from cronring.controller.web import Web
 from cronring.schema.identity import Role
 from cronring.trust.holding import CertificateFolder
 from cronring.trust.web import server_context
+from tests.support.boxes import BOX
 from tests.support.callers import counting, no_certificate, unlimited
 from tests.support.issuer import AUDIENCE, CLIENT_ID, TestIssuer
-from tests.support.sealing import SEAL
 from tests.support.secured import Pki
 from tests.support.web_browser import Browser
 
@@ -124,7 +124,7 @@ async def _served(
         tokens=Known([TokenVerifier(offices.tokens, clock.now_ns), jwts], no_certificate, throttle),
         sessions=PostgresWebSessions(database),
         issuers={each.name: each for each in logins.issuers},
-        seal=SEAL,
+        box=BOX,
         public_url=offices.base,
         attempts=Attempts(clock.now_ns),
         now_us=clock.wall_us,

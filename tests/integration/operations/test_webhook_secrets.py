@@ -197,7 +197,7 @@ async def use(desk: Desk, at: Process) -> None:
 async def locked(desk: Desk, at: Process, key_id: str) -> None:
     """Of a controller that lacks the key."""
     async with desk.client_at(at) as client:
-        with pytest.raises(Conflict, match=f"sealed by key {key_id}, which this controller doesn't have") as refused:
+        with pytest.raises(Conflict, match=f"encrypted by key {key_id}, which this controller doesn't have") as refused:
             await client.notifications.test("pager")
     desk.said.append(repr(refused.value))
 

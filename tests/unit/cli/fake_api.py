@@ -42,8 +42,8 @@ from cronring.protos.cronring.v1 import (
     templates_pb2_grpc,
 )
 from cronring.schema.module import Module, Verb
+from tests.support.boxes import BOX
 from tests.support.callers import counting
-from tests.support.sealing import SEAL
 from tests.unit.cli.fake_orders import FakeOrders
 
 EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -465,7 +465,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         notifications_pb2_grpc.add_NotificationsServicer_to_server(api, door)
         statistics_pb2_grpc.add_StatisticsServicer_to_server(api, door)
         cluster_pb2_grpc.add_ClusterServicer_to_server(api, door)
-        templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, SEAL), door)
+        templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, BOX), door)
         audit_log_pb2_grpc.add_AuditLogServicer_to_server(_NothingOnRecord(), door)
         await server.start()
         started.set()

@@ -97,7 +97,7 @@ EXAMPLES: list[tuple[Callable[[], Finding], Verdict, str]] = [
     (lambda: members.check_issuers(three()), OK, "keys are there"),
     (lambda: members.check_issuers(three(issuer_problem="corp: refused")), WARNING, "c can't fetch keys: corp"),
     (lambda: members.check_secrets_keys(three()), OK, "nobody has one"),
-    (lambda: members.check_secrets_keys([report("a", secrets_key="k1")]), OK, "all seal by k1"),
+    (lambda: members.check_secrets_keys([report("a", secrets_key="k1")]), OK, "all encrypt by k1"),
     (lambda: members.check_secrets_keys(three(secrets_key="k1")), WARNING, "a by none, b by none, c by k1"),
     (lambda: members.check_secrets_keys(three(secrets_problem="lacks k1")), PROBLEM, "c: lacks k1"),
     (lambda: members.check_streams(three()), OK, "1 runners"),

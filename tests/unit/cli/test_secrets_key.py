@@ -31,7 +31,7 @@ def test_a_key_takes_the_place_of_another(tmp_path: Path) -> None:
         assert ids(file) == [new, old]
     steps.append(told("show", file))
     assert json.loads(told("show", file, "-o", "json").stdout) == [
-        {"id": new, "seals": True}, {"id": old, "seals": False},
+        {"id": new, "encrypts": True}, {"id": old, "encrypts": False},
     ]  # fmt: skip
     keys = [line.split()[1] for line in file.read_text().splitlines() if not line.startswith("#")]
     steps.append(told("retire", file))
@@ -40,7 +40,7 @@ def test_a_key_takes_the_place_of_another(tmp_path: Path) -> None:
     said = "".join(step.output for step in steps)
     assert f"cronring secrets-key use {file} {new}" in said
     assert f"gone: {old}" in said
-    assert f"{new}  seals and opens\n{old}  opens\n" in said
+    assert f"{new}  encrypts and opens\n{old}  opens\n" in said
     assert not [key for key in keys if key in said]
 
 

@@ -17,12 +17,12 @@ from cronring.controller.core.doctor.server import (
 from cronring.controller.core.doctor.tables import Applied, HistoryState, IndexState, TableState
 from cronring.controller.core.doctor.work import (
     DeploymentState,
+    EncryptedSecrets,
     FullLimit,
     LeaseState,
     OverdueExecution,
     OverdueTicks,
     RunnerLease,
-    SealedSecrets,
     WebhookState,
 )
 
@@ -164,10 +164,11 @@ EXAMPLES: list[tuple[Callable[[], Finding], Verdict, str]] = [
     (lambda: work.check_webhooks([hook(unread_ms=5 * MIN)]), PROBLEM, "nobody has read the books"),
     (lambda: work.check_webhooks([hook(unread_ms=5 * MIN, disabled=True)]), WARNING, "disabled: by hand"),
     (lambda: work.check_secrets([]), OK, "none"),
-    (lambda: work.check_secrets([SealedSecrets("k1", 3)]), OK, "3 by key k1"),
-    (lambda: work.check_secrets([SealedSecrets("k1", 3), SealedSecrets("k2", 1)]), WARNING,
+    (lambda: work.check_secrets([EncryptedSecrets("k1", 3)]), OK, "3 by key k1"),
+    (lambda: work.check_secrets([EncryptedSecrets("k1", 3), EncryptedSecrets("k2", 1)]), WARNING,
      "a rotation is not over: 3 by key k1, 1 by key k2"),
-    (lambda: work.check_secrets([SealedSecrets("k1", 3), SealedSecrets("plain", 2)]), WARNING, "2 secrets are not enc"),
+    (lambda: work.check_secrets([EncryptedSecrets("k1", 3), EncryptedSecrets("plain", 2)]), WARNING,
+     "2 secrets are not enc"),
 ]  # fmt: skip
 
 

@@ -119,6 +119,24 @@ def test_what_became_newer_while_it_ran_is_not_ended_here() -> None:
     assert not told.take(effects.AckReports)
 
 
+def test_past_its_hard_deadline_it_is_for_others_too() -> None:
+    """Renewals name it each second: nothing is said of it, or done, each second."""
+    told = Told()
+    told.ready()
+    told.wait_renewing(12_000)
+    told.renewed(overdue_executions=True)
+    for _ in range(3):
+        told.wait(1_000)
+        told.renewed(overdue_executions=True)
+        fetch = told.one(effects.FetchOverdueExecutions)
+        overdue = _execution(72, _newer(executing=True, timeout_ms=1))._replace(claimed_at=T - 600 * S_US)
+        told.tell(events.ExecutionsFetched(fetch.request_id, [overdue]))
+    assert not told.take(effects.End)
+    assert not told.take(effects.CancelRuns)
+    notes = [note.event for note in told.take(effects.Note)]
+    assert (notes.count("job_unread"), notes.count("hard_timeout")) == (1, 0)
+
+
 @pytest.mark.parametrize("wish", [Pause("for a while"), SkipNext(), Cancel()])
 def test_orders_are_for_who_reads_it(wish: Pause | SkipNext | Cancel) -> None:
     answer = carry_out(standing(None, policy=NEWER), wish, "ann", T)

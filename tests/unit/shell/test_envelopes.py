@@ -1,4 +1,4 @@
-"""Envelopes: what is sealed opens by its key and in its place, and nowhere else."""
+"""Envelopes: what is encrypted opens by its key and in its place, and nowhere else."""
 
 import base64
 import contextlib
@@ -44,13 +44,13 @@ def test_any_other_text_is_none(text: str) -> None:
 
 
 def test_it_opens_nowhere_else() -> None:
-    sealed = encrypt(KEY, b"xyzzy", Purpose.SECRET, PLACE)
+    encrypted = encrypt(KEY, b"xyzzy", Purpose.SECRET, PLACE)
     others = [
-        (new_key(), sealed, Purpose.SECRET, PLACE),
-        (KEY, sealed, Purpose.SECRET, "cron_webhooks/other"),
-        (KEY, sealed, Purpose.KEY, PLACE),
-        (KEY, sealed[:-1] + bytes([sealed[-1] ^ 1]), Purpose.SECRET, PLACE),
-        (KEY, sealed[: NONCE_BYTES + 3], Purpose.SECRET, PLACE),
+        (new_key(), encrypted, Purpose.SECRET, PLACE),
+        (KEY, encrypted, Purpose.SECRET, "cron_webhooks/other"),
+        (KEY, encrypted, Purpose.KEY, PLACE),
+        (KEY, encrypted[:-1] + bytes([encrypted[-1] ^ 1]), Purpose.SECRET, PLACE),
+        (KEY, encrypted[: NONCE_BYTES + 3], Purpose.SECRET, PLACE),
         (KEY, b"", Purpose.SECRET, PLACE),
     ]
     for each in others:
@@ -62,7 +62,7 @@ def test_the_same_secret_never_looks_the_same() -> None:
     assert len({encrypt(KEY, b"xyzzy", Purpose.SECRET, PLACE) for _ in range(100)}) == 100
 
 
-def test_what_was_sealed_by_the_first_release_opens() -> None:
+def test_what_was_encrypted_by_the_first_release_opens() -> None:
     """The form on disk: a change of it locks what installations have."""
     known = base64.b64decode("bm5ubm5ubm5ubm5u4EKdymjAf9W1NifIR9cseloSyv9h")
     assert decrypt(KEY, known, Purpose.SECRET, PLACE) == b"xyzzy"

@@ -24,8 +24,8 @@ from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.protos.cronring.v1.jobs_pb2 import CreateJobRequest, JobSpec, UpdateJobRequest
 from cronring.protos.cronring.v1.schema_pb2 import Policy
 from cronring.schema.module import DataField, DataType, Module, Verb
+from tests.support.boxes import BOX
 from tests.support.callers import counting
-from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 from tests.unit.shell.test_problems import violations
 
@@ -64,9 +64,9 @@ class Api:
 async def api() -> AsyncIterator[Api]:
     api = Api(MemoryControl(CRAWL, Module("mail", (Verb("send"),))))
     reads = cast("Any", api.control)
-    hub = JobHub(reads, SEAL, lambda _: None)
+    hub = JobHub(reads, BOX, lambda _: None)
     templates = MemoryTemplates(lambda: 0)
-    service = JobsService(reads, SEAL, hub, api.control, templates, Defaults(300_000, "5m:3s"), api.told.append)
+    service = JobsService(reads, BOX, hub, api.control, templates, Defaults(300_000, "5m:3s"), api.told.append)
     server = grpc.aio.server()
     door: Any = Door(server, counting([]), Calls(api, counting([]), lambda: None), Insecure())
     jobs_pb2_grpc.add_JobsServicer_to_server(service, door)

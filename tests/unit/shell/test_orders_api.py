@@ -22,8 +22,8 @@ from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.protos.cronring.v1.jobs_pb2 import ControlJobsRequest, CreateJobRequest, JobFilter, JobSpec
 from cronring.schema.module import Module, Verb
+from tests.support.boxes import BOX
 from tests.support.callers import counting
-from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 
 HOUR = 3_600_000_000
@@ -51,9 +51,9 @@ class Api:
 async def api() -> AsyncIterator[Api]:
     api = Api(MemoryControl(Module("crawl", (Verb("sweep"),))))
     reads = cast("Any", api.control)
-    hub = JobHub(reads, SEAL, lambda _: None)
+    hub = JobHub(reads, BOX, lambda _: None)
     templates = MemoryTemplates(lambda: 0)
-    service = JobsService(reads, SEAL, hub, api.control, templates, Defaults(300_000, ""), api.told.append)
+    service = JobsService(reads, BOX, hub, api.control, templates, Defaults(300_000, ""), api.told.append)
     server = grpc.aio.server()
     door: Any = Door(server, counting([]), Calls(api, counting([]), lambda: None), Insecure())
     jobs_pb2_grpc.add_JobsServicer_to_server(service, door)

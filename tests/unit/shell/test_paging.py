@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from cronring.controller.api.paging import PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.protos.cronring.v1.jobs_pb2 import ListJobsRequest
-from tests.support.sealing import SEAL
+from tests.support.boxes import BOX
 
 
 def test_page_sizes() -> None:
@@ -29,19 +29,19 @@ def test_a_wrong_page_size_names_field_and_bound(asked: int) -> None:
 
 @given(st.text(min_size=1, max_size=300), st.integers(1, 2**63 - 1))
 def test_a_token_says_where_to_go_on(key: str, row_id: int) -> None:
-    pages = Pages(SEAL, "List", "filter")
+    pages = Pages(BOX, "List", "filter")
     assert pages.text_cursor(pages.token(key)) == key
     assert pages.number_cursor(pages.token(row_id)) == row_id
 
 
 def test_no_token_is_the_first_page() -> None:
-    assert not Pages(SEAL, "List").text_cursor("")
-    assert Pages(SEAL, "List").number_cursor("") == 0
+    assert not Pages(BOX, "List").text_cursor("")
+    assert Pages(BOX, "List").number_cursor("") == 0
 
 
 def test_a_token_of_another_filter_or_method_is_refused() -> None:
-    token = Pages(SEAL, "List", "a").token("key")
-    for other in (Pages(SEAL, "List", "b"), Pages(SEAL, "Other", "a"), Pages(SEAL, "List")):
+    token = Pages(BOX, "List", "a").token("key")
+    for other in (Pages(BOX, "List", "b"), Pages(BOX, "Other", "a"), Pages(BOX, "List")):
         with pytest.raises(InvalidRequest, match="another filter"):
             other.text_cursor(token)
 
@@ -51,12 +51,12 @@ def test_a_token_of_another_filter_or_method_is_refused() -> None:
     [
         "x", "\0", "ä", "!!!!", "a" * 3_000, "W10", "W1sxLCAyXV0",
         base64.urlsafe_b64encode(b"[" * 1_400).decode(), base64.urlsafe_b64encode(b"\xff\xfe").decode(),
-        SEAL.seal("watch jobs", b"[]"), Pages(Seal(bytes(32)), "List").token("key"),
-        Pages(SEAL, "List").token("key")[1:],
+        BOX.lock("watch jobs", b"[]"), Pages(TokenBox(bytes(32)), "List").token("key"),
+        Pages(BOX, "List").token("key")[1:],
     ],
 )  # fmt: skip
 def test_a_token_that_nobody_gave_out_is_refused(token: str) -> None:
-    for read in (Pages(SEAL, "List").text_cursor, Pages(SEAL, "List").number_cursor):
+    for read in (Pages(BOX, "List").text_cursor, Pages(BOX, "List").number_cursor):
         with pytest.raises(InvalidRequest, match="page_token"):
             read(token)
 
@@ -64,4 +64,4 @@ def test_a_token_that_nobody_gave_out_is_refused(token: str) -> None:
 @given(st.text(max_size=60, min_size=1))
 def test_any_text_is_refused(token: str) -> None:
     with pytest.raises(InvalidRequest):
-        Pages(SEAL, "List").text_cursor(token)
+        Pages(BOX, "List").text_cursor(token)

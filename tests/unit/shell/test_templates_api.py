@@ -20,8 +20,8 @@ from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc, templates_pb2, 
 from cronring.protos.cronring.v1.jobs_pb2 import JobSpec
 from cronring.protos.cronring.v1.schema_pb2 import Policy
 from cronring.schema.module import DataField, DataType, Module, Verb
+from tests.support.boxes import BOX
 from tests.support.callers import counting
-from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 from tests.unit.shell.test_jobs_api import refused
 
@@ -69,12 +69,12 @@ class Api:
 async def api() -> AsyncIterator[Api]:
     api = Api()
     reads = cast("Any", api.control)
-    hub = JobHub(reads, SEAL, lambda _: None)
-    jobs = JobsService(reads, SEAL, hub, api.control, api.templates, Defaults(300_000, ""), lambda _: None)
+    hub = JobHub(reads, BOX, lambda _: None)
+    jobs = JobsService(reads, BOX, hub, api.control, api.templates, Defaults(300_000, ""), lambda _: None)
     server = grpc.aio.server()
     door: Any = Door(server, counting([]), Calls(api, counting([]), lambda: None), Insecure())
     jobs_pb2_grpc.add_JobsServicer_to_server(jobs, door)
-    templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, SEAL), door)
+    templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, BOX), door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

@@ -7,11 +7,11 @@ import pytest
 from cronring.controller.api import hub as hub_module
 from cronring.controller.api import watch as watch_module
 from cronring.controller.api.problems import InvalidRequest, SlowReaderError
-from cronring.controller.api.seal import Seal
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.watch import JobEventKind, JobHub, JobWatchEvent
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.reads import JobRow
-from tests.support.sealing import SEAL
+from tests.support.boxes import BOX
 from tests.support.waiting import TIMEOUT_S, wait_until
 
 POLL_S = 0.001
@@ -56,12 +56,12 @@ class Changes:
 
 
 def token(batches: int) -> str:
-    return SEAL.seal("watch jobs", b"%d" % batches)
+    return BOX.lock("watch jobs", b"%d" % batches)
 
 
 def made(changes: Changes) -> tuple[JobHub, list[BaseException]]:
     failures: list[BaseException] = []
-    return JobHub(changes, SEAL, failures.append, POLL_S), failures  # type: ignore[arg-type]  # two methods of Reads
+    return JobHub(changes, BOX, failures.append, POLL_S), failures  # type: ignore[arg-type]  # two methods of Reads
 
 
 async def listing(*rows: JobRow) -> AsyncIterator[JobRow]:
@@ -271,8 +271,8 @@ async def test_a_watch_goes_on_from_a_token_without_a_listing() -> None:
         ("x", "none that this API gave out"),
         ("\0", "none that this API gave out"),
         (token(5)[:-1], "none that this API gave out"),
-        (SEAL.seal("watch executions", b"5"), "none that this API gave out"),
-        (Seal(b"another key of 32 bytes or more.").seal("watch jobs", b"5"), "none that this API gave out"),
+        (BOX.lock("watch executions", b"5"), "none that this API gave out"),
+        (TokenBox(b"another key of 32 bytes or more.").lock("watch jobs", b"5"), "none that this API gave out"),
         (token(5), "more than a day old"),
     ],
 )

@@ -10,7 +10,7 @@ from cronring.controller.api import watch_executions as watch_module
 from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, ExecutionWatchEvent
 from cronring.controller.ports.reads import ExecutionChange, ExecutionRow
-from tests.support.sealing import SEAL
+from tests.support.boxes import BOX
 from tests.support.waiting import TIMEOUT_S
 
 POLL_S = 0.001
@@ -58,7 +58,7 @@ class Books:
 
 
 def token(batches: int) -> str:
-    return SEAL.seal("watch executions", b"%d" % batches)
+    return BOX.lock("watch executions", b"%d" % batches)
 
 
 def anything(kind: ExecutionEventKind, row: ExecutionRow) -> bool:
@@ -69,7 +69,7 @@ def made(books: Books) -> ExecutionHub:
     def fail(error: BaseException) -> None:
         raise error
 
-    return ExecutionHub(books, SEAL, fail, POLL_S)  # type: ignore[arg-type]  # five methods of Reads
+    return ExecutionHub(books, BOX, fail, POLL_S)  # type: ignore[arg-type]  # five methods of Reads
 
 
 async def take(events: AsyncGenerator[ExecutionWatchEvent, None], count: int) -> list[tuple[str, int, str]]:

@@ -23,8 +23,8 @@ from cronring.controller.errors import CronringError, TooMany
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.web import Web
 from cronring.schema.identity import Kind, Principal
+from tests.support.boxes import BOX
 from tests.support.callers import NamedCallers, counting, judge_of, unlimited
-from tests.support.sealing import SEAL
 
 COOKIE, OTHERS = "crs_mine", "crs_another"
 CSRF: Final = csrf_token(COOKIE)
@@ -210,8 +210,8 @@ def test_others_are_not(wanted: str | None) -> None:
 def test_a_login_under_way_is_known_to_whoever_has_the_key_and_to_nobody_else() -> None:
     browser = login_state.browser_of(None)
     state = login_state.begun("corp", browser, "/jobs", NOW_US)
-    text = login_state.sealed(SEAL, state)
-    assert login_state.opened(SEAL, text, "corp", browser, NOW_US + 599_999_999) == state
+    text = login_state.locked(BOX, state)
+    assert login_state.opened(BOX, text, "corp", browser, NOW_US + 599_999_999) == state
     for part in state[:5]:
         assert str(part) not in text
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", state.challenge)
@@ -222,19 +222,19 @@ def test_a_login_under_way_is_known_to_whoever_has_the_key_and_to_nobody_else() 
         ("corp", browser, NOW_US + 600_000_000, "ten minutes"), ("corp", browser, NOW_US - 61_000_000, "ten minutes"),
     ):  # fmt: skip
         with pytest.raises(NoSuchLoginError, match=says):
-            login_state.opened(SEAL, text, issuer, shown_by, now_us)
+            login_state.opened(BOX, text, issuer, shown_by, now_us)
     with pytest.raises(NoSuchLoginError, match="no `state`"):
-        login_state.opened(SEAL, login_state.form_token(SEAL, browser), "corp", browser, NOW_US)
+        login_state.opened(BOX, login_state.form_token(BOX, browser), "corp", browser, NOW_US)
 
 
 def test_a_form_is_of_one_browser() -> None:
     browser = login_state.browser_of(None)
-    text = login_state.form_token(SEAL, browser)
+    text = login_state.form_token(BOX, browser)
     assert login_state.browser_of(browser) == browser
     assert login_state.browser_of("short") != "short"
-    assert login_state.is_form_token(SEAL, text, browser)
+    assert login_state.is_form_token(BOX, text, browser)
     for wrong, cookie in ((text, None), (text, "x" * 43), ("", browser), ("x", browser), (text[:-1], browser)):
-        assert not login_state.is_form_token(SEAL, wrong, cookie)
+        assert not login_state.is_form_token(BOX, wrong, cookie)
 
 
 def test_each_address_has_so_many_tries_a_minute_and_so_many_addresses_are_remembered() -> None:

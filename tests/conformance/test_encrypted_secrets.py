@@ -1,4 +1,4 @@
-"""What is sealed in a real PostgreSQL: it is rotated by many at once, while deliveries go on, and none is lost."""
+"""What is encrypted in a real PostgreSQL: it is rotated by many at once, while deliveries go on, and none is lost."""
 
 import asyncio
 import contextlib
@@ -11,17 +11,17 @@ import pytest
 from cronring.controller.core.notify.delivering import make_secret
 from cronring.controller.core.notify.endpoint import Endpoint, origin
 from cronring.controller.errors import SecretLocked
-from cronring.controller.ports.secrets import SealedRow
+from cronring.controller.ports.secrets import EncryptedRow
 from cronring.controller.ports.webhooks import DeliveryFilter, NewWebhook
 from cronring.controller.runtime import webhooks as delivering
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures
-from cronring.controller.services.resealing import Resealed, reseal
-from cronring.controller.services.vault import Vault, open_endpoint, place_of_webhook, seal_endpoint
+from cronring.controller.services.reencrypting import Reencrypted, reencrypt
+from cronring.controller.services.vault import Vault, encrypt_endpoint, open_endpoint, place_of_webhook
 from cronring.controller.store.pool import Database
-from cronring.controller.store.secrets import PostgresSealedRows
+from cronring.controller.store.secrets import PostgresEncryptedRows
 from cronring.controller.store.webhooks import PostgresOutbox, PostgresWebhooks
 from cronring.trust.keyfile import KeyFile, WrappingKey, make_key, write_keys
 from tests.integration.notifications.receiver import Receiver
@@ -41,18 +41,18 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 
 async def add(database: Database, vault: Vault, name: str, url: str = "http://127.0.0.1:1/xyzzy") -> None:
-    sealed = await seal_endpoint(vault, name, Endpoint(url, SECRET))
-    await PostgresWebhooks(database).add(NewWebhook(name, origin(url), sealed, (), (), "", "", "", {}, "ann"))
+    encrypted = await encrypt_endpoint(vault, name, Endpoint(url, SECRET))
+    await PostgresWebhooks(database).add(NewWebhook(name, origin(url), encrypted, (), (), "", "", "", {}, "ann"))
 
 
 async def test_rows_are_counted_by_key_and_replaced_once(database: Database, tmp_path: Path) -> None:
-    rows, vault = PostgresSealedRows(database), file_vault(key_file(tmp_path / "key", FIRST))
+    rows, vault = PostgresEncryptedRows(database), file_vault(key_file(tmp_path / "key", FIRST))
     for number in range(5):
         await add(database, vault, f"w{number}")
     await add(database, PLAIN, "plain")
     assert await rows.by_key() == {FIRST.key_id: 5, "plain": 1}
-    page = await rows.sealed_otherwise("plain", 0, 3)
-    rest = await rows.sealed_otherwise("plain", page[-1].row_id, 3)
+    page = await rows.encrypted_otherwise("plain", 0, 3)
+    rest = await rows.encrypted_otherwise("plain", page[-1].row_id, 3)
     assert [row.place for row in (*page, *rest)] == [place_of_webhook(f"w{number}") for number in range(5)]
     row = page[0]
     assert await rows.replace(row, "cronring1$a$$")
@@ -60,7 +60,7 @@ async def test_rows_are_counted_by_key_and_replaced_once(database: Database, tmp
     assert await rows.by_key() == {"a": 1, FIRST.key_id: 4, "plain": 1}
 
 
-async def test_many_seal_anew_at_once_and_one_that_stops_midway_is_gone_on_with(
+async def test_many_encrypt_anew_at_once_and_one_that_stops_midway_is_gone_on_with(
     database: Database, tmp_path: Path
 ) -> None:
     old = file_vault(key_file(tmp_path / "old", FIRST))
@@ -68,44 +68,44 @@ async def test_many_seal_anew_at_once_and_one_that_stops_midway_is_gone_on_with(
         await add(database, old if number % 2 else PLAIN, f"w{number}")
     vault = file_vault(key_file(tmp_path / "new", SECOND, FIRST))
 
-    class Dying(PostgresSealedRows):
+    class Dying(PostgresEncryptedRows):
         left = 7
 
-        async def replace(self, row: SealedRow, sealed: str) -> bool:
+        async def replace(self, row: EncryptedRow, encrypted: str) -> bool:
             self.left -= 1
             if self.left < 0:
                 raise ConnectionError
-            return await super().replace(row, sealed)
+            return await super().replace(row, encrypted)
 
     with pytest.raises(ConnectionError):
-        await reseal(Dying(database), vault)
-    assert (await PostgresSealedRows(database).by_key())[SECOND.key_id] == 7
-    seen = await asyncio.gather(*(reseal(PostgresSealedRows(database), vault) for _ in range(4)))
-    assert set(seen) == {Resealed(SECOND.key_id, 150, 0, 0, "")}
+        await reencrypt(Dying(database), vault)
+    assert (await PostgresEncryptedRows(database).by_key())[SECOND.key_id] == 7
+    seen = await asyncio.gather(*(reencrypt(PostgresEncryptedRows(database), vault) for _ in range(4)))
+    assert set(seen) == {Reencrypted(SECOND.key_id, 150, 0, 0, "")}
     webhooks = PostgresWebhooks(database)
     alone = file_vault(key_file(tmp_path / "alone", SECOND))
     for number in range(150):
-        at = await open_endpoint(alone, f"w{number}", (await webhooks.addressee(f"w{number}")).sealed)
+        at = await open_endpoint(alone, f"w{number}", (await webhooks.addressee(f"w{number}")).encrypted)
         assert at == Endpoint("http://127.0.0.1:1/xyzzy", SECRET)
 
 
 async def test_what_does_not_open_is_counted_and_left_as_it_is(database: Database, tmp_path: Path) -> None:
-    rows, old = PostgresSealedRows(database), file_vault(key_file(tmp_path / "old", FIRST))
+    rows, old = PostgresEncryptedRows(database), file_vault(key_file(tmp_path / "old", FIRST))
     for name in ("a", "b", "c"):
         await add(database, old, name)
     webhooks = PostgresWebhooks(database)
-    moved = (await webhooks.addressee("a")).sealed
-    (last,) = [row for row in await rows.sealed_otherwise("", 0, 9) if row.place == place_of_webhook("c")]
+    moved = (await webhooks.addressee("a")).encrypted
+    (last,) = [row for row in await rows.encrypted_otherwise("", 0, 9) if row.place == place_of_webhook("c")]
     await rows.replace(last, moved)
-    seen = await reseal(rows, file_vault(key_file(tmp_path / "both", SECOND, FIRST)))
+    seen = await reencrypt(rows, file_vault(key_file(tmp_path / "both", SECOND, FIRST)))
     assert seen[:4] == (SECOND.key_id, 3, 1, 1)
     assert "cron_webhooks/c" in seen.trouble
     assert "moved it here from another row" in seen.trouble
     third = make_key()
-    seen = await reseal(rows, file_vault(key_file(tmp_path / "third", third)))
+    seen = await reencrypt(rows, file_vault(key_file(tmp_path / "third", third)))
     assert seen[:4] == (third.key_id, 3, 3, 3)
     assert "which this controller doesn't have" in seen.trouble
-    assert (await webhooks.addressee("c")).sealed == moved
+    assert (await webhooks.addressee("c")).encrypted == moved
 
 
 class Controller:
@@ -113,7 +113,7 @@ class Controller:
 
     def __init__(self, database: Database, name: str, file: KeyFile) -> None:
         self.file, self.vault = file, file_vault(file)
-        self.rows, self.figures = PostgresSealedRows(database), WebhookFigures()
+        self.rows, self.figures = PostgresEncryptedRows(database), WebhookFigures()
         notes = Notes(SystemClock(), Metrics())
         self.posting = HttpPosting(notes)
         self.wake = asyncio.Event()
@@ -127,8 +127,8 @@ class Controller:
         write_keys(self.file.file, keys)
         assert self.file.reload()
 
-    async def reseal(self) -> Resealed:
-        return await reseal(self.rows, self.vault)
+    async def reencrypt(self) -> Reencrypted:
+        return await reencrypt(self.rows, self.vault)
 
     async def stop(self) -> None:
         self._task.cancel()
@@ -180,7 +180,7 @@ async def test_a_rotation_under_load_loses_no_delivery(
         lambda: None,
         lambda: one.give(FIRST, SECOND),
         lambda: two.give(FIRST, SECOND),
-        lambda: one.give(SECOND, FIRST),  # now they seal by other keys
+        lambda: one.give(SECOND, FIRST),  # now they encrypt by other keys
         lambda: two.give(SECOND, FIRST),
         lambda: one.give(SECOND),
         lambda: two.give(SECOND),
@@ -188,10 +188,10 @@ async def test_a_rotation_under_load_loses_no_delivery(
     for number, step in enumerate(steps):
         await put(database, 40 * number, 40)
         step()
-        await asyncio.gather(one.reseal(), two.reseal())
+        await asyncio.gather(one.reencrypt(), two.reencrypt())
         if number == 4:
-            await one.reseal()
-            assert (await two.reseal())[:4] == (SECOND.key_id, 1, 0, 0), "the old key may go"
+            await one.reencrypt()
+            assert (await two.reencrypt())[:4] == (SECOND.key_id, 1, 0, 0), "the old key may go"
     await wait_until(lambda: len({event["id"] for event in receiver.events}) == 280, "some never arrive")
     assert one.figures.tries["locked"] == two.figures.tries["locked"] == 0
     assert len(await PostgresWebhooks(database).list()) == 1
@@ -213,14 +213,14 @@ async def test_deliveries_wait_for_a_key_that_is_missing(
         rows = [row for row in await webhooks.deliveries(DeliveryFilter("pager"), 0, 3) if row.attempts > 1]
         return len(rows) == 3 and all(
             row.state == "waiting"
-            and f"sealed by key {FIRST.key_id}, which this controller doesn't have" in row.last_error
+            and f"encrypted by key {FIRST.key_id}, which this controller doesn't have" in row.last_error
             for row in rows
         )
 
     await wait_until(said, "nobody says why they wait")
     assert len(receiver.events) == 40
     with pytest.raises(SecretLocked):
-        await open_endpoint(two.vault, "pager", (await webhooks.addressee("pager")).sealed)
+        await open_endpoint(two.vault, "pager", (await webhooks.addressee("pager")).encrypted)
     two.give(SECOND, FIRST)
     await wait_until(
         lambda: len({event["id"] for event in receiver.events}) == 43, "the key is back, and nothing comes"
