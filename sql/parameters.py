@@ -31,6 +31,13 @@ class AddDeliveries(Statement):
     bodies: Sequence[str]
 
 
+class AddIntervalJob(Statement):
+    job_id: int
+    interval_id: str
+    source_id: str | None
+    terms: str
+
+
 class AddPartition(Statement):
     ahead_ms: int
 
@@ -169,6 +176,15 @@ class CountChosenJobs(Statement):
     status: str
 
 
+class CountIntervalExecutions(Statement):
+    job_id: int
+
+
+class CountIntervalJobs(Statement):
+    namespace: str
+    source_id: str | None
+
+
 class CountJobs(Statement):
     namespaces: Sequence[str] | None
     namespace: str
@@ -221,6 +237,7 @@ class CreateActivation(Statement):
     payload: str | None
     beside: bool
     again: bool
+    of_schedule: bool
     job_id: int
 
 
@@ -534,6 +551,10 @@ class ForgetNotices(Statement): ...
 class ForgetRemovedJobs(Statement): ...
 
 
+class ForgetRetries(Statement):
+    job_id: int
+
+
 class FormatCreateSchema(Statement):
     schema: str
 
@@ -661,6 +682,20 @@ class GetHistoryPolicies(Statement): ...
 
 
 class GetHistoryState(Statement): ...
+
+
+class GetIntervalExecution(Statement):
+    execution_id: int
+    namespace: str
+
+
+class GetIntervalFigures(Statement):
+    namespace: str
+
+
+class GetIntervalJob(Statement):
+    interval_id: str
+    namespace: str
 
 
 class GetJob(Statement):
@@ -1013,6 +1048,20 @@ class ListFullLimits(Statement): ...
 
 
 class ListIndexes(Statement): ...
+
+
+class ListIntervalExecutions(Statement):
+    job_id: int
+    limit: int
+    offset: int
+
+
+class ListIntervalJobs(Statement):
+    namespace: str
+    status: str
+    source_id: str | None
+    limit: int
+    offset: int
 
 
 class ListJobActions(Statement):
@@ -1423,6 +1472,12 @@ class SetFailing(Statement):
     job_ids: Sequence[int]
     execution_ids: Sequence[int]
     ticks: Sequence[int]
+
+
+class SetIntervalJob(Statement):
+    source_id: str | None
+    terms: str
+    job_id: int
 
 
 class SetLate(Statement):

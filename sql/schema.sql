@@ -348,7 +348,7 @@ CREATE TABLE cronring.cron_activations (
     CONSTRAINT cron_activations_attempt_check CHECK ((attempt > 0)),
     CONSTRAINT cron_activations_check CHECK (((trigger = 'backfill'::text) = (until_tick IS NOT NULL))),
     CONSTRAINT cron_activations_check1 CHECK ((until_tick >= tick)),
-    CONSTRAINT cron_activations_of_schedule CHECK (((trigger = ANY (ARRAY['retry'::text, 'after'::text])) OR (NOT of_schedule))),
+    CONSTRAINT cron_activations_of_schedule CHECK (((trigger <> 'backfill'::text) OR (NOT of_schedule))),
     CONSTRAINT cron_activations_payload_check CHECK ((octet_length(payload) <= 65536)),
     CONSTRAINT cron_activations_slot_check CHECK (((slot >= 0) AND (slot <= 4095))),
     CONSTRAINT cron_activations_trigger_check CHECK ((trigger = ANY (ARRAY['retry'::text, 'manual'::text, 'backfill'::text, 'after'::text])))
@@ -680,6 +680,61 @@ CREATE TABLE cronring.cron_followers (
     job_id bigint NOT NULL,
     after text NOT NULL COLLATE pg_catalog."C"
 );
+
+CREATE TABLE cronring.cron_interval_jobs (
+    job_id bigint NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    source_id text COLLATE pg_catalog."C",
+    terms text NOT NULL,
+    CONSTRAINT cron_interval_jobs_id_check CHECK ((id > ''::text))
+);
+
+CREATE VIEW cronring.cron_interval_job_details AS
+ SELECT i.id,
+    i.job_id,
+    j.key,
+    j.namespace,
+    i.source_id,
+    i.terms,
+    s.status,
+    j.created_at,
+    COALESCE(j.changed_at, j.created_at) AS changed_at,
+        CASE
+            WHEN (s.status = ANY (ARRAY['pending'::text, 'scheduled'::text])) THEN COALESCE(w.run_at, j.next_execution)
+            ELSE NULL::timestamp with time zone
+        END AS next_run_at,
+        CASE
+            WHEN (s.status = 'paused'::text) THEN j.paused_at
+            ELSE NULL::timestamp with time zone
+        END AS paused_at,
+    j.cancelled_at,
+    (j.orphaned_at IS NOT NULL) AS orphaned,
+    w.attempt AS waiting_attempt,
+    COALESCE(j.last_tick, j.created_at) AS latest_from
+   FROM (((cronring.cron_interval_jobs i
+     JOIN cronring.cron_jobs j ON ((j.id = i.job_id)))
+     LEFT JOIN LATERAL ( SELECT cron_activations.trigger,
+            cron_activations.run_at,
+            cron_activations.attempt
+           FROM cronring.cron_activations
+          WHERE ((cron_activations.job_id = ANY (ARRAY[j.id])) AND (cron_activations.trigger = ANY (ARRAY['manual'::text, 'retry'::text])))
+          ORDER BY cron_activations.trigger, cron_activations.run_at
+         LIMIT 1) w ON (true))
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (j.cancelled_at IS NOT NULL) THEN 'cancelled'::text
+                    WHEN ((j.state = 'executing'::text) OR (j.running > 0)) THEN 'running'::text
+                    WHEN (j.orphaned_at IS NOT NULL) THEN 'failed'::text
+                    WHEN (cronring.cron_paused(j.paused_at, j.paused_until) AND (j.paused_by = 'cronring'::text) AND (j.failures > 0)) THEN 'failed'::text
+                    WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN 'paused'::text
+                    WHEN (w.trigger = 'manual'::text) THEN 'pending'::text
+                    WHEN ((w.trigger = 'retry'::text) OR (j.next_tick IS NOT NULL)) THEN 'scheduled'::text
+                    WHEN (j.last_outcome IS NULL) THEN 'pending'::text
+                    WHEN (j.last_outcome = 'completed'::text) THEN 'completed'::text
+                    ELSE 'failed'::text
+                END AS status
+         OFFSET 0) s)
+  WHERE (j.removed_at IS NULL);
 
 CREATE VIEW cronring.cron_job_details AS
  SELECT j.id,
@@ -1241,6 +1296,12 @@ ALTER TABLE ONLY cronring.cron_folding
 ALTER TABLE ONLY cronring.cron_followers
     ADD CONSTRAINT cron_followers_pkey PRIMARY KEY (job_id);
 
+ALTER TABLE ONLY cronring.cron_interval_jobs
+    ADD CONSTRAINT cron_interval_jobs_id_key UNIQUE (id);
+
+ALTER TABLE ONLY cronring.cron_interval_jobs
+    ADD CONSTRAINT cron_interval_jobs_pkey PRIMARY KEY (job_id);
+
 ALTER TABLE ONLY cronring.cron_jobs
     ADD CONSTRAINT cron_jobs_pkey PRIMARY KEY (id);
 
@@ -1368,6 +1429,8 @@ CREATE INDEX cron_executions_of_runner ON ONLY cronring.cron_executions USING bt
 CREATE INDEX cron_executions_troubled ON ONLY cronring.cron_executions USING btree (outcome, id) WHERE (outcome <> 'completed'::text);
 
 CREATE INDEX cron_followers_after ON cronring.cron_followers USING btree (after);
+
+CREATE INDEX cron_interval_jobs_source ON cronring.cron_interval_jobs USING btree (source_id, job_id) WHERE (source_id IS NOT NULL);
 
 CREATE INDEX cron_jobs_changed ON cronring.cron_jobs USING btree (changed_at) WHERE (changed_at IS NOT NULL);
 

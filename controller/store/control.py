@@ -56,6 +56,7 @@ class _Activation(NamedTuple):
     payload: str | None = None
     beside: bool = False
     again: bool = False
+    of_schedule: bool = False
 
 
 class PostgresControl(Ordering):
@@ -63,46 +64,13 @@ class PostgresControl(Ordering):
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         """Idempotent: one that is there already, and the same, is the answer."""
-        key = str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}"))
-        module = f"{job.namespace}/{job.module}"
         async with self._database.transaction("creating a job") as transaction:
-            await transaction.fetch(LockModule(namespaced_module=module))
-            deployment_id, now = await _active_deployment(transaction, job)
-            found = await find_job(transaction, key)
-            if found is None:
-                added = plan_creation(key, job.verb, job.spec, now)
-                job_id = await _insert(transaction, added, job, deployment_id, now, by)
-                details = {"schedule": job.spec.schedule} | ({"template": job.template} if job.template else {})
-                await refuse_cycles(transaction, [key] if parse_policy(job.spec.policy).after else [])
-                created = Action("create", by, note, job_id=job_id, details=details)
-                await add_actions(transaction, [created], now)
-                await record(transaction, of_job(key, None, spec_fields(added.spec, job.template)))
-                await transaction.fetch(NotifyJobs(payload=module))
-            elif _is_same(found, job):
-                job_id = found.job.job_id
-            else:
-                raise Conflict(f"there is another job {key!r}: update it, or delete it first")
-            return await _job(transaction, job_id)
+            return await create(transaction, job, by, note)
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """See cronring.controller.ports.store.Control."""
         async with self._changing(key, "updating a job", Order.UPDATE) as (transaction, row):
-            _check_source(row, key, "updated")
-            _check_seen(row, change.seen)
-            planned = plan_change(row.job, row.spec, change.spec, change.names, row.now)
-            if planned.spec == row.spec:
-                return await _job(transaction, row.job.job_id)
-            if planned.takes_back:
-                await take_back(transaction, [row.job], row.now)
-            await carry_jobs_over(transaction, row.deployment_id, [planned])
-            await refuse_cycles(transaction, list(followed([planned])))
-            labels = json.dumps(dict(change.spec.labels)) if "labels" in change.names else None
-            await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=labels, actor=by))
-            await _keep(
-                transaction, row, Action(Order.UPDATE, by, note, details=_shown(change)),
-                of_job(row.job.key, spec_fields(row.spec), spec_fields(planned.spec)),
-            )  # fmt: skip
-            return await _job(transaction, row.job.job_id)
+            return await change_to(transaction, row, change, by, note)
 
     async def delete_job(self, key: str, by: str, note: str = "") -> None:
         """What runs finishes; what waits beside the schedule goes."""
@@ -125,11 +93,7 @@ class PostgresControl(Ordering):
     async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
         """A run as soon as the job is free, paused or not."""
         async with self._changing(key, "triggering a job", Order.TRIGGER) as (transaction, row):
-            wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=payload)
-            activation = await _activate(transaction, row, wanted, by)
-            told = Action(Order.TRIGGER, by, note, details={"activation": activation.activation_id})
-            await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
-            return activation
+            return await run_by_hand(transaction, row, by, payload, note)
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
         """None: no tick in the range that the schedule has done with."""
@@ -183,6 +147,65 @@ class PostgresControl(Ordering):
             await transaction.fetch(NotifyJobs(payload=f"{row.namespace}/{row.module}"))
 
 
+async def create(transaction: Transaction, job: NewJob, by: str, note: str = "") -> Job:
+    """See PostgresControl.create_job."""
+    key = str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}"))
+    module = f"{job.namespace}/{job.module}"
+    await transaction.fetch(LockModule(namespaced_module=module))
+    deployment_id, now = await _active_deployment(transaction, job)
+    found = await find_job(transaction, key)
+    if found is None:
+        added = plan_creation(key, job.verb, job.spec, now)
+        job_id = await _insert(transaction, added, job, deployment_id, now, by)
+        details = {"schedule": job.spec.schedule} | ({"template": job.template} if job.template else {})
+        await refuse_cycles(transaction, [key] if parse_policy(job.spec.policy).after else [])
+        await add_actions(transaction, [Action("create", by, note, job_id=job_id, details=details)], now)
+        await record(transaction, of_job(key, None, spec_fields(added.spec, job.template)))
+        await transaction.fetch(NotifyJobs(payload=module))
+    elif _is_same(found, job):
+        job_id = found.job.job_id
+    else:
+        raise Conflict(f"there is another job {key!r}: update it, or delete it first")
+    return await job_as_is(transaction, job_id)
+
+
+async def change_to(transaction: Transaction, row: Locked, change: JobChange, by: str, note: str = "") -> Job:
+    """See PostgresControl.update_job. The job's state allows it."""
+    _check_source(row, row.job.key, "updated")
+    _check_seen(row, change.seen)
+    planned = plan_change(row.job, row.spec, change.spec, change.names, row.now)
+    if planned.spec == row.spec:
+        return await job_as_is(transaction, row.job.job_id)
+    if planned.takes_back:
+        await take_back(transaction, [row.job], row.now)
+    await carry_jobs_over(transaction, row.deployment_id, [planned])
+    await refuse_cycles(transaction, list(followed([planned])))
+    labels = json.dumps(dict(change.spec.labels)) if "labels" in change.names else None
+    await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=labels, actor=by))
+    await _keep(
+        transaction, row, Action(Order.UPDATE, by, note, details=_shown(change)),
+        of_job(row.job.key, spec_fields(row.spec), spec_fields(planned.spec)),
+    )  # fmt: skip
+    return await job_as_is(transaction, row.job.job_id)
+
+
+async def run_by_hand(
+    transaction: Transaction, row: Locked, by: str, payload: str | None = None, note: str = "",
+    *, of_schedule: bool = False,
+) -> Activation:  # fmt: skip
+    """See PostgresControl.trigger_job. `of_schedule`: it counts as a tick, as a failure, too."""
+    wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=payload, of_schedule=of_schedule)
+    activation = await _activate(transaction, row, wanted, by)
+    told = Action(Order.TRIGGER, by, note, details={"activation": activation.activation_id})
+    await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
+    return activation
+
+
+async def job_as_is(transaction: Transaction, job_id: int) -> Job:
+    """As nodes know it."""
+    return job_of((await transaction.fetch(GetCronJobsById(job_ids=[job_id])))[0])
+
+
 async def _keep(transaction: Transaction, row: Locked, action: Action, changes: Changes) -> None:
     await add_actions(transaction, [action._replace(job_id=row.job.job_id)], row.now)
     await record(transaction, changes)
@@ -205,10 +228,6 @@ def _check_seen(row: Locked, seen: Seen | None) -> None:
     there = Seen(row.deployment or "", row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
     if seen not in (None, there):
         raise Outdated(f"{row.job.key!r} has been changed meanwhile; try again")
-
-
-async def _job(transaction: Transaction, job_id: int) -> Job:
-    return job_of((await transaction.fetch(GetCronJobsById(job_ids=[job_id])))[0])
 
 
 async def _active_deployment(transaction: Transaction, job: NewJob) -> tuple[int, int]:
@@ -264,6 +283,7 @@ async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, 
             payload=wanted.payload,
             beside=wanted.beside,
             again=wanted.again,
+            of_schedule=wanted.of_schedule,
         )
     )
     return await find_activation(transaction, job_id, records[0][0])

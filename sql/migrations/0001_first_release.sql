@@ -632,7 +632,7 @@ CREATE TABLE cron_activations (
     created_at     timestamptz NOT NULL DEFAULT now(),
     CHECK ((trigger = 'backfill') = (until_tick IS NOT NULL)),
     CHECK (until_tick >= tick),
-    CONSTRAINT cron_activations_of_schedule CHECK (trigger IN ('retry', 'after') OR NOT of_schedule)
+    CONSTRAINT cron_activations_of_schedule CHECK (trigger <> 'backfill' OR NOT of_schedule)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 ALTER SEQUENCE cron_activation_ids OWNED BY cron_activations.id;
 CREATE INDEX cron_activations_due ON cron_activations (slot, run_at);
@@ -762,6 +762,54 @@ BEGIN
 END $$;
 CREATE TRIGGER cron_audit_log_not_truncated BEFORE TRUNCATE ON cron_audit_log
 FOR EACH STATEMENT EXECUTE FUNCTION cron_audit_log_not_emptied();
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Jobs of the interval scheduler's contract (docs/interval-jobs.md)
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- What such a job has beside its row in cron_jobs. It goes when that row does.
+CREATE TABLE cron_interval_jobs (
+    job_id         bigint PRIMARY KEY,
+    -- By what callers know the job: also its name, behind the colon of its key.
+    id             text COLLATE "C" NOT NULL UNIQUE CHECK (id > ''),
+    source_id      text COLLATE "C",
+    -- What the caller has given, as canonical JSON.
+    terms          text NOT NULL
+);
+CREATE INDEX cron_interval_jobs_source ON cron_interval_jobs (source_id, job_id) WHERE source_id IS NOT NULL;
+
+-- Such a job with its state in the contract's words (controller/core/orders/interval_states.py says the same of one
+-- row), and what waits to run beside its schedule. Its first failure pauses a job: that is `failed`, until somebody
+-- retries it.
+CREATE VIEW cron_interval_job_details AS
+SELECT i.id, i.job_id, j.key, j.namespace, i.source_id, i.terms, s.status, j.created_at,
+       coalesce(j.changed_at, j.created_at) AS changed_at,
+       CASE WHEN s.status IN ('pending', 'scheduled') THEN coalesce(w.run_at, j.next_execution) END AS next_run_at,
+       CASE WHEN s.status = 'paused' THEN j.paused_at END AS paused_at, j.cancelled_at,
+       j.orphaned_at IS NOT NULL AS orphaned, w.attempt AS waiting_attempt,
+       coalesce(j.last_tick, j.created_at) AS latest_from
+FROM cron_interval_jobs i
+JOIN cron_jobs j ON j.id = i.job_id
+LEFT JOIN LATERAL (
+    SELECT trigger, run_at, attempt FROM cron_activations
+    WHERE job_id = ANY (ARRAY[j.id]) AND trigger IN ('manual', 'retry')
+    ORDER BY trigger, run_at LIMIT 1
+) w ON true
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN j.cancelled_at IS NOT NULL THEN 'cancelled'
+                WHEN j.state = 'executing' OR j.running > 0 THEN 'running'
+                WHEN j.orphaned_at IS NOT NULL THEN 'failed'
+                WHEN cron_paused(j.paused_at, j.paused_until) AND j.paused_by = 'cronring' AND j.failures > 0
+                THEN 'failed'
+                WHEN cron_paused(j.paused_at, j.paused_until) THEN 'paused'
+                WHEN w.trigger = 'manual' THEN 'pending'
+                WHEN w.trigger = 'retry' OR j.next_tick IS NOT NULL THEN 'scheduled'
+                WHEN j.last_outcome IS NULL THEN 'pending'
+                WHEN j.last_outcome = 'completed' THEN 'completed'
+                ELSE 'failed'
+           END AS status OFFSET 0
+) s
+WHERE j.removed_at IS NULL;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Upkeep: history grows old, and goes
