@@ -10,7 +10,7 @@ import platform
 import socket
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -80,7 +80,7 @@ from cronring.controller.store.stores import postgres_stores
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresOutbox
-from cronring.controller.web import Web, issuers_of, key_ages, login_parts
+from cronring.controller.web import Web, intervals_of, issuers_of, key_ages, login_parts
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 
@@ -174,9 +174,9 @@ async def _main(
 async def _with_http(base: _Base) -> int:
     """HTTP comes first and goes last, so that /healthz and /readyz answer while everything else comes and goes."""
     address = Address.parse("http_address", base.config.http_address)
-    web = Web()
+    web = Web(intervals_of(base.config))
     http = HttpServer(
-        base.readiness.why_not, base.metrics.text, base.refusals, web.door, web.login,
+        base.readiness.why_not, base.metrics.text, base.refusals, web.door, web.routes,
         metrics_ask=base.config.metrics_auth is MetricsAuth.TOKEN,
     )  # fmt: skip
     try:
@@ -259,7 +259,7 @@ async def _with_database(base: _Base, database: Database, seal: Seal, http_addre
     if base.jwts is not None:
         base.metrics.add_gauges(partial(key_ages, base.jwts))
     try:
-        await _Controller(base, database, seal, servers, info).live()
+        await _Controller(base, database, seal, servers, info).live(web.serve)
     finally:
         for each in (base.jwts, base.logins):
             if each is not None:
@@ -301,28 +301,28 @@ class _Controller:
             base.trust.own, lambda: base.trust.authority, base.config.cluster, lambda: self._node.peers,
             self._stores.tokens, base.refusals,
         )  # fmt: skip
-        self._api = Api(
-            ApiParts(
-                info=info,
-                settings=base.settings,
-                clock=base.clock,
-                node=self._node,
-                put=self._driver.put,
-                fail=self._driver.fail,
-                seal=seal,
-                stores=self._stores,
-                deployer=self._deployer,
-                outputs=self._sessions,
-                posting=self._posting,
-                vault=base.secret_keys.vault,
-                around=self,
-                examine=self._examine,
-            )
+        self._parts = ApiParts(
+            info=info,
+            settings=base.settings,
+            clock=base.clock,
+            node=self._node,
+            put=self._driver.put,
+            fail=self._driver.fail,
+            seal=seal,
+            stores=self._stores,
+            deployer=self._deployer,
+            outputs=self._sessions,
+            posting=self._posting,
+            vault=base.secret_keys.vault,
+            around=self,
+            examine=self._examine,
         )
+        self._api = Api(self._parts)
 
-    async def live(self) -> None:
+    async def live(self, serve: Callable[[ApiParts], None]) -> None:
         """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
         base = self._base
+        serve(self._parts)
         self._servers.add([*self._api.registrations(), *self._enrolling.outside], self._of_runners_and_peers())
         self._add_figures()
         await self._servers.start()

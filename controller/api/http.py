@@ -3,15 +3,14 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from cronring.controller.api.connections import Connections, telling
 from cronring.controller.api.judging import check
-from cronring.controller.api.login import Login
 from cronring.controller.api.policy import Access, Audience, Reach
 from cronring.controller.api.problems import counted_as
 from cronring.controller.api.shown import RequestShown
@@ -36,6 +35,12 @@ INDEX: Final = {
 }
 
 
+class Routes(Protocol):
+    """What is served besides. It is there before there is a database, and says so until then."""
+
+    def add_to(self, router: web.UrlDispatcher) -> None: ...
+
+
 class HttpServer:
     """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
@@ -49,7 +54,7 @@ class HttpServer:
         metrics: Callable[[], bytes],
         refused: OnRefusal,
         door: WebDoor,
-        login: Login,
+        routes: Iterable[Routes],
         *,
         metrics_ask: bool = False,
     ) -> None:
@@ -65,7 +70,8 @@ class HttpServer:
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
-        login.add_to(application.router)
+        for each in routes:
+            each.add_to(application.router)
         log = logging.getLogger("aiohttp.server").getChild(str(id(self)))
         log.addFilter(lambda record: not _is_garbage(record, refused))
         self._runner = web.AppRunner(

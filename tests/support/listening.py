@@ -92,7 +92,7 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
         clock.wall_us, Around(), count,
     )  # fmt: skip
     of_browsers.open(parts, throttle, clock.now_ns)
-    http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, of_browsers.login)
+    http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, of_browsers.routes)
     web = await http.start("127.0.0.1", 0, server_context(own))
     yield Doors(f"127.0.0.1:{people}", f"127.0.0.1:{members}", f"127.0.0.1:{web}", _routes(http))
     await http.stop()

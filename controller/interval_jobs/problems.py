@@ -1,0 +1,51 @@
+"""What the façade refuses, as problem+json (RFC 9457)."""
+
+import json
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from cronring.controller.errors import CronringError
+
+CONTENT_TYPE: Final = "application/problem+json"
+SHOWN_MAX: Final = 20
+
+
+class Fault(NamedTuple):
+    """What is wrong with a field of a request."""
+
+    field: str
+    detail: str
+
+
+class Refused(CronringError):
+    """A request that is not answered. `status`: of HTTP."""
+
+    def __init__(self, status: int, detail: str, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.faults = tuple(faults)
+
+
+def malformed(detail: str) -> Refused:
+    return Refused(400, detail)
+
+
+def unfit(faults: Sequence[Fault]) -> Refused:
+    """Values that don't fit."""
+    return Refused(422, "; ".join(f"{field}: {detail}" for field, detail in faults[:3]), faults)
+
+
+def problem(status: int, detail: str, path: str, faults: Sequence[Fault] = ()) -> web.Response:
+    """`faults`: told one by one, the first of them."""
+    body: dict[str, object] = {
+        "type": "about:blank", "title": web.Response(status=status).reason, "status": status, "detail": detail,
+        "instance": path,
+    }  # fmt: skip
+    if faults:
+        body["errors"] = [fault._asdict() for fault in faults[:SHOWN_MAX]]
+    return web.Response(
+        text=json.dumps(body, ensure_ascii=False), status=status, content_type=CONTENT_TYPE,
+        headers={"Cache-Control": "no-store"},
+    )  # fmt: skip
