@@ -1,21 +1,9 @@
 """Names of verbs, as people write them: `module.verb`, or `namespace/module.verb` outside the default namespace."""
 
-from typing import NamedTuple
-
-from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.keys import DEFAULT_NAMESPACE, VerbName
 from cronring.schema.validate import name_fault, namespace_fault
 
 _WRITE = "write MODULE.VERB, or NAMESPACE/MODULE.VERB"
-
-
-class VerbName(NamedTuple):
-    namespace: str
-    module: str
-    verb: str
-
-    def __str__(self) -> str:
-        short = f"{self.module}.{self.verb}"
-        return short if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace}/{short}"
 
 
 def read_verb(text: str, namespace: str = DEFAULT_NAMESPACE) -> VerbName:

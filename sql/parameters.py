@@ -34,6 +34,7 @@ class AddDeliveries(Statement):
 class AddIntervalJob(Statement):
     job_id: int
     interval_id: str
+    namespace: str
     source_id: str | None
     terms: str
 
@@ -183,6 +184,10 @@ class CountIntervalExecutions(Statement):
 class CountIntervalJobs(Statement):
     namespace: str
     source_id: str | None
+
+
+class CountIntervalStatuses(Statement):
+    namespace: str
 
 
 class CountJobs(Statement):
@@ -470,6 +475,21 @@ class FindExecutionBefore(Statement):
     instant: int
 
 
+class FindIntervalJobs(Statement):
+    namespace: str
+    source_id: str | None
+    limit: int
+    offset: int
+
+
+class FindIntervalJobsOfStatus(Statement):
+    namespace: str
+    source_id: str | None
+    offset: int
+    limit: int
+    status: str
+
+
 class FindJobs(Statement):
     after_id: int
     namespaces: Sequence[str] | None
@@ -696,6 +716,10 @@ class GetIntervalFigures(Statement):
 class GetIntervalJob(Statement):
     interval_id: str
     namespace: str
+
+
+class GetIntervalJobs(Statement):
+    job_ids: Sequence[int]
 
 
 class GetJob(Statement):
@@ -1052,14 +1076,6 @@ class ListIndexes(Statement): ...
 
 class ListIntervalExecutions(Statement):
     job_id: int
-    limit: int
-    offset: int
-
-
-class ListIntervalJobs(Statement):
-    namespace: str
-    status: str
-    source_id: str | None
     limit: int
     offset: int
 

@@ -150,6 +150,10 @@ CREATE FUNCTION cronring.cron_full(state text, running smallint, concurrency sma
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((state = 'executing'::text) OR (running >= GREATEST((concurrency)::integer, 1)));
 
+CREATE FUNCTION cronring.cron_interval_status(cancelled_at timestamp with time zone, state text, running smallint, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, failures integer, next_tick timestamp with time zone, last_outcome text, waiting text) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN (cancelled_at IS NOT NULL) THEN 'cancelled'::text WHEN ((state = 'executing'::text) OR (running > 0)) THEN 'running'::text WHEN (orphaned_at IS NOT NULL) THEN 'failed'::text WHEN ((paused_at IS NOT NULL) AND ((paused_until IS NULL) OR (paused_until > now()))) THEN CASE WHEN ((paused_by = 'cronring'::text) AND (failures > 0)) THEN 'failed'::text ELSE 'paused'::text END WHEN (waiting = 'manual'::text) THEN 'pending'::text WHEN ((waiting = 'retry'::text) OR (next_tick IS NOT NULL)) THEN 'scheduled'::text WHEN (last_outcome IS NULL) THEN 'pending'::text WHEN (last_outcome = 'completed'::text) THEN 'completed'::text ELSE 'failed'::text END;
+
 CREATE FUNCTION cronring.cron_limit_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'cronring', 'pg_temp'
@@ -684,6 +688,7 @@ CREATE TABLE cronring.cron_followers (
 CREATE TABLE cronring.cron_interval_jobs (
     job_id bigint NOT NULL,
     id text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
     source_id text COLLATE pg_catalog."C",
     terms text NOT NULL,
     CONSTRAINT cron_interval_jobs_id_check CHECK ((id > ''::text))
@@ -693,7 +698,7 @@ CREATE VIEW cronring.cron_interval_job_details AS
  SELECT i.id,
     i.job_id,
     j.key,
-    j.namespace,
+    i.namespace,
     i.source_id,
     i.terms,
     s.status,
@@ -712,7 +717,61 @@ CREATE VIEW cronring.cron_interval_job_details AS
     w.attempt AS waiting_attempt,
     COALESCE(j.last_tick, j.created_at) AS latest_from
    FROM (((cronring.cron_interval_jobs i
-     JOIN cronring.cron_jobs j ON ((j.id = i.job_id)))
+     CROSS JOIN LATERAL ( SELECT cron_jobs.id,
+            cron_jobs.key,
+            cron_jobs.namespace,
+            cron_jobs.module,
+            cron_jobs.verb,
+            cron_jobs.slot,
+            cron_jobs.deployment_id,
+            cron_jobs.source,
+            cron_jobs.template,
+            cron_jobs.labels,
+            cron_jobs.payload,
+            cron_jobs.timeout_ms,
+            cron_jobs.on_disconnect,
+            cron_jobs.created_at,
+            cron_jobs.removed_at,
+            cron_jobs.changed_at,
+            cron_jobs.changed_by,
+            cron_jobs.schedule,
+            cron_jobs.anchor,
+            cron_jobs.revision,
+            cron_jobs.policy,
+            cron_jobs.concurrency,
+            cron_jobs.pause_after,
+            cron_jobs.module_limit,
+            cron_jobs.namespace_limit,
+            cron_jobs.paused_at,
+            cron_jobs.paused_tick,
+            cron_jobs.paused_until,
+            cron_jobs.paused_by,
+            cron_jobs.paused_note,
+            cron_jobs.ahead_from,
+            cron_jobs.ahead_until,
+            cron_jobs.cancelled_at,
+            cron_jobs.cancelled_by,
+            cron_jobs.cancelled_note,
+            cron_jobs.orphaned_at,
+            cron_jobs.orphaned_tick,
+            cron_jobs.state,
+            cron_jobs.next_tick,
+            cron_jobs.next_execution,
+            cron_jobs.start_time,
+            cron_jobs.execution_id,
+            cron_jobs.running,
+            cron_jobs.last_tick,
+            cron_jobs.missed,
+            cron_jobs.last_run_at,
+            cron_jobs.last_started_at,
+            cron_jobs.last_ended_at,
+            cron_jobs.last_outcome,
+            cron_jobs.last_success,
+            cron_jobs.failures,
+            cron_jobs.executions
+           FROM cronring.cron_jobs
+          WHERE (cron_jobs.id = i.job_id)
+         OFFSET 0) j)
      LEFT JOIN LATERAL ( SELECT cron_activations.trigger,
             cron_activations.run_at,
             cron_activations.attempt
@@ -720,21 +779,7 @@ CREATE VIEW cronring.cron_interval_job_details AS
           WHERE ((cron_activations.job_id = ANY (ARRAY[j.id])) AND (cron_activations.trigger = ANY (ARRAY['manual'::text, 'retry'::text])))
           ORDER BY cron_activations.trigger, cron_activations.run_at
          LIMIT 1) w ON (true))
-     CROSS JOIN LATERAL ( SELECT
-                CASE
-                    WHEN (j.cancelled_at IS NOT NULL) THEN 'cancelled'::text
-                    WHEN ((j.state = 'executing'::text) OR (j.running > 0)) THEN 'running'::text
-                    WHEN (j.orphaned_at IS NOT NULL) THEN 'failed'::text
-                    WHEN (cronring.cron_paused(j.paused_at, j.paused_until) AND (j.paused_by = 'cronring'::text) AND (j.failures > 0)) THEN 'failed'::text
-                    WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN 'paused'::text
-                    WHEN (w.trigger = 'manual'::text) THEN 'pending'::text
-                    WHEN ((w.trigger = 'retry'::text) OR (j.next_tick IS NOT NULL)) THEN 'scheduled'::text
-                    WHEN (j.last_outcome IS NULL) THEN 'pending'::text
-                    WHEN (j.last_outcome = 'completed'::text) THEN 'completed'::text
-                    ELSE 'failed'::text
-                END AS status
-         OFFSET 0) s)
-  WHERE (j.removed_at IS NULL);
+     CROSS JOIN LATERAL ( SELECT cronring.cron_interval_status(j.cancelled_at, j.state, j.running, j.orphaned_at, j.paused_at, j.paused_until, j.paused_by, j.failures, j.next_tick, j.last_outcome, w.trigger) AS status) s);
 
 CREATE VIEW cronring.cron_job_details AS
  SELECT j.id,
@@ -1430,7 +1475,7 @@ CREATE INDEX cron_executions_troubled ON ONLY cronring.cron_executions USING btr
 
 CREATE INDEX cron_followers_after ON cronring.cron_followers USING btree (after);
 
-CREATE INDEX cron_interval_jobs_source ON cronring.cron_interval_jobs USING btree (source_id, job_id) WHERE (source_id IS NOT NULL);
+CREATE INDEX cron_interval_jobs_listed ON cronring.cron_interval_jobs USING btree (namespace, job_id);
 
 CREATE INDEX cron_jobs_changed ON cronring.cron_jobs USING btree (changed_at) WHERE (changed_at IS NOT NULL);
 
@@ -1516,6 +1561,8 @@ REVOKE ALL ON FUNCTION cronring.cron_fence_check() FROM PUBLIC;
 REVOKE ALL ON FUNCTION cronring.cron_fence_commit(job_key text, fence bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_full(state text, running smallint, concurrency smallint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_interval_status(cancelled_at timestamp with time zone, state text, running smallint, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, failures integer, next_tick timestamp with time zone, last_outcome text, waiting text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_limit_job() FROM PUBLIC;
 

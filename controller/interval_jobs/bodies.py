@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from cronring.controller.core.figures import Figures
 from cronring.controller.core.orders.interval_states import IntervalStatus
 from cronring.controller.interval_jobs.terms import DEFAULTS, of_kept
 from cronring.controller.ports.interval_jobs import IntervalFigures, IntervalJobRow, IntervalRun
-from cronring.protos.instants import timestamp
 from cronring.schema.retry import STOPPED_BY_RUNNER
 
 MIB: Final = 1024 * 1024
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  # of UTC, whose "+00:00" is written as Z
 ITEMS: Final = ("items_crawled", "items_indexed")
 # What an outcome other than `failed` is to say, as all of them are `failed` in the contract.
 _SAID: Final = {
@@ -106,8 +107,9 @@ def metrics_body(jobs: Mapping[str, int], figures: IntervalFigures) -> dict[str,
 
 def told(instant_us: int | None) -> str | None:
     """RFC 3339, in UTC."""
-    stamp = timestamp(instant_us)
-    return None if stamp is None else str(stamp.ToJsonString())
+    if instant_us is None:
+        return None
+    return (_EPOCH + timedelta(microseconds=instant_us)).isoformat(timespec="microseconds") + "Z"
 
 
 def _status(outcome: str | None, error_type: str | None) -> str:

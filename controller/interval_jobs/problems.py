@@ -12,32 +12,32 @@ CONTENT_TYPE: Final = "application/problem+json"
 SHOWN_MAX: Final = 20
 
 
-class Fault(NamedTuple):
+class FieldFault(NamedTuple):
     """What is wrong with a field of a request."""
 
     field: str
     detail: str
 
 
-class Refused(CronringError):
+class IntervalRefused(CronringError):
     """A request that is not answered. `status`: of HTTP."""
 
-    def __init__(self, status: int, detail: str, faults: Sequence[Fault] = ()) -> None:
+    def __init__(self, status: int, detail: str, faults: Sequence[FieldFault] = ()) -> None:
         super().__init__(detail)
         self.status = status
         self.faults = tuple(faults)
 
 
-def malformed(detail: str) -> Refused:
-    return Refused(400, detail)
+def malformed(detail: str) -> IntervalRefused:
+    return IntervalRefused(400, detail)
 
 
-def unfit(faults: Sequence[Fault]) -> Refused:
+def unfit(faults: Sequence[FieldFault]) -> IntervalRefused:
     """Values that don't fit."""
-    return Refused(422, "; ".join(f"{field}: {detail}" for field, detail in faults[:3]), faults)
+    return IntervalRefused(422, "; ".join(f"{field}: {detail}" for field, detail in faults[:3]), faults)
 
 
-def problem(status: int, detail: str, path: str, faults: Sequence[Fault] = ()) -> web.Response:
+def problem(status: int, detail: str, path: str, faults: Sequence[FieldFault] = ()) -> web.Response:
     """`faults`: told one by one, the first of them."""
     body: dict[str, object] = {
         "type": "about:blank", "title": web.Response(status=status).reason, "status": status, "detail": detail,

@@ -15,11 +15,12 @@ from cronring.controller.api.web_identity import web_principal
 from cronring.controller.core.orders.interval_states import IntervalOrder, IntervalStatus
 from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
 from cronring.controller.interval_jobs.bodies import execution_body, job_body, metrics_body, stats_body
-from cronring.controller.interval_jobs.problems import Fault, Refused, malformed, problem, unfit
+from cronring.controller.interval_jobs.problems import FieldFault, IntervalRefused, malformed, problem, unfit
 from cronring.controller.interval_jobs.service import IntervalJobsService
 from cronring.controller.interval_jobs.terms import BODY_MAX, NAME_MAX, read_given
 from cronring.controller.ports.caller import acting, known_as
 from cronring.controller.ports.interval_jobs import IntervalJobRow
+from cronring.schema.duration import measured
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE, JobKey
 
@@ -75,7 +76,7 @@ class IntervalJobsRoutes:
                 require(Permission.VIEW if request.method in SAFE_METHODS else Permission.OPERATE, self._job.namespace)
                 try:
                     return await answer(self.service, request)
-                except Refused as error:
+                except IntervalRefused as error:
                     return problem(error.status, str(error), request.path, error.faults)
                 except NotFound as error:
                     return problem(404, str(error), request.path)
@@ -92,9 +93,9 @@ class IntervalJobsRoutes:
         query = _query(request, "status", "source_id")
         status, source_id = query.others.get("status", ""), query.others.get("source_id")
         if status and status not in STATUSES:
-            raise unfit([Fault("status", f"is {status!r:.100}; it must be one of {', '.join(STATUSES)}")])
+            raise unfit([FieldFault("status", f"is {status!r:.100}; it must be one of {', '.join(STATUSES)}")])
         if source_id is not None and (len(source_id) > NAME_MAX or "\x00" in source_id):
-            raise unfit([Fault("source_id", f"must have {NAME_MAX} characters at most, and no NUL")])
+            raise unfit([FieldFault("source_id", f"must have {NAME_MAX} characters at most, and no NUL")])
         rows, total = await service.find(status, source_id or None, query.limit, query.offset)
         jobs = [self._shown(row) for row in rows]
         return _json({"jobs": jobs, "total": total, "limit": query.limit, "offset": query.offset})
@@ -158,7 +159,7 @@ def _actor(request: web.Request) -> str:
 
 
 async def _body(request: web.Request) -> bytes:
-    """Raises Refused."""
+    """Raises IntervalRefused."""
     if (request.content_length or 0) > BODY_MAX:
         raise _too_large()
     body = bytearray()
@@ -169,16 +170,18 @@ async def _body(request: web.Request) -> bytes:
                 if len(body) > BODY_MAX:
                     raise _too_large()
     except TimeoutError:
-        raise Refused(408, f"the body has not arrived within {BODY_S:g} s") from None
+        raise IntervalRefused(408, f"the body has not arrived within {measured(BODY_S * 1_000)}") from None
     return bytes(body)
 
 
-def _too_large() -> Refused:
-    return Refused(413, f"the body is larger than {BODY_MAX} bytes; pass a reference instead of what it refers to")
+def _too_large() -> IntervalRefused:
+    return IntervalRefused(
+        413, f"the body is larger than {BODY_MAX} bytes; pass a reference instead of what it refers to"
+    )
 
 
 def _query(request: web.Request, *others: str) -> _Query:
-    """`others`: names that there may be beside limit and offset. Raises Refused."""
+    """`others`: names that there may be beside limit and offset. Raises IntervalRefused."""
     allowed = ("limit", "offset", *others)
     given: dict[str, str] = {}
     for name, value in request.query.items():
@@ -196,7 +199,7 @@ def _number(name: str, text: str, least: int, most: int) -> int:
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
         raise malformed(f"{name} is {text!r:.100}; it must be a number")
     if not least <= int(text) <= most:
-        raise unfit([Fault(name, f"is {text}; it must be from {least} to {most}")])
+        raise unfit([FieldFault(name, f"is {text}; it must be from {least} to {most}")])
     return int(text)
 
 

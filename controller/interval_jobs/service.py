@@ -15,7 +15,7 @@ from cronring.controller.core.node.events import ActivationsCreated, JobsCreated
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.core.orders.interval_states import IntervalOrder
 from cronring.controller.errors import NotFound, Outdated
-from cronring.controller.interval_jobs.problems import Fault, unfit
+from cronring.controller.interval_jobs.problems import FieldFault, unfit
 from cronring.controller.interval_jobs.settings import IntervalSettings
 from cronring.controller.interval_jobs.specs import payload_of, policy_of, schedule_of
 from cronring.controller.interval_jobs.terms import Given, kept_terms, merged, of_kept, verb_of
@@ -29,9 +29,9 @@ from cronring.controller.ports.interval_jobs import (
 from cronring.controller.ports.store import JobChange, NewJob, Seen
 from cronring.controller.ports.stores import Stores
 from cronring.schema.job import JobSpec
+from cronring.schema.keys import VerbName
 from cronring.schema.module import Module, Verb
 from cronring.schema.schedule import MANUAL
-from cronring.schema.verb_name import VerbName
 
 TRIES: Final = 50  # each lost to somebody whose change was committed
 SET: Final = ("schedule", "policy", "payload")
@@ -41,7 +41,7 @@ Put = Callable[[JobsCreated | JobsNotified | ActivationsCreated], None]
 
 
 class IntervalJobsService:
-    """Raises Refused for what the contract doesn't take, NotFound, and Conflict."""
+    """Raises IntervalRefused for what the contract doesn't take, NotFound, and Conflict."""
 
     def __init__(self, stores: Stores, settings: IntervalSettings, defaults: Defaults, put: Put) -> None:
         self._stores = stores
@@ -74,7 +74,7 @@ class IntervalJobsService:
         row = await self.get(interval_id)
         terms, name = merged(of_kept(row.terms), given, self._settings), row.key.rpartition(":")[0]
         if "verb" in given and str(verb_of(terms, self._settings)) != name:
-            raise unfit([Fault("verb", f"stays what it was, {name}; make another job for another verb")])
+            raise unfit([FieldFault("verb", f"stays what it was, {name}; make another job for another verb")])
         native = await self._stores.reads.get_job(row.key)
         module, verb = await self._verb(VerbName(native.namespace, native.module, native.verb))
         spec, there = self._spec(terms, module, verb), native.spec
@@ -104,10 +104,7 @@ class IntervalJobsService:
         self, status: str, source_id: str | None, limit: int, offset: int
     ) -> tuple[list[IntervalJobRow], int]:
         """The newest first, and how many there are."""
-        where = IntervalFilter(self._namespace, status, source_id)
-        counts = await self._jobs.count_interval_jobs(where)
-        total = counts.get(status, 0) if status else sum(counts.values())
-        return await self._jobs.list_interval_jobs(where, limit, offset) if total > offset else [], total
+        return await self._jobs.list_interval_jobs(IntervalFilter(self._namespace, status, source_id), limit, offset)
 
     async def runs(self, interval_id: str, limit: int, offset: int) -> tuple[list[IntervalRun], int]:
         """The newest first, and how many there are."""
@@ -124,19 +121,19 @@ class IntervalJobsService:
 
     async def all_figures(self) -> tuple[dict[str, int], IntervalFigures]:
         """Of all jobs: how many there are by status, and what they come to."""
-        counts = await self._jobs.count_interval_jobs(IntervalFilter(self._namespace))
+        counts = await self._jobs.count_interval_jobs(self._namespace)
         return counts, await self._jobs.interval_figures(self._namespace)
 
     async def get(self, interval_id: str) -> IntervalJobRow:
         return await self._jobs.get_interval_job(self._namespace, interval_id)
 
     async def _verb(self, name: VerbName) -> tuple[Module, Verb]:
-        """Raises Refused: the verb is a value that doesn't fit."""
+        """Raises IntervalRefused: the verb is a value that doesn't fit."""
         try:
             module = await find_module(self._stores.reads, name.namespace, name.module)
             return module, find_verb(module, name.verb)
         except NotFound as error:
-            raise unfit([Fault("verb", str(error))]) from None
+            raise unfit([FieldFault("verb", str(error))]) from None
 
     def _spec(self, terms: Given, module: Module, verb: Verb) -> JobSpec:
         return JobSpec(
@@ -159,4 +156,4 @@ def _never_as_unfit() -> Any:
     try:
         yield
     except NeverRuns as error:
-        raise unfit([Fault("schedule_time", str(error))]) from None
+        raise unfit([FieldFault("schedule_time", str(error))]) from None

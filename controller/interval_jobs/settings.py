@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from cronring.schema.keys import DEFAULT_NAMESPACE
-from cronring.schema.verb_name import VerbName, read_verb
+from cronring.schema.keys import DEFAULT_NAMESPACE, VerbName
+from cronring.schema.verb_name import read_verb
 
 
 class IntervalSettings(NamedTuple):

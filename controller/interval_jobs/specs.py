@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cronring.controller.interval_jobs.problems import Fault, unfit
+from cronring.controller.interval_jobs.problems import FieldFault, unfit
 from cronring.controller.interval_jobs.terms import DEFAULTS, OWN, UNITS, Given
 from cronring.schema.module import Module, Verb
 from cronring.schema.pattern import CronPattern, PatternError
@@ -25,7 +25,7 @@ def is_recurring(terms: Given) -> bool:
 
 
 def schedule_of(terms: Given) -> str:
-    """Canonical. The interval wins over the pattern. Raises Refused."""
+    """Canonical. The interval wins over the pattern. Raises IntervalRefused."""
     if not is_recurring(terms):
         return MANUAL
     if "interval_minutes" in terms:
@@ -33,11 +33,11 @@ def schedule_of(terms: Given) -> str:
         try:
             return check_schedule(f"every {terms['interval_minutes']}{unit}")
         except ScheduleError as error:
-            raise unfit([Fault("interval_minutes", str(error))]) from None
+            raise unfit([FieldFault("interval_minutes", str(error))]) from None
     try:
         return CronPattern.parse(terms["schedule_time"]).text
     except PatternError as error:
-        raise unfit([Fault("schedule_time", str(error))]) from None
+        raise unfit([FieldFault("schedule_time", str(error))]) from None
 
 
 def policy_of(terms: Given) -> str:
@@ -58,23 +58,25 @@ def policy_of(terms: Given) -> str:
 def payload_of(terms: Given, module: Module, verb: Verb) -> str:
     """What the verb gets: the caller's payload, with those of its own fields that the verb's parameter takes.
 
-    Canonical JSON; "" for none. Raises Refused.
+    Canonical JSON; "" for none. Raises IntervalRefused.
     """
     given = terms.get("payload")
     own = {name: terms[name] for name in OWN if name in terms and _takes(module, verb, name)}
     if own and given is not None and not isinstance(given, dict):
-        raise unfit([Fault("payload", f"must be a JSON object, as {', '.join(own)} stand in it, too")])
+        raise unfit([FieldFault("payload", f"must be a JSON object, as {', '.join(own)} stand in it, too")])
     value = {**(given or {}), **own} if own else given
     if value is None:
         faults = [] if verb.request == UNIT or verb.request_optional else payload_faults(module, verb.request, "null")
         if faults:
-            raise unfit([Fault("payload", f"is missing, and {verb.name} takes a {verb.request}; give one as JSON")])
+            raise unfit(
+                [FieldFault("payload", f"is missing, and {verb.name} takes a {verb.request}; give one as JSON")]
+            )
         return ""
     if verb.request == UNIT:
-        raise unfit([Fault("payload", f"{verb.name} takes no payload; leave it out")])
+        raise unfit([FieldFault("payload", f"{verb.name} takes no payload; leave it out")])
     text = canonical_json(value)
     if found := payload_faults(module, verb.request, text):
-        raise unfit([Fault("payload", each) for each in found])
+        raise unfit([FieldFault("payload", each) for each in found])
     return text
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from cronring.controller.interval_jobs.problems import Fault, malformed, unfit
+from cronring.controller.interval_jobs.problems import FieldFault, malformed, unfit
 from cronring.controller.interval_jobs.settings import IntervalSettings
 from cronring.controller.ports.interval_jobs import Terms
+from cronring.schema.keys import VerbName
 from cronring.schema.nearest import nearest
 from cronring.schema.payload import DEPTH_LIMIT, PAYLOAD_LIMIT, NoPayload, canonical_json, read_payload
-from cronring.schema.verb_name import VerbName, read_verb
+from cronring.schema.verb_name import read_verb
 
 BODY_MAX: Final = 256 * 1024
 NAME_MAX: Final = 500  # characters
@@ -38,7 +39,7 @@ Given = Mapping[str, Any]
 
 
 def read_given(body: bytes) -> dict[str, Any]:
-    """The fields of a request's body, null for what is no longer given. Raises Refused."""
+    """The fields of a request's body, null for what is no longer given. Raises IntervalRefused."""
     try:
         found = json.loads(body, parse_constant=_no_constant)
     except RecursionError:
@@ -50,14 +51,14 @@ def read_given(body: bytes) -> dict[str, Any]:
     given = {name: value for name, value in found.items() if name not in TOLD}
     unknown = [name for name in given if name not in _CHECKS]
     if unknown:
-        raise unfit([Fault(name[:NAME_MAX], _unknown(name)) for name in unknown])
+        raise unfit([FieldFault(name[:NAME_MAX], _unknown(name)) for name in unknown])
     return {name: _or_null(name, value) for name, value in given.items()}
 
 
 def merged(kept: Given, given: Mapping[str, Any], settings: IntervalSettings) -> dict[str, Any]:
-    """What isn't given stays. Raises Refused where the whole doesn't fit."""
+    """What isn't given stays. Raises IntervalRefused where the whole doesn't fit."""
     terms = {name: value for name, value in {**kept, **given}.items() if value is not None}
-    faults = [Fault(name, fault) for name, value in terms.items() if (fault := _CHECKS[name](value)) is not None]
+    faults = [FieldFault(name, fault) for name, value in terms.items() if (fault := _CHECKS[name](value)) is not None]
     if not faults:
         faults = _between(terms, settings)
     if faults:
@@ -89,17 +90,17 @@ def verb_of(terms: Given, settings: IntervalSettings) -> VerbName:
     return verb
 
 
-def _between(terms: Given, settings: IntervalSettings) -> list[Fault]:
+def _between(terms: Given, settings: IntervalSettings) -> list[FieldFault]:
     if "url" not in terms and "verb" not in terms:
-        return [Fault("url", "is missing, and so is verb; give one of them")]
+        return [FieldFault("url", "is missing, and so is verb; give one of them")]
     try:
         verb_of(terms, settings)
     except ValueError as error:
-        return [Fault("verb", str(error))]
+        return [FieldFault("verb", str(error))]
     payload = terms.get("payload")
     if isinstance(payload, dict):
         return [
-            Fault(f"payload.{name}", f"is another than {name}, which the verb gets in its payload; give it once")
+            FieldFault(f"payload.{name}", f"is another than {name}, which the verb gets in its payload; give it once")
             for name in OWN
             if name in payload and name in terms and payload[name] != terms[name]
         ]

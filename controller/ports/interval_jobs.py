@@ -122,12 +122,14 @@ class IntervalJobs(Protocol):
 class IntervalReads(Protocol):
     """What is only read. Raises StoreUnavailable and StoreError as controller.ports.store.Store."""
 
-    async def list_interval_jobs(self, where: IntervalFilter, limit: int, offset: int) -> list[IntervalJobRow]:
-        """The newest first."""
+    async def list_interval_jobs(
+        self, where: IntervalFilter, limit: int, offset: int
+    ) -> tuple[list[IntervalJobRow], int]:
+        """The newest first, and how many there are."""
         ...
 
-    async def count_interval_jobs(self, where: IntervalFilter) -> dict[str, int]:
-        """By status; that of the filter doesn't count."""
+    async def count_interval_jobs(self, namespace: str) -> dict[str, int]:
+        """By status."""
         ...
 
     async def list_interval_runs(self, job_id: int, limit: int, offset: int) -> tuple[list[IntervalRun], int]:

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import asyncpg
 
@@ -32,13 +32,16 @@ from cronring.sql.parameters import (
     AddIntervalJob,
     CountIntervalExecutions,
     CountIntervalJobs,
+    CountIntervalStatuses,
+    FindIntervalJobs,
+    FindIntervalJobsOfStatus,
     ForgetRetries,
     GetIntervalExecution,
     GetIntervalFigures,
     GetIntervalJob,
+    GetIntervalJobs,
     LabelJob,
     ListIntervalExecutions,
-    ListIntervalJobs,
     NotifyJobs,
     SetIntervalJob,
 )
@@ -69,7 +72,13 @@ class PostgresIntervalJobs:
         async with self._database.transaction("creating an interval job") as transaction:
             made = await create(transaction, job, by)
             await transaction.fetch(
-                AddIntervalJob(job_id=made.job_id, interval_id=job.name, source_id=terms.source_id, terms=terms.text)
+                AddIntervalJob(
+                    job_id=made.job_id,
+                    interval_id=job.name,
+                    namespace=job.namespace,
+                    source_id=terms.source_id,
+                    terms=terms.text,
+                )
             )
             await record(transaction, of_job(made.key, None, {"terms": digest(terms.text)}))
             if not runs:
@@ -111,17 +120,25 @@ class PostgresIntervalJobs:
             raise _unknown(interval_id)
         return _row_of(records[0])
 
-    async def list_interval_jobs(self, where: IntervalFilter, limit: int, offset: int) -> list[IntervalJobRow]:
-        """The newest first."""
-        asked = ListIntervalJobs(
-            namespace=where.namespace, status=where.status, source_id=where.source_id, limit=limit, offset=offset
-        )
-        return [_row_of(record) for record in await self._database.fetch(asked)]
+    async def list_interval_jobs(
+        self, where: IntervalFilter, limit: int, offset: int
+    ) -> tuple[list[IntervalJobRow], int]:
+        """The newest first, and how many there are: as of one instant."""
+        page: dict[str, Any] = {"namespace": where.namespace, "source_id": where.source_id}
+        async with self._database.transaction("listing interval jobs", snapshot=True) as transaction:
+            if where.status:
+                asked = FindIntervalJobsOfStatus(status=where.status, limit=limit, offset=offset, **page)
+                ((job_ids, total),) = await transaction.fetch(asked)
+            else:
+                total = (await transaction.fetch(CountIntervalJobs(**page)))[0][0]
+                finding = FindIntervalJobs(limit=limit, offset=offset, **page)
+                job_ids = [record[0] for record in await transaction.fetch(finding)]
+            records = await transaction.fetch(GetIntervalJobs(job_ids=job_ids)) if job_ids else []
+            return [_row_of(record) for record in records], total
 
-    async def count_interval_jobs(self, where: IntervalFilter) -> dict[str, int]:
-        """By status; that of the filter doesn't count."""
-        counting = CountIntervalJobs(namespace=where.namespace, source_id=where.source_id)
-        return dict(map(tuple, await self._database.fetch(counting)))
+    async def count_interval_jobs(self, namespace: str) -> dict[str, int]:
+        """By status."""
+        return dict(map(tuple, await self._database.fetch(CountIntervalStatuses(namespace=namespace))))
 
     async def list_interval_runs(self, job_id: int, limit: int, offset: int) -> tuple[list[IntervalRun], int]:
         """The newest first, and how many there are: as of one instant."""

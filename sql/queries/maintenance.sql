@@ -175,8 +175,6 @@ WITH gone AS (
     RETURNING j.id, j.executions
 ), counted AS ( -- all of it: nothing of theirs is left to be folded
     DELETE FROM cron_figures f USING gone g WHERE f.job_id = g.id RETURNING f.*
-), terms AS (
-    DELETE FROM cron_interval_jobs i USING gone g WHERE i.job_id = g.id
 ), books AS (
     DELETE FROM cron_closed_books b USING gone g WHERE b.job_id = g.id RETURNING b.*
 ), all_books AS (

@@ -57,7 +57,8 @@ INSERT INTO cron_late SELECT id, now() FROM cron_jobs WHERE id < 50;
 INSERT INTO cron_pauses (job_id, paused_at, failures, note) SELECT id, now(), 1, '' FROM cron_jobs WHERE id < 10;
 INSERT INTO cron_figures SELECT id, '{1,0,0,0,0,0,0}', 1, 1, '{1}', '{1}' FROM cron_jobs WHERE id < 50;
 INSERT INTO cron_unfolded SELECT id, job_id, tick FROM cron_executions WHERE job_id < 10;
-INSERT INTO cron_interval_jobs (job_id, id, terms) SELECT id, 'i' || id, '{}' FROM cron_jobs WHERE id < 50;
+INSERT INTO cron_interval_jobs (job_id, id, namespace, terms)
+SELECT id, 'i' || id, namespace, '{}' FROM cron_jobs WHERE id < 50;
 INSERT INTO cron_templates (namespace, name, created_at, created_by, changed_at, changed_by)
 VALUES ('default', 't', now(), '', now(), '');
 INSERT INTO cron_tokens (name, secret_hash, grants, created_by, revoked_at)

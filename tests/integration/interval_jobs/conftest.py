@@ -74,7 +74,10 @@ class Client:
 
     def until(self, job: Body, status: str) -> Body:
         """The job, once it is that."""
-        return until(lambda: found if (found := self.get(job))["status"] == status else None, lambda: self.get(job))
+        found: Body = until(
+            lambda: found if (found := self.get(job))["status"] == status else None, lambda: self.get(job)
+        )
+        return found
 
     def runs(self, job: Body) -> list[Body]:
         """The newest first."""
