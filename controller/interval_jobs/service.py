@@ -40,6 +40,7 @@ Put = Callable[[JobsCreated | JobsNotified | ActivationsCreated], None]
 """Takes what this controller's own node has to hear of, so that nothing waits for PostgreSQL to tell of it."""
 
 
+# docs/decisions/0082: states are derived, and what the caller gave stands beside the job's row
 class IntervalJobsService:
     """Raises IntervalRefused for what the contract doesn't take, NotFound, and Conflict."""
 
