@@ -90,7 +90,6 @@ COLLECTED_AFTER: Final = (50_000, 20, 20)  # objects, and the rounds of each gen
 SWITCH_INTERVAL_S: Final = 0.0005
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1  # the log says why
-
 DATABASE_RETRY_S: Final = 0.5
 LEAVE_STEP_TIMEOUT_S: Final = 1.5
 SILENT_BEATS: Final = 5  # a runner that missed so many gets no more runs until it connects anew
@@ -301,28 +300,29 @@ class _Controller:
             base.trust.own, lambda: base.trust.authority, base.config.cluster, lambda: self._node.peers,
             self._stores.tokens, base.refusals,
         )  # fmt: skip
-        self._parts = ApiParts(
-            info=info,
-            settings=base.settings,
-            clock=base.clock,
-            node=self._node,
-            put=self._driver.put,
-            fail=self._driver.fail,
-            seal=seal,
-            stores=self._stores,
-            deployer=self._deployer,
-            outputs=self._sessions,
-            posting=self._posting,
-            vault=base.secret_keys.vault,
-            around=self,
-            examine=self._examine,
+        self._api = Api(
+            ApiParts(
+                info=info,
+                settings=base.settings,
+                clock=base.clock,
+                node=self._node,
+                put=self._driver.put,
+                fail=self._driver.fail,
+                seal=seal,
+                stores=self._stores,
+                deployer=self._deployer,
+                outputs=self._sessions,
+                posting=self._posting,
+                vault=base.secret_keys.vault,
+                around=self,
+                examine=self._examine,
+            )
         )
-        self._api = Api(self._parts)
 
     async def live(self, serve: Callable[[ApiParts], None]) -> None:
         """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
         base = self._base
-        serve(self._parts)
+        serve(self._api.parts)
         self._servers.add([*self._api.registrations(), *self._enrolling.outside], self._of_runners_and_peers())
         self._add_figures()
         await self._servers.start()

@@ -109,7 +109,7 @@ class PostgresIntervalJobs:
             activation = None
             if order in _WISHES:
                 await _order(transaction, found.row, _WISHES[order], by)
-            elif found.interval.status is not IntervalStatus.PENDING:
+            elif found.interval.waiting_attempt != 1:  # else that is the run that is wanted
                 activation = await _run(transaction, found, by)
             return Changed(await job_as_is(transaction, found.row.job.job_id), activation)
 

@@ -782,7 +782,7 @@ CREATE INDEX cron_interval_jobs_listed ON cron_interval_jobs (namespace, job_id)
 
 -- The state of such a job in the contract's words (controller/core/orders/interval_states.py says the same).
 -- `waiting`: the trigger of what waits to run at once ("manual"), or again ("retry"). Its first failure pauses such a
--- job: that is `failed`, until somebody retries it.
+-- job: that is `failed`, until somebody retries it. Then it is `pending`; but not if it is run beside its schedule.
 CREATE FUNCTION cron_interval_status(
     cancelled_at timestamptz, state text, running smallint, orphaned_at timestamptz, paused_at timestamptz,
     paused_until timestamptz, paused_by text, failures integer, next_tick timestamptz, last_outcome text, waiting text
@@ -793,8 +793,10 @@ RETURN CASE WHEN cancelled_at IS NOT NULL THEN 'cancelled'
             WHEN orphaned_at IS NOT NULL THEN 'failed'
             WHEN paused_at IS NOT NULL AND (paused_until IS NULL OR paused_until > now())
             THEN CASE WHEN paused_by = 'cronring' AND failures > 0 THEN 'failed' ELSE 'paused' END
-            WHEN waiting = 'manual' THEN 'pending'
-            WHEN waiting = 'retry' OR next_tick IS NOT NULL THEN 'scheduled'
+            WHEN waiting = 'manual'
+                 AND (next_tick IS NULL OR coalesce(last_outcome NOT IN ('completed', 'cancelled'), false))
+            THEN 'pending'
+            WHEN waiting > '' OR next_tick IS NOT NULL THEN 'scheduled'
             WHEN last_outcome IS NULL THEN 'pending'
             WHEN last_outcome = 'completed' THEN 'completed'
             ELSE 'failed' END;

@@ -191,8 +191,21 @@ async def test_a_trigger_runs_in_place_of_what_waits_to_be_tried_again(world: Wo
     await end(world, await begin_waiting(world), Outcome.FAILED)
     assert (await seen(world)).waiting_attempt == 2
     row = await order(world, IntervalOrder.TRIGGER)
-    assert (row.status, row.waiting_attempt) == (PENDING, 1)
+    assert row.waiting_attempt == 1
     assert [each.trigger for each in await world.waiting()] == ["manual"]
+
+
+async def test_a_triggered_job_stays_scheduled_and_runs_once_more(world: World) -> None:
+    await made(world)
+    for _ in range(2):
+        row = await order(world, IntervalOrder.TRIGGER)
+        assert (row.status, row.waiting_attempt) == (SCHEDULED, 1)
+        (waiting,) = await world.waiting()
+        assert row.next_run_at == waiting.run_at
+    await end(world, await begin_waiting(world), Outcome.COMPLETED)
+    await order(world, IntervalOrder.TRIGGER)
+    assert (await order(world, IntervalOrder.CANCEL)).status is CANCELLED
+    assert await world.waiting() == []
 
 
 async def test_triggering_what_is_pending_makes_no_second_run(world: World) -> None:

@@ -17,6 +17,7 @@ from cronring.controller.api.login_attempts import Attempts
 from cronring.controller.api.services import Registration
 from cronring.controller.config import ProcessConfig
 from cronring.controller.identity.verifier import JwtVerifier
+from cronring.controller.interval_jobs.settings import interval_settings
 from cronring.controller.members import enrolling, judge_of
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.store.pool import Database
@@ -86,12 +87,13 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
     api = api_on(database)
     servers.add([*api.registrations(), *signing.outside], [*OF_MEMBERS, *signing.inside])
     await servers.start()
-    of_browsers = Web()
+    of_browsers = Web(interval_settings(""))
     parts = LoginParts(
         judge, PostgresWebSessions(database), {}, SEAL, "https://cronring.example", Attempts(clock.now_ns),
         clock.wall_us, Around(), count,
     )  # fmt: skip
     of_browsers.open(parts, throttle, clock.now_ns)
+    of_browsers.serve(api.parts)
     http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, of_browsers.routes)
     web = await http.start("127.0.0.1", 0, server_context(own))
     yield Doors(f"127.0.0.1:{people}", f"127.0.0.1:{members}", f"127.0.0.1:{web}", _routes(http))

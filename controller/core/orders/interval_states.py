@@ -71,7 +71,9 @@ def status_of(standing: IntervalStanding) -> IntervalStatus:
 
 
 def _at_rest(standing: IntervalStanding) -> IntervalStatus:
-    if standing.waiting == "manual":
+    # A job that failed and is retried. One that is run beside its schedule stays what it is.
+    again = standing.last_outcome not in {None, "completed", "cancelled"}
+    if standing.waiting == "manual" and (again or not standing.has_next_tick):
         return IntervalStatus.PENDING
     if standing.waiting or standing.has_next_tick:
         return IntervalStatus.SCHEDULED

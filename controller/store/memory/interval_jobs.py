@@ -53,10 +53,10 @@ class MemoryIntervalJobs(MemoryControl):
 
     async def order_interval_job(self, namespace: str, interval_id: str, order: IntervalOrder, by: str) -> Changed:
         found = self._allowing(namespace, interval_id, order)
-        status, activation = self._status(found.job), None
+        status, waiting, activation = self._status(found.job), self._waiting(found.job), None
         if order in _WISHES:
             await self.order_job(found.job.key, _WISHES[order], by)
-        elif status is not IntervalStatus.PENDING:
+        elif waiting is None or waiting.attempt != 1:
             activation = self._run(found.job, by, failed=status is IntervalStatus.FAILED)
         found.changed_at = self.now_us()
         return Changed(found.job.job(), activation)
