@@ -9,6 +9,7 @@ from tests.plans.explained import plan, session
 
 JOBS = 10_000
 INTERVALS = f"""
+DELETE FROM cron_interval_jobs;
 INSERT INTO cron_interval_jobs (job_id, id, namespace, source_id, terms)
 SELECT id, 'i' || id, namespace, 's' || id % 100, '{{"url":"x"}}' FROM cron_jobs WHERE id <= {JOBS};
 ANALYZE cron_interval_jobs;
