@@ -9,6 +9,7 @@ from aiohttp import web
 from cronring.controller.errors import CronringError
 
 CONTENT_TYPE: Final = "application/problem+json"
+BUSY_S: Final = 1  # after which one who was sent away may come again
 SHOWN_MAX: Final = 20
 
 
@@ -20,12 +21,13 @@ class FieldFault(NamedTuple):
 
 
 class IntervalRefused(CronringError):
-    """A request that is not answered. `status`: of HTTP."""
+    """A request that is not answered. `status`: of HTTP. `retry_s`: after which it may be sent again; None: never."""
 
-    def __init__(self, status: int, detail: str, faults: Sequence[FieldFault] = ()) -> None:
+    def __init__(self, status: int, detail: str, faults: Sequence[FieldFault] = (), retry_s: int | None = None) -> None:
         super().__init__(detail)
         self.status = status
         self.faults = tuple(faults)
+        self.retry_s = retry_s
 
 
 def malformed(detail: str) -> IntervalRefused:
@@ -35,6 +37,17 @@ def malformed(detail: str) -> IntervalRefused:
 def unfit(faults: Sequence[FieldFault]) -> IntervalRefused:
     """Values that don't fit."""
     return IntervalRefused(422, "; ".join(f"{field}: {detail}" for field, detail in faults[:3]), faults)
+
+
+def busy(waiting: int) -> IntervalRefused:
+    return IntervalRefused(429, f"{waiting} requests wait already; come again in a moment", retry_s=BUSY_S)
+
+
+def refused(error: IntervalRefused, path: str) -> web.Response:
+    response = problem(error.status, str(error), path, error.faults)
+    if error.retry_s is not None:
+        response.headers["Retry-After"] = str(error.retry_s)
+    return response
 
 
 def problem(status: int, detail: str, path: str, faults: Sequence[FieldFault] = ()) -> web.Response:

@@ -15,7 +15,15 @@ from cronring.controller.api.web_identity import web_principal
 from cronring.controller.core.orders.interval_states import IntervalOrder, IntervalStatus
 from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
 from cronring.controller.interval_jobs.bodies import execution_body, job_body, metrics_body, stats_body
-from cronring.controller.interval_jobs.problems import FieldFault, IntervalRefused, malformed, problem, unfit
+from cronring.controller.interval_jobs.gate import Gate
+from cronring.controller.interval_jobs.problems import (
+    FieldFault,
+    IntervalRefused,
+    malformed,
+    problem,
+    refused,
+    unfit,
+)
 from cronring.controller.interval_jobs.service import IntervalJobsService
 from cronring.controller.interval_jobs.terms import BODY_MAX, NAME_MAX, read_given
 from cronring.controller.ports.caller import acting, known_as
@@ -32,7 +40,8 @@ ID_MAX: Final = 2**63 - 1
 STATUSES: Final = tuple(status.value for status in IntervalStatus)
 ORDERS: Final = tuple(order for order in IntervalOrder if order is not IntervalOrder.UPDATE)
 
-Answer = Callable[[IntervalJobsService, web.Request], Awaitable[web.StreamResponse]]
+GIVEN: Final = "given"  # of a request: its body
+Answer = Callable[[IntervalJobsService, web.Request], Awaitable[web.Response]]
 
 
 class _Query(NamedTuple):
@@ -49,13 +58,14 @@ class IntervalJobsRoutes:
     def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:
         self.service: IntervalJobsService | None = None
         self._job = JobKey(namespace, "", "")
+        self._gate = Gate()
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         add = router.add_route
-        add("POST", "/api/v1/jobs", self._answering(self._create))
+        add("POST", "/api/v1/jobs", self._answering(self._create, takes=True))
         add("GET", "/api/v1/jobs", self._answering(self._list))
         add("GET", "/api/v1/jobs/{id}", self._answering(self._get))
-        add("PUT", "/api/v1/jobs/{id}", self._answering(self._update))
+        add("PUT", "/api/v1/jobs/{id}", self._answering(self._update, takes=True))
         add("DELETE", "/api/v1/jobs/{id}", self._answering(_delete))
         add("GET", "/api/v1/jobs/{id}/executions", self._answering(self._runs))
         add("GET", "/api/v1/jobs/{id}/stats", self._answering(_stats))
@@ -64,20 +74,23 @@ class IntervalJobsRoutes:
         add("GET", "/api/v1/executions/{id}", self._answering(self._run))
         add("GET", "/api/v1/scheduler/metrics", self._answering(_metrics))
 
-    def _answering(self, answer: Answer) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-        """Whoever asks is known, and may, before anything but a request's head is read."""
+    def _answering(self, answer: Answer, *, takes: bool = False) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """Whoever asks is known, and may, before anything but a request's head is read. `takes`: a body."""
 
         @wraps(answer if not isinstance(answer, partial) else answer.func)
-        async def handler(request: web.Request) -> web.StreamResponse:
+        async def handler(request: web.Request) -> web.Response:
             principal = await web_principal(request)
             if self.service is None:
                 raise StoreUnavailable("this controller has no connection to PostgreSQL; try later")
             with known_as(principal):
                 require(Permission.VIEW if request.method in SAFE_METHODS else Permission.OPERATE, self._job.namespace)
                 try:
-                    return await answer(self.service, request)
+                    if takes:
+                        request[GIVEN] = read_given(await _body(request))
+                    async with self._gate.place():
+                        return await answer(self.service, request)
                 except IntervalRefused as error:
-                    return problem(error.status, str(error), request.path, error.faults)
+                    return refused(error, request.path)
                 except NotFound as error:
                     return problem(404, str(error), request.path)
                 except Conflict as error:
@@ -86,7 +99,7 @@ class IntervalJobsRoutes:
         return handler
 
     async def _create(self, service: IntervalJobsService, request: web.Request) -> web.Response:
-        row = await service.create(read_given(await _body(request)), _actor(request))
+        row = await service.create(request[GIVEN], _actor(request))
         return _json(self._shown(row), 201, {"Location": f"/api/v1/jobs/{row.interval_id}"})
 
     async def _list(self, service: IntervalJobsService, request: web.Request) -> web.Response:
@@ -104,8 +117,7 @@ class IntervalJobsRoutes:
         return _json(self._shown(await service.get(_id(request))))
 
     async def _update(self, service: IntervalJobsService, request: web.Request) -> web.Response:
-        given = read_given(await _body(request))
-        return _json(self._shown(await service.update(_id(request), given, _actor(request))))
+        return _json(self._shown(await service.update(_id(request), request[GIVEN], _actor(request))))
 
     async def _order(self, order: IntervalOrder, service: IntervalJobsService, request: web.Request) -> web.Response:
         return _json(self._shown(await service.order(_id(request), order, _actor(request))))
