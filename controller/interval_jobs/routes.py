@@ -40,7 +40,7 @@ ID_MAX: Final = 2**63 - 1
 STATUSES: Final = tuple(status.value for status in IntervalStatus)
 ORDERS: Final = tuple(order for order in IntervalOrder if order is not IntervalOrder.UPDATE)
 
-GIVEN: Final = "given"  # of a request: its body
+GIVEN: Final[web.RequestKey[dict[str, Any]]] = web.RequestKey("given", dict)  # of a request: its body
 Answer = Callable[[IntervalJobsService, web.Request], Awaitable[web.Response]]
 
 
@@ -99,7 +99,8 @@ class IntervalJobsRoutes:
         return handler
 
     async def _create(self, service: IntervalJobsService, request: web.Request) -> web.Response:
-        row = await service.create(request[GIVEN], _actor(request))
+        given = request[GIVEN]
+        row = await service.create(given, _actor(request))
         return _json(self._shown(row), 201, {"Location": f"/api/v1/jobs/{row.interval_id}"})
 
     async def _list(self, service: IntervalJobsService, request: web.Request) -> web.Response:
@@ -117,7 +118,8 @@ class IntervalJobsRoutes:
         return _json(self._shown(await service.get(_id(request))))
 
     async def _update(self, service: IntervalJobsService, request: web.Request) -> web.Response:
-        return _json(self._shown(await service.update(_id(request), request[GIVEN], _actor(request))))
+        given = request[GIVEN]
+        return _json(self._shown(await service.update(_id(request), given, _actor(request))))
 
     async def _order(self, order: IntervalOrder, service: IntervalJobsService, request: web.Request) -> web.Response:
         return _json(self._shown(await service.order(_id(request), order, _actor(request))))

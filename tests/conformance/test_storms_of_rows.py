@@ -120,6 +120,8 @@ ARGUMENTS = {
                '' AS policy, '' AS payload, '{}' AS labels, 0 AS timeout_ms, '' AS on_disconnect,
                'somebody' AS actor FROM cron_templates""",
     "DeleteTemplate": "SELECT 'default' AS namespace, 't' AS name",
+    "SetIntervalJob": "SELECT 1 AS job_id, 's' AS source_id, '{\"a\": 1}' AS terms",
+    "ForgetRetries": "SELECT job_id FROM cron_activations LIMIT 1",
 }
 
 

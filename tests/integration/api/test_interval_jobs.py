@@ -82,7 +82,7 @@ async def asker(filled: Filled) -> AsyncIterator[Asker]:
     await api.close()
 
 
-@pytest.mark.parametrize(("method", "path", "body", "may"), ROUTES, ids=lambda each: str(each) if each else "")
+@pytest.mark.parametrize(("method", "path", "body", "may"), ROUTES, ids=[f"{each[0]} {each[1]}" for each in ROUTES])
 async def test_who_may(asker: Asker, method: str, path: str, body: Any, may: set[str]) -> None:
     for who in WHO:
         before = len(await asker.changes())

@@ -347,3 +347,9 @@ def test_queries_that_do_not_fit(place: Place, query: str, status: int) -> None:
 def test_a_body_that_is_too_large_is_refused(place: Place) -> None:
     answer = place.client.send("POST", "/jobs", raw=b" " * 300_000)
     assert (answer.status, answer.kind) == (413, "application/problem+json")
+
+
+def test_after_all_this_the_books_are_whole(place: Place) -> None:
+    """Every tick ran, or was skipped with a reason: also those that waited for retries."""
+    report = place.cluster.cli("audit", "--thorough")  # which fails unless they are
+    assert [report[name] for name in ("unaccounted", "duplicates", "early", "undue")] == [0, 0, 0, 0], report
