@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from cronring.controller.api.http import Routes
+from cronring.controller.api.http import Routed
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.judging import Judge, Verdicts
 from cronring.controller.api.login import Login, LoginParts, Telling
@@ -39,7 +39,7 @@ class Web:
         self._interval_jobs = None if interval_jobs is None else IntervalJobsRoutes(interval_jobs.namespace)
 
     @property
-    def routes(self) -> Sequence[Routes]:
+    def routes(self) -> Sequence[Routed]:
         """For the HTTP server."""
         return [self.login] if self._interval_jobs is None else [self.login, self._interval_jobs]
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from aiohttp import web
@@ -35,8 +35,8 @@ INDEX: Final = {
 }
 
 
-class Routes(Protocol):
-    """What is served besides. It is there before there is a database, and says so until then."""
+class Routed(Protocol):
+    """Has paths of its own."""
 
     def add_to(self, router: web.UrlDispatcher) -> None: ...
 
@@ -45,7 +45,7 @@ class HttpServer:
     """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
     `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log. `door`
-    says who asks. `metrics_ask`: only those may read metrics who may view everything.
+    says who asks, `routed` have the other paths. `metrics_ask`: only those may read metrics who may view everything.
     """
 
     def __init__(
@@ -54,8 +54,7 @@ class HttpServer:
         metrics: Callable[[], bytes],
         refused: OnRefusal,
         door: WebDoor,
-        routes: Iterable[Routes],
-        *,
+        *routed: Routed,
         metrics_ask: bool = False,
     ) -> None:
         self._not_ready = not_ready
@@ -70,7 +69,7 @@ class HttpServer:
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
-        for each in routes:
+        for each in routed:
             each.add_to(application.router)
         log = logging.getLogger("aiohttp.server").getChild(str(id(self)))
         log.addFilter(lambda record: not _is_garbage(record, refused))

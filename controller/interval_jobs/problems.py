@@ -13,17 +13,17 @@ BUSY_S: Final = 1  # after which one who was sent away may come again
 SHOWN_MAX: Final = 20
 
 
-class FieldFault(NamedTuple):
+class TermFault(NamedTuple):
     """What is wrong with a field of a request."""
 
     field: str
-    detail: str
+    description: str
 
 
 class IntervalRefused(CronringError):
     """A request that is not answered. `status`: of HTTP. `retry_s`: after which it may be sent again; None: never."""
 
-    def __init__(self, status: int, detail: str, faults: Sequence[FieldFault] = (), retry_s: int | None = None) -> None:
+    def __init__(self, status: int, detail: str, faults: Sequence[TermFault] = (), retry_s: int | None = None) -> None:
         super().__init__(detail)
         self.status = status
         self.faults = tuple(faults)
@@ -34,9 +34,9 @@ def malformed(detail: str) -> IntervalRefused:
     return IntervalRefused(400, detail)
 
 
-def unfit(faults: Sequence[FieldFault]) -> IntervalRefused:
+def unfit(faults: Sequence[TermFault]) -> IntervalRefused:
     """Values that don't fit."""
-    return IntervalRefused(422, "; ".join(f"{field}: {detail}" for field, detail in faults[:3]), faults)
+    return IntervalRefused(422, "; ".join(f"{field}: {description}" for field, description in faults[:3]), faults)
 
 
 def busy(waiting: int) -> IntervalRefused:
@@ -50,14 +50,14 @@ def refused(error: IntervalRefused, path: str) -> web.Response:
     return response
 
 
-def problem(status: int, detail: str, path: str, faults: Sequence[FieldFault] = ()) -> web.Response:
+def problem(status: int, detail: str, path: str, faults: Sequence[TermFault] = ()) -> web.Response:
     """`faults`: told one by one, the first of them."""
     body: dict[str, object] = {
         "type": "about:blank", "title": web.Response(status=status).reason, "status": status, "detail": detail,
         "instance": path,
     }  # fmt: skip
     if faults:
-        body["errors"] = [fault._asdict() for fault in faults[:SHOWN_MAX]]
+        body["violations"] = [fault._asdict() for fault in faults[:SHOWN_MAX]]
     return web.Response(
         text=json.dumps(body, ensure_ascii=False), status=status, content_type=CONTENT_TYPE,
         headers={"Cache-Control": "no-store"},

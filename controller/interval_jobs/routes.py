@@ -17,8 +17,8 @@ from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
 from cronring.controller.interval_jobs.bodies import execution_body, job_body, metrics_body, stats_body
 from cronring.controller.interval_jobs.gate import Gate
 from cronring.controller.interval_jobs.problems import (
-    FieldFault,
     IntervalRefused,
+    TermFault,
     malformed,
     problem,
     refused,
@@ -107,9 +107,9 @@ class IntervalJobsRoutes:
         query = _query(request, "status", "source_id")
         status, source_id = query.others.get("status", ""), query.others.get("source_id")
         if status and status not in STATUSES:
-            raise unfit([FieldFault("status", f"is {status!r:.100}; it must be one of {', '.join(STATUSES)}")])
+            raise unfit([TermFault("status", f"is {status!r:.100}; it must be one of {', '.join(STATUSES)}")])
         if source_id is not None and (len(source_id) > NAME_MAX or "\x00" in source_id):
-            raise unfit([FieldFault("source_id", f"must have {NAME_MAX} characters at most, and no NUL")])
+            raise unfit([TermFault("source_id", f"must have {NAME_MAX} characters at most, and no NUL")])
         rows, total = await service.find(status, source_id or None, query.limit, query.offset)
         jobs = [self._shown(row) for row in rows]
         return _json({"jobs": jobs, "total": total, "limit": query.limit, "offset": query.offset})
@@ -213,7 +213,7 @@ def _number(name: str, text: str, least: int, most: int) -> int:
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
         raise malformed(f"{name} is {text!r:.100}; it must be a number")
     if not least <= int(text) <= most:
-        raise unfit([FieldFault(name, f"is {text}; it must be from {least} to {most}")])
+        raise unfit([TermFault(name, f"is {text}; it must be from {least} to {most}")])
     return int(text)
 
 

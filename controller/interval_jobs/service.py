@@ -15,7 +15,7 @@ from cronring.controller.core.node.events import ActivationsCreated, JobsCreated
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.core.orders.interval_states import IntervalOrder
 from cronring.controller.errors import NotFound, Outdated
-from cronring.controller.interval_jobs.problems import FieldFault, unfit
+from cronring.controller.interval_jobs.problems import TermFault, unfit
 from cronring.controller.interval_jobs.settings import IntervalSettings
 from cronring.controller.interval_jobs.specs import payload_of, policy_of, schedule_of
 from cronring.controller.interval_jobs.terms import Given, kept_terms, merged, of_kept, verb_of
@@ -75,7 +75,7 @@ class IntervalJobsService:
         row = await self.get(interval_id)
         terms, name = merged(of_kept(row.terms), given, self._settings), row.key.rpartition(":")[0]
         if "verb" in given and str(verb_of(terms, self._settings)) != name:
-            raise unfit([FieldFault("verb", f"stays what it was, {name}; make another job for another verb")])
+            raise unfit([TermFault("verb", f"stays what it was, {name}; make another job for another verb")])
         native = await self._stores.reads.get_job(row.key)
         module, verb = await self._verb(VerbName(native.namespace, native.module, native.verb))
         spec, there = self._spec(terms, module, verb), native.spec
@@ -134,7 +134,7 @@ class IntervalJobsService:
             module = await find_module(self._stores.reads, name.namespace, name.module)
             return module, find_verb(module, name.verb)
         except NotFound as error:
-            raise unfit([FieldFault("verb", str(error))]) from None
+            raise unfit([TermFault("verb", str(error))]) from None
 
     def _spec(self, terms: Given, module: Module, verb: Verb) -> JobSpec:
         return JobSpec(
@@ -157,4 +157,4 @@ def _never_as_unfit() -> Any:
     try:
         yield
     except NeverRuns as error:
-        raise unfit([FieldFault("schedule_time", str(error))]) from None
+        raise unfit([TermFault("schedule_time", str(error))]) from None

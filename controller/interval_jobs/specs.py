@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from cronring.controller.interval_jobs.problems import FieldFault, unfit
+from cronring.controller.interval_jobs.problems import TermFault, unfit
 from cronring.controller.interval_jobs.terms import DEFAULTS, OWN, UNITS, Given
 from cronring.schema.module import Module, Verb
 from cronring.schema.pattern import CronPattern, PatternError
@@ -33,11 +33,11 @@ def schedule_of(terms: Given) -> str:
         try:
             return check_schedule(f"every {terms['interval_minutes']}{unit}")
         except ScheduleError as error:
-            raise unfit([FieldFault("interval_minutes", str(error))]) from None
+            raise unfit([TermFault("interval_minutes", str(error))]) from None
     try:
         return CronPattern.parse(terms["schedule_time"]).text
     except PatternError as error:
-        raise unfit([FieldFault("schedule_time", str(error))]) from None
+        raise unfit([TermFault("schedule_time", str(error))]) from None
 
 
 def policy_of(terms: Given) -> str:
@@ -63,20 +63,18 @@ def payload_of(terms: Given, module: Module, verb: Verb) -> str:
     given = terms.get("payload")
     own = {name: terms[name] for name in OWN if name in terms and _takes(module, verb, name)}
     if own and given is not None and not isinstance(given, dict):
-        raise unfit([FieldFault("payload", f"must be a JSON object, as {', '.join(own)} stand in it, too")])
+        raise unfit([TermFault("payload", f"must be a JSON object, as {', '.join(own)} stand in it, too")])
     value = {**(given or {}), **own} if own else given
     if value is None:
         faults = [] if verb.request == UNIT or verb.request_optional else payload_faults(module, verb.request, "null")
         if faults:
-            raise unfit(
-                [FieldFault("payload", f"is missing, and {verb.name} takes a {verb.request}; give one as JSON")]
-            )
+            raise unfit([TermFault("payload", f"is missing, and {verb.name} takes a {verb.request}; give one as JSON")])
         return ""
     if verb.request == UNIT:
-        raise unfit([FieldFault("payload", f"{verb.name} takes no payload; leave it out")])
+        raise unfit([TermFault("payload", f"{verb.name} takes no payload; leave it out")])
     text = canonical_json(value)
     if found := payload_faults(module, verb.request, text):
-        raise unfit([FieldFault("payload", each) for each in found])
+        raise unfit([TermFault("payload", each) for each in found])
     return text
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from cronring.controller.interval_jobs.problems import FieldFault, malformed, unfit
+from cronring.controller.interval_jobs.problems import TermFault, malformed, unfit
 from cronring.controller.interval_jobs.settings import IntervalSettings
 from cronring.controller.ports.interval_jobs import Terms
 from cronring.schema.keys import VerbName
@@ -51,14 +51,14 @@ def read_given(body: bytes) -> dict[str, Any]:
     given = {name: value for name, value in found.items() if name not in TOLD}
     unknown = [name for name in given if name not in _CHECKS]
     if unknown:
-        raise unfit([FieldFault(name[:NAME_MAX], _unknown(name)) for name in unknown])
+        raise unfit([TermFault(name[:NAME_MAX], _unknown(name)) for name in unknown])
     return {name: _or_null(name, value) for name, value in given.items()}
 
 
 def merged(kept: Given, given: Mapping[str, Any], settings: IntervalSettings) -> dict[str, Any]:
     """What isn't given stays. Raises IntervalRefused where the whole doesn't fit."""
     terms = {name: value for name, value in {**kept, **given}.items() if value is not None}
-    faults = [FieldFault(name, fault) for name, value in terms.items() if (fault := _CHECKS[name](value)) is not None]
+    faults = [TermFault(name, fault) for name, value in terms.items() if (fault := _CHECKS[name](value)) is not None]
     if not faults:
         faults = _between(terms, settings)
     if faults:
@@ -90,17 +90,17 @@ def verb_of(terms: Given, settings: IntervalSettings) -> VerbName:
     return verb
 
 
-def _between(terms: Given, settings: IntervalSettings) -> list[FieldFault]:
+def _between(terms: Given, settings: IntervalSettings) -> list[TermFault]:
     if "url" not in terms and "verb" not in terms:
-        return [FieldFault("url", "is missing, and so is verb; give one of them")]
+        return [TermFault("url", "is missing, and so is verb; give one of them")]
     try:
         verb_of(terms, settings)
     except ValueError as error:
-        return [FieldFault("verb", str(error))]
+        return [TermFault("verb", str(error))]
     payload = terms.get("payload")
     if isinstance(payload, dict):
         return [
-            FieldFault(f"payload.{name}", f"is another than {name}, which the verb gets in its payload; give it once")
+            TermFault(f"payload.{name}", f"is another than {name}, which the verb gets in its payload; give it once")
             for name in OWN
             if name in payload and name in terms and payload[name] != terms[name]
         ]

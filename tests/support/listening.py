@@ -94,7 +94,7 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
     )  # fmt: skip
     of_browsers.open(parts, throttle, clock.now_ns)
     of_browsers.serve(api.parts)
-    http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, of_browsers.routes)
+    http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, *of_browsers.routes)
     web = await http.start("127.0.0.1", 0, server_context(own))
     yield Doors(f"127.0.0.1:{people}", f"127.0.0.1:{members}", f"127.0.0.1:{web}", _routes(http))
     await http.stop()

@@ -74,7 +74,7 @@ async def asker(filled: Filled) -> AsyncIterator[Asker]:
     web, api = Web(interval_settings("billing/crawler.fetch")), api_on(filled.database)
     web.door.judge = KnownWeb(judge_of(filled.callers), Verdicts([], unlimited()))
     web.serve(api.parts)
-    server = HttpServer(lambda: None, lambda: b"", counting([]), web.door, web.routes)
+    server = HttpServer(lambda: None, lambda: b"", counting([]), web.door, *web.routes)
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
         yield Asker(session, filled)

@@ -111,7 +111,7 @@ async def _served(
     stack: AsyncExitStack, offices: Offices, replica: Replica, database: Database, issuers: tuple[IssuerSettings, ...]
 ) -> None:
     clock: Clock = offices.clock
-    server = HttpServer(lambda: None, lambda: b"", counting(replica.refused), replica.web.door, replica.web.routes)
+    server = HttpServer(lambda: None, lambda: b"", counting(replica.refused), replica.web.door, replica.web.login)
     tls = server_context(CertificateFolder(offices.pki.controller("c1")))
     replica.base = f"https://127.0.0.1:{await server.start('127.0.0.1', 0, tls)}"
     stack.push_async_callback(server.stop)

@@ -323,8 +323,8 @@ def test_a_list_is_chosen_and_paged(place: Place) -> None:
 def test_values_that_do_not_fit(place: Place, fields: dict[str, Any]) -> None:
     whole = fields if {"url", "source_id", "verb"} & set(fields) or not fields else {"url": SITE, **fields}
     problem = place.client.refused(422, "POST", "/jobs", whole)
-    assert problem["errors"][0]["field"]
-    assert problem["errors"][0]["detail"]
+    assert problem["violations"][0]["field"]
+    assert problem["violations"][0]["description"]
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'"x"', b"null", b'{"url": NaN}', b"\xff\xfe", b"[" * 100_000])

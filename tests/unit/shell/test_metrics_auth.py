@@ -47,7 +47,7 @@ class Served:
 @contextlib.asynccontextmanager
 async def serving(served: Served) -> AsyncIterator[Served]:
     server = HttpServer(
-        lambda: None, served.metrics, counting(served.refused), served.door, [Login()], metrics_ask=served.metrics_ask
+        lambda: None, served.metrics, counting(served.refused), served.door, Login(), metrics_ask=served.metrics_ask
     )
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as served.session:

@@ -149,7 +149,7 @@ async def test_a_stream_fails_with_its_status_too(calls: Calls) -> None:
 
 async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
     reasons: list[str | None] = ["waiting for PostgreSQL"]
-    server = HttpServer(lambda: reasons[-1], lambda: b"cronring_claims_total 1\n", counting([]), WebDoor(), [Login()])
+    server = HttpServer(lambda: reasons[-1], lambda: b"cronring_claims_total 1\n", counting([]), WebDoor(), Login())
     port = await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
@@ -185,7 +185,7 @@ async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
 async def test_bytes_that_are_no_http_are_counted_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Each wrote a traceback to the log."""
     refused: list[str] = []
-    server = HttpServer(lambda: None, lambda: b"", counting(refused), WebDoor(), [Login()])
+    server = HttpServer(lambda: None, lambda: b"", counting(refused), WebDoor(), Login())
     port = await server.start("127.0.0.1", 0)
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

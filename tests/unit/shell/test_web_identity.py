@@ -154,7 +154,7 @@ async def test_whoever_is_local_may_do_everything_and_pages_of_others_nothing(as
 
 async def test_without_a_database_nobody_is_known_and_told_so() -> None:
     composed = Web()
-    server = HttpServer(lambda: None, lambda: b"", counting([]), composed.door, composed.routes)
+    server = HttpServer(lambda: None, lambda: b"", counting([]), composed.door, composed.login)
     port = await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
