@@ -11,6 +11,7 @@ from typing import Final
 
 from cronring.schema.address import is_loopback
 from cronring.schema.spiffe import DEFAULT_CLUSTER, SpiffeError, check_cluster
+from cronring.schema.verb_name import read_verb
 
 PORT_MAX: Final = 65_535
 DRAIN_TIMEOUT_S_MAX: Final = 86_400.0
@@ -116,6 +117,8 @@ class ProcessConfig:
     streams: int = 100  # that one of them has open
     cors_origins: tuple[str, ...] = ()  # of pages elsewhere that may ask by REST, with tokens
     metrics_auth: MetricsAuth = MetricsAuth.NONE
+    interval_jobs: bool = True  # serve the interval scheduler's contract by HTTP
+    interval_jobs_verb: str = ""  # what its jobs run that name no verb: NAMESPACE/MODULE.VERB
     log_level: LogLevel = LogLevel.INFO
     log_format: LogFormat = LogFormat.AUTO
 
@@ -134,6 +137,7 @@ class ProcessConfig:
                     f"cors_origins is {origin!r:.200}; it must be https://HOST or https://HOST:PORT, in lower case, and"
                     " nothing else; give it once for each"
                 )
+        self._check_interval_jobs()
         self._check_advertised("grpc_address", "advertise_address", "clients")
         self._check_advertised("peer_address", "advertise_peer_address", "other controllers and runners")
         self._check_trust()
@@ -168,6 +172,16 @@ class ProcessConfig:
                 f"public_url is {self.public_url!r:.200}; it must be https://HOST or https://HOST:PORT, in lower case,"
                 " and nothing else"
             )
+
+    def _check_interval_jobs(self) -> None:
+        if not self.interval_jobs_verb:
+            return
+        if not self.interval_jobs:
+            raise ConfigError("interval_jobs_verb is set beside no_interval_jobs; leave one of them out")
+        try:
+            read_verb(self.interval_jobs_verb)
+        except ValueError as error:
+            raise ConfigError(f"interval_jobs_verb is wrong: {error}") from None
 
     def _check_trust(self) -> None:
         """Plaintext is for this machine alone; everybody else must be known."""

@@ -9,7 +9,7 @@ import platform
 import socket
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -83,7 +83,7 @@ from cronring.controller.store.stores import postgres_stores
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresOutbox
-from cronring.controller.web import Web, issuers_of, key_ages
+from cronring.controller.web import Web, intervals_of, issuers_of, key_ages
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 
@@ -167,9 +167,9 @@ async def _main(
 async def _with_http(base: _Base) -> int:
     """HTTP comes first and goes last, so that /healthz and /readyz answer while everything else comes and goes."""
     address = Address.parse("http_address", base.config.http_address)
-    web = Web(base.config.cors_origins)
+    web = Web(base.config.cors_origins, intervals_of(base.config))
     http = HttpServer(
-        base.readiness.why_not, base.metrics.text, base.refusals, web.door, web.login, web.rest,
+        base.readiness.why_not, base.metrics.text, base.refusals, web.door, *web.routes,
         metrics_ask=base.config.metrics_auth is MetricsAuth.TOKEN,
     )  # fmt: skip
     try:
@@ -246,7 +246,7 @@ async def _with_database(base: _Base, database: Database, box: TokenBox, http_ad
     if base.jwts is not None:
         base.metrics.add_gauges(partial(key_ages, base.jwts))
     try:
-        await _Controller(base, database, box, servers, info).live()
+        await _Controller(base, database, box, servers, info).live(web.serve)
     finally:
         for each in (base.jwts, base.logins):
             if each is not None:
@@ -310,9 +310,10 @@ class _Controller:
             )
         )
 
-    async def live(self) -> None:
+    async def live(self, serve: Callable[[ApiParts], None]) -> None:
         """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
         base = self._base
+        serve(self._api.parts)
         of_people = [*self._api.registrations(), *self._enrolling.outside]
         self._servers.add(of_people, self._of_runners_and_peers(), self._stores.request_keys)
         self._add_figures()

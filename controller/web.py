@@ -1,27 +1,44 @@
-"""Who is let in by HTTP, and how browsers log in: composed here for `main`."""
+"""Who is let in by HTTP, how browsers log in, and the interval scheduler's façade: composed here for `main`."""
 
 from collections.abc import Callable, Sequence
 
+from cronring.controller.api.http import Routed
+from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.judging import Verdicts
 from cronring.controller.api.login import Login, LoginParts
 from cronring.controller.api.rest.rest import Rest
+from cronring.controller.api.services import ApiParts
 from cronring.controller.api.throttle import Throttle
 from cronring.controller.api.web_identity import TO_DO, KnownWeb, LocalWeb, NobodyYet, WebDoor
 from cronring.controller.config import ConfigError, ProcessConfig
 from cronring.controller.identity.login import Logins
 from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.verifier import JwtVerifier
+from cronring.controller.interval_jobs.routes import IntervalJobsRoutes
+from cronring.controller.interval_jobs.service import IntervalJobsService
+from cronring.controller.interval_jobs.settings import IntervalSettings, interval_settings
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.services.web_sessions import WebSessionVerifier
 
 
 class Web:
-    """HTTP is served before there is a database, and after: `door` and `login` know nobody then."""
+    """HTTP is served before there is a database, and after: `door` and `login` know nobody then.
 
-    def __init__(self, cors_origins: Sequence[str] = ()) -> None:
+    `interval_jobs` None: there is no façade (--no-interval-jobs).
+    """
+
+    def __init__(self, cors_origins: Sequence[str] = (), interval_jobs: IntervalSettings | None = None) -> None:
         self.door = WebDoor()
         self.login = Login()
         self.rest = Rest(self.door, cors_origins)
+        self._interval_settings = interval_jobs
+        self._interval_jobs = None if interval_jobs is None else IntervalJobsRoutes(interval_jobs.namespace)
+
+    @property
+    def routes(self) -> Sequence[Routed]:
+        """For the HTTP server."""
+        every: list[Routed] = [self.login, self.rest]
+        return every if self._interval_jobs is None else [*every, self._interval_jobs]
 
     def open_to_all(self) -> None:
         """With --insecure."""
@@ -33,10 +50,24 @@ class Web:
         self.door.judge = KnownWeb(parts.tokens, verdicts)
         self.login.parts = parts
 
+    def serve(self, parts: ApiParts) -> None:
+        """What is done for whoever is let in."""
+        if self._interval_jobs is not None and self._interval_settings is not None:
+            defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
+            service = IntervalJobsService(parts.stores, self._interval_settings, defaults, parts.put)
+            self._interval_jobs.service = service
+
     def close(self) -> None:
         """The database goes."""
         self.door.judge = NobodyYet()
         self.login.parts = None
+        if self._interval_jobs is not None:
+            self._interval_jobs.service = None
+
+
+def intervals_of(config: ProcessConfig) -> IntervalSettings | None:
+    """For `Web`."""
+    return interval_settings(config.interval_jobs_verb) if config.interval_jobs else None
 
 
 def issuers_of(config: ProcessConfig) -> tuple[JwtVerifier | None, Logins | None]:

@@ -19,6 +19,18 @@ class JobKey(NamedTuple):
         return short if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace}/{short}"
 
 
+class VerbName(NamedTuple):
+    """As people write it: `module.verb`, or `namespace/module.verb` outside the default namespace."""
+
+    namespace: str
+    module: str
+    verb: str
+
+    def __str__(self) -> str:
+        short = f"{self.module}.{self.verb}"
+        return short if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace}/{short}"
+
+
 def namespace_of(key: str) -> str:
     """Of a job, by its key, or of a deployment, by its own: what stands before "/"."""
     namespace, slash, _ = key.rpartition("/")

@@ -197,8 +197,8 @@ def _long_runs(verb: Verb, gap_ms: int, duration_ms: float | None) -> Iterator[F
 
 
 def _late_retries(policy: Policy, gap_ms: int) -> Iterator[Fault]:
-    """The next tick supersedes a waiting retry."""
-    if not policy.retries:
+    """The next tick supersedes a waiting retry, but for a job that its first failure pauses."""
+    if not policy.retries or policy.pause_after_failures == 1:
         return
     waits = [backoff_us(policy, attempt) // 1_000 for attempt in range(1, policy.retries + 1)]
     first, gap = format_duration(waits[0]), format_duration(gap_ms)

@@ -31,6 +31,14 @@ class AddDeliveries(Statement):
     bodies: Sequence[str]
 
 
+class AddIntervalJob(Statement):
+    job_id: int
+    interval_id: str
+    namespace: str
+    source_id: str | None
+    terms: str
+
+
 class AddPartition(Statement):
     ahead_ms: int
 
@@ -197,6 +205,19 @@ class CountExecutions(Statement):
     above_id: int
 
 
+class CountIntervalExecutions(Statement):
+    job_id: int
+
+
+class CountIntervalJobs(Statement):
+    namespace: str
+    source_id: str | None
+
+
+class CountIntervalStatuses(Statement):
+    namespace: str
+
+
 class CountJobExecutions(Statement):
     job_ids: Sequence[int]
     since: int | None
@@ -289,6 +310,7 @@ class CreateActivation(Statement):
     payload: str | None
     beside: bool
     again: bool
+    of_schedule: bool
     job_id: int
 
 
@@ -541,6 +563,21 @@ class FindExecutionsEnd(Statement):
     looked: int
 
 
+class FindIntervalJobs(Statement):
+    namespace: str
+    source_id: str | None
+    limit: int
+    offset: int
+
+
+class FindIntervalJobsOfStatus(Statement):
+    namespace: str
+    source_id: str | None
+    offset: int
+    limit: int
+    status: str
+
+
 class FindJobExecutionsEnd(Statement):
     job_ids: Sequence[int]
     before_tick: int
@@ -654,6 +691,10 @@ class ForgetRequest(Statement):
 
 
 class ForgetRequests(Statement): ...
+
+
+class ForgetRetries(Statement):
+    job_id: int
 
 
 class FormatCreateSchema(Statement):
@@ -783,6 +824,24 @@ class GetHistoryPolicies(Statement): ...
 
 
 class GetHistoryState(Statement): ...
+
+
+class GetIntervalExecution(Statement):
+    execution_id: int
+    namespace: str
+
+
+class GetIntervalFigures(Statement):
+    namespace: str
+
+
+class GetIntervalJob(Statement):
+    interval_id: str
+    namespace: str
+
+
+class GetIntervalJobs(Statement):
+    job_ids: Sequence[int]
 
 
 class GetJob(Statement):
@@ -1172,6 +1231,12 @@ class ListFullLimits(Statement): ...
 
 
 class ListIndexes(Statement): ...
+
+
+class ListIntervalExecutions(Statement):
+    job_id: int
+    limit: int
+    offset: int
 
 
 class ListJobActions(Statement):
@@ -1653,6 +1718,12 @@ class SetFailing(Statement):
     job_ids: Sequence[int]
     execution_ids: Sequence[int]
     ticks: Sequence[int]
+
+
+class SetIntervalJob(Statement):
+    source_id: str | None
+    terms: str
+    job_id: int
 
 
 class SetLate(Statement):

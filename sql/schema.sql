@@ -349,6 +349,10 @@ CREATE FUNCTION cronring.cron_full(state text, running smallint, concurrency sma
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((state = 'executing'::text) OR (running >= GREATEST((concurrency)::integer, 1)));
 
+CREATE FUNCTION cronring.cron_interval_status(cancelled_at timestamp with time zone, state text, running smallint, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, failures integer, next_tick timestamp with time zone, last_outcome text, waiting text) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN (cancelled_at IS NOT NULL) THEN 'cancelled'::text WHEN ((state = 'executing'::text) OR (running > 0)) THEN 'running'::text WHEN (orphaned_at IS NOT NULL) THEN 'failed'::text WHEN ((paused_at IS NOT NULL) AND ((paused_until IS NULL) OR (paused_until > now()))) THEN CASE WHEN ((paused_by = 'cronring'::text) AND (failures > 0)) THEN 'failed'::text ELSE 'paused'::text END WHEN ((waiting = 'manual'::text) AND ((next_tick IS NULL) OR COALESCE((last_outcome <> ALL (ARRAY['completed'::text, 'cancelled'::text])), false))) THEN 'pending'::text WHEN ((waiting > ''::text) OR (next_tick IS NOT NULL)) THEN 'scheduled'::text WHEN (last_outcome IS NULL) THEN 'pending'::text WHEN (last_outcome = 'completed'::text) THEN 'completed'::text ELSE 'failed'::text END;
+
 CREATE FUNCTION cronring.cron_limit_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'cronring', 'pg_temp'
@@ -567,7 +571,7 @@ CREATE TABLE cronring.cron_activations (
     CONSTRAINT cron_activations_attempt_check CHECK ((attempt > 0)),
     CONSTRAINT cron_activations_check CHECK (((trigger = 'backfill'::text) = (until_tick IS NOT NULL))),
     CONSTRAINT cron_activations_check1 CHECK ((until_tick >= tick)),
-    CONSTRAINT cron_activations_of_schedule CHECK (((trigger = ANY (ARRAY['retry'::text, 'after'::text])) OR (NOT of_schedule))),
+    CONSTRAINT cron_activations_of_schedule CHECK (((trigger <> 'backfill'::text) OR (NOT of_schedule))),
     CONSTRAINT cron_activations_payload_check CHECK ((octet_length(payload) <= 65536)),
     CONSTRAINT cron_activations_slot_check CHECK (((slot >= 0) AND (slot <= 4095))),
     CONSTRAINT cron_activations_trigger_check CHECK ((trigger = ANY (ARRAY['retry'::text, 'manual'::text, 'backfill'::text, 'after'::text])))
@@ -738,6 +742,102 @@ CREATE TABLE cronring.cron_followers (
     job_id bigint NOT NULL,
     after text NOT NULL COLLATE pg_catalog."C"
 );
+
+CREATE TABLE cronring.cron_interval_jobs (
+    job_id bigint NOT NULL,
+    id text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    source_id text COLLATE pg_catalog."C",
+    terms text NOT NULL,
+    CONSTRAINT cron_interval_jobs_id_check CHECK ((id > ''::text))
+);
+
+CREATE VIEW cronring.cron_interval_job_details AS
+ SELECT i.id,
+    i.job_id,
+    j.key,
+    i.namespace,
+    i.source_id,
+    i.terms,
+    s.status,
+    j.created_at,
+    COALESCE(j.changed_at, j.created_at) AS changed_at,
+        CASE
+            WHEN (s.status = ANY (ARRAY['pending'::text, 'scheduled'::text])) THEN COALESCE(w.run_at, j.next_execution)
+            ELSE NULL::timestamp with time zone
+        END AS next_run_at,
+        CASE
+            WHEN (s.status = 'paused'::text) THEN j.paused_at
+            ELSE NULL::timestamp with time zone
+        END AS paused_at,
+    j.cancelled_at,
+    (j.orphaned_at IS NOT NULL) AS orphaned,
+    w.attempt AS waiting_attempt,
+    COALESCE(j.last_tick, j.created_at) AS latest_from
+   FROM (((cronring.cron_interval_jobs i
+     CROSS JOIN LATERAL ( SELECT cron_jobs.id,
+            cron_jobs.key,
+            cron_jobs.namespace,
+            cron_jobs.module,
+            cron_jobs.verb,
+            cron_jobs.slot,
+            cron_jobs.deployment_id,
+            cron_jobs.source,
+            cron_jobs.template,
+            cron_jobs.labels,
+            cron_jobs.payload,
+            cron_jobs.timeout_ms,
+            cron_jobs.on_disconnect,
+            cron_jobs.created_at,
+            cron_jobs.removed_at,
+            cron_jobs.changed_at,
+            cron_jobs.changed_by,
+            cron_jobs.schedule,
+            cron_jobs.anchor,
+            cron_jobs.revision,
+            cron_jobs.policy,
+            cron_jobs.concurrency,
+            cron_jobs.pause_after,
+            cron_jobs.module_limit,
+            cron_jobs.namespace_limit,
+            cron_jobs.paused_at,
+            cron_jobs.paused_tick,
+            cron_jobs.paused_until,
+            cron_jobs.paused_by,
+            cron_jobs.paused_note,
+            cron_jobs.ahead_from,
+            cron_jobs.ahead_until,
+            cron_jobs.cancelled_at,
+            cron_jobs.cancelled_by,
+            cron_jobs.cancelled_note,
+            cron_jobs.orphaned_at,
+            cron_jobs.orphaned_tick,
+            cron_jobs.state,
+            cron_jobs.next_tick,
+            cron_jobs.next_execution,
+            cron_jobs.start_time,
+            cron_jobs.execution_id,
+            cron_jobs.running,
+            cron_jobs.last_tick,
+            cron_jobs.missed,
+            cron_jobs.last_run_at,
+            cron_jobs.last_started_at,
+            cron_jobs.last_ended_at,
+            cron_jobs.last_outcome,
+            cron_jobs.last_success,
+            cron_jobs.failures,
+            cron_jobs.executions
+           FROM cronring.cron_jobs
+          WHERE (cron_jobs.id = i.job_id)
+         OFFSET 0) j)
+     LEFT JOIN LATERAL ( SELECT cron_activations.trigger,
+            cron_activations.run_at,
+            cron_activations.attempt
+           FROM cronring.cron_activations
+          WHERE ((cron_activations.job_id = ANY (ARRAY[j.id])) AND (cron_activations.trigger = ANY (ARRAY['manual'::text, 'retry'::text])))
+          ORDER BY cron_activations.trigger, cron_activations.run_at
+         LIMIT 1) w ON (true))
+     CROSS JOIN LATERAL ( SELECT cronring.cron_interval_status(j.cancelled_at, j.state, j.running, j.orphaned_at, j.paused_at, j.paused_until, j.paused_by, j.failures, j.next_tick, j.last_outcome, w.trigger) AS status) s);
 
 CREATE VIEW cronring.cron_job_details AS
  SELECT j.id,
@@ -1335,6 +1435,12 @@ ALTER TABLE ONLY cronring.cron_folding
 ALTER TABLE ONLY cronring.cron_followers
     ADD CONSTRAINT cron_followers_pkey PRIMARY KEY (job_id);
 
+ALTER TABLE ONLY cronring.cron_interval_jobs
+    ADD CONSTRAINT cron_interval_jobs_id_key UNIQUE (id);
+
+ALTER TABLE ONLY cronring.cron_interval_jobs
+    ADD CONSTRAINT cron_interval_jobs_pkey PRIMARY KEY (job_id);
+
 ALTER TABLE ONLY cronring.cron_jobs
     ADD CONSTRAINT cron_jobs_pkey PRIMARY KEY (id);
 
@@ -1469,6 +1575,8 @@ CREATE INDEX cron_executions_troubled ON ONLY cronring.cron_executions USING btr
 
 CREATE INDEX cron_followers_after ON cronring.cron_followers USING btree (after);
 
+CREATE INDEX cron_interval_jobs_listed ON cronring.cron_interval_jobs USING btree (namespace, job_id);
+
 CREATE INDEX cron_jobs_changed ON cronring.cron_jobs USING btree (changed_at) WHERE (changed_at IS NOT NULL);
 
 CREATE INDEX cron_jobs_due ON cronring.cron_jobs USING btree (slot, next_execution) WHERE (next_execution IS NOT NULL);
@@ -1562,6 +1670,8 @@ REVOKE ALL ON FUNCTION cronring.cron_fence_commit(job_key text, fence bigint) FR
 REVOKE ALL ON FUNCTION cronring.cron_fitting_executions(since timestamp with time zone, until timestamp with time zone, outcomes text[], runner text, of_jobs boolean, namespaces text[], of_namespace text, of_module text, of_verb text, of_labels jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_full(state text, running smallint, concurrency smallint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_interval_status(cancelled_at timestamp with time zone, state text, running smallint, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, failures integer, next_tick timestamp with time zone, last_outcome text, waiting text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_limit_job() FROM PUBLIC;
 

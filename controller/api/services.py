@@ -79,7 +79,7 @@ class Api:
     """The services, and the hubs that watchers share."""
 
     def __init__(self, parts: ApiParts) -> None:
-        self._parts = parts
+        self.parts = parts
         self._defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
         self._jobs = JobHub(parts.stores.reads, parts.box, parts.fail)
         self._executions = ExecutionHub(parts.stores.reads, parts.box, parts.fail)
@@ -98,7 +98,7 @@ class Api:
         return [*self._about_jobs(), *self._about_executions(), *self._about_the_cluster()]
 
     def _about_jobs(self) -> list[Registration]:
-        parts, stores = self._parts, self._parts.stores
+        parts, stores = self.parts, self.parts.stores
         defaults = self._defaults
         deployments = DeploymentsService(stores.reads, parts.box, parts.deployer)
         jobs = JobsService(stores.reads, parts.box, self._jobs, stores.control, stores.templates, defaults, parts.put)
@@ -112,7 +112,7 @@ class Api:
         ]
 
     def _about_executions(self) -> list[Registration]:
-        parts, stores = self._parts, self._parts.stores
+        parts, stores = self.parts, self.parts.stores
         following = OutputFollowers(stores.reads, parts.outputs)
         executions = ExecutionsService(
             stores.reads, parts.box, stores.execution_control, following, self._executions, parts.put
@@ -131,7 +131,7 @@ class Api:
         ]
 
     def _about_the_cluster(self) -> list[Registration]:
-        parts, own_id = self._parts, self._parts.info.controller_id
+        parts, own_id = self.parts, self.parts.info.controller_id
         cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)

@@ -18,6 +18,7 @@ from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
 _MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY, SkipReason.NO_RUNNER)
+RETRY_PATIENCE_US: Final = 60_000_000
 BACKFILL_BENEATH: Final = 10  # levels of priority
 _ANSWERS_CACHED: Final = 8_192
 
@@ -138,6 +139,8 @@ def after_run(execution: Execution, report: Report, now_us: int) -> NextTick:
         return NextTick(None, ())
     ended_at = ended(execution, report, now_us)
     if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK or not execution.holds_job:
+        if execution.attempt > 1 and execution.of_schedule and retries_first(job):
+            return _after_retries(job, job.next_tick, ended_at)
         return _undecided(job, PlannedTick(job.next_tick, job.next_run_at), execution.claimed_at, ended_at)
     ran = PlannedTick(execution.tick, execution.run_at)
     if not job.policy and execution.claimed_at - execution.run_at <= LATE_US and ran.tick == ran.run_at:
@@ -183,7 +186,7 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
     policy = _table(job).policy if job.policy else None
     if policy is None or not policy.retries:
         return None
-    if not execution.of_schedule:
+    if not execution.of_schedule or retries_first(job):
         next_run_at = None
     elif not execution.holds_job:
         planned = following(job, execution.tick)
@@ -192,6 +195,18 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
         policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases
     )
     return answer.at
+
+
+# docs/decisions/0081: the tick that came before the retry would never run, either
+def retries_first(job: Job) -> bool:
+    """Whether the job's next tick waits for a retry, in place of superseding it: the job's first failure pauses it."""
+    policy = _table(job).policy if job.policy else None
+    return policy is not None and policy.pause_after_failures == 1 and policy.overlap != "allow"
+
+
+def behind_retry(planned: PlannedTick, retry_at_us: int) -> PlannedTick:
+    """When a tick runs that waits for a retry. Should the retry be kept from running, it doesn't wait for ever."""
+    return planned._replace(run_at=max(planned.run_at, retry_at_us + RETRY_PATIENCE_US))
 
 
 def waits_for_runner(job: Job, grace_us: int) -> int | None:
@@ -224,6 +239,16 @@ def _undecided(job: Job, planned: PlannedTick, claimed_at: int, ended_at: int) -
     if not claimed_at < planned.run_at <= ended_at:
         return NextTick(planned, ())
     answer = _table(job).overlapped(job.key, planned, ended_at)
+    return NextTick(answer.next, _skipped(answer.skipped))
+
+
+def _after_retries(job: Job, tick: int, ended_at: int) -> NextTick:
+    """All attempts at a tick are as one run that lasts until now: what came due from `tick` on overlapped."""
+    table = _table(job)
+    planned = table.following(job.key, tick - 1)
+    if planned is None:
+        return NextTick(None, ())
+    answer = table.overlapped(job.key, planned, ended_at)
     return NextTick(answer.next, _skipped(answer.skipped))
 
 

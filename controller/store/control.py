@@ -12,7 +12,7 @@ from cronring.controller.core.orders.control import (
 from cronring.controller.core.orders.orders import Pause, Resume, refused
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, NewJob, Seen, done
-from cronring.controller.ports.store import Backfill, RunByHand
+from cronring.controller.ports.store import Backfill
 from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
@@ -44,6 +44,7 @@ class _Activation(NamedTuple):
     payload: str | None = None
     beside: bool = False
     again: bool = False
+    of_schedule: bool = False
 
 
 class PostgresControl(ManyAtOnce):
@@ -52,14 +53,12 @@ class PostgresControl(ManyAtOnce):
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         """Idempotent: one that is there already, and the same, is the answer."""
         async with self._database.transaction("creating a job") as transaction:
-            outcomes = await Creating(transaction, by, note).create([job], whole=True, dry_run=False)
-            return await _job(transaction, done(outcomes).job_id)
+            return await create(transaction, job, by, note)
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """See cronring.controller.ports.store.Control."""
         async with self._database.transaction("updating a job") as transaction:
-            outcomes = await update_all(transaction, {key: change}, (by, note), whole=True, dry_run=False)
-            return await _job(transaction, done(outcomes).job_id)
+            return await change_to(transaction, key, change, by, note)
 
     async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
         """What runs finishes; what waits beside the schedule goes."""
@@ -76,7 +75,7 @@ class PostgresControl(ManyAtOnce):
     async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
         """A run as soon as the job is free, paused or not."""
         async with self._changing(key, "triggering a job", Order.TRIGGER) as (transaction, row):
-            return await _run(transaction, row, RunByHand(payload, note), by)
+            return await run_by_hand(transaction, row, by, payload, note)
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
         """None: no tick in the range that the schedule has done with."""
@@ -130,21 +129,38 @@ class PostgresControl(ManyAtOnce):
             await transaction.fetch(NotifyJobs(payload=f"{row.namespace}/{row.module}"))
 
 
-async def _keep(transaction: Transaction, row: Locked, action: Action, changes: Changes) -> None:
-    await add_actions(transaction, [action._replace(job_id=row.job.job_id)], row.now)
-    await record(transaction, changes)
+async def create(transaction: Transaction, job: NewJob, by: str, note: str = "") -> Job:
+    """See PostgresControl.create_job."""
+    outcomes = await Creating(transaction, by, note).create([job], whole=True, dry_run=False)
+    return await job_as_is(transaction, done(outcomes).job_id)
 
 
-async def _job(transaction: Transaction, job_id: int) -> Job:
+async def change_to(transaction: Transaction, key: str, change: JobChange, by: str, note: str = "") -> Job:
+    """See PostgresControl.update_job."""
+    outcomes = await update_all(transaction, {key: change}, (by, note), whole=True, dry_run=False)
+    return await job_as_is(transaction, done(outcomes).job_id)
+
+
+async def run_by_hand(
+    transaction: Transaction, row: Locked, by: str, payload: str | None = None, note: str = "",
+    *, of_schedule: bool = False,
+) -> Activation:  # fmt: skip
+    """See PostgresControl.trigger_job. `of_schedule`: it counts as a tick, as a failure, too."""
+    wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=payload, of_schedule=of_schedule)
+    activation = await _activate(transaction, row, wanted, by)
+    told = Action(Order.TRIGGER, by, note, details={"activation": activation.activation_id})
+    await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
+    return activation
+
+
+async def job_as_is(transaction: Transaction, job_id: int) -> Job:
+    """As nodes know it."""
     return job_of((await transaction.fetch(GetCronJobsById(job_ids=[job_id])))[0])
 
 
-async def _run(transaction: Transaction, row: Locked, wish: RunByHand, by: str) -> Activation:
-    wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=wish.payload)
-    activation = await _activate(transaction, row, wanted, by)
-    told = Action(Order.TRIGGER, by, wish.note, details={"activation": activation.activation_id})
-    await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
-    return activation
+async def _keep(transaction: Transaction, row: Locked, action: Action, changes: Changes) -> None:
+    await add_actions(transaction, [action._replace(job_id=row.job.job_id)], row.now)
+    await record(transaction, changes)
 
 
 async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, by: str) -> Activation:
@@ -160,6 +176,7 @@ async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, 
             payload=wanted.payload,
             beside=wanted.beside,
             again=wanted.again,
+            of_schedule=wanted.of_schedule,
         )
     )
     return await find_activation(transaction, job_id, records[0][0])

@@ -65,7 +65,7 @@ class Ordering:
         """Raises NotFound, IllegalTransition, Conflict."""
         async with self._database.transaction(f"{order_name(wish)}: a job") as transaction:
             row = await lock_job(transaction, key)
-            (done,) = await _order(transaction, [row], wish, by, dry_run=dry_run)
+            (done,) = await order_locked(transaction, [row], wish, by, dry_run=dry_run)
             if isinstance(done, Conflict):
                 raise done
             return done
@@ -81,7 +81,7 @@ class Ordering:
             if isinstance(wish, RunByHand):
                 done = await _run_by_hand(transaction, rows, wish, by, dry_run=dry_run)
             else:
-                done = await _order(transaction, rows, wish, by, dry_run=dry_run)
+                done = await order_locked(transaction, rows, wish, by, dry_run=dry_run)
             by_id = {row.job.job_id: each for row, each in zip(rows, done, strict=True)}
             return [by_id.get(job_id) for job_id in job_ids]
 
@@ -95,7 +95,7 @@ async def take_back(transaction: Transaction, jobs: Iterable[Existing], now: int
     )
 
 
-async def _order(
+async def order_locked(
     transaction: Transaction, rows: list[Locked], wish: Wish, by: str, *, dry_run: bool
 ) -> list[Controlled | Conflict]:
     planned: list[tuple[Locked, Ordered | Conflict]] = []

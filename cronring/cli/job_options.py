@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -14,14 +14,9 @@ from cronring.cli.failures import Failure
 from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import Duration, OrUnset
 from cronring.cli.schedules import pointed
+from cronring.schema.keys import VerbName
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class VerbName(NamedTuple):
-    namespace: str
-    module: str
-    verb: str
 
 
 class VerbParam(click.ParamType[VerbName]):

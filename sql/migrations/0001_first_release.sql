@@ -686,7 +686,7 @@ CREATE TABLE cron_activations (
     created_at     timestamptz NOT NULL DEFAULT now(),
     CHECK ((trigger = 'backfill') = (until_tick IS NOT NULL)),
     CHECK (until_tick >= tick),
-    CONSTRAINT cron_activations_of_schedule CHECK (trigger IN ('retry', 'after') OR NOT of_schedule)
+    CONSTRAINT cron_activations_of_schedule CHECK (trigger <> 'backfill' OR NOT of_schedule)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 ALTER SEQUENCE cron_activation_ids OWNED BY cron_activations.id;
 CREATE INDEX cron_activations_due ON cron_activations (slot, run_at);
@@ -816,6 +816,64 @@ BEGIN
 END $$;
 CREATE TRIGGER cron_audit_log_not_truncated BEFORE TRUNCATE ON cron_audit_log
 FOR EACH STATEMENT EXECUTE FUNCTION cron_audit_log_not_emptied();
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Jobs of the interval scheduler's contract (docs/interval-jobs.md)
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- What such a job has beside its row in cron_jobs, until that is removed.
+CREATE TABLE cron_interval_jobs (
+    job_id         bigint PRIMARY KEY,
+    -- By what callers know the job: also its name, behind the colon of its key.
+    id             text COLLATE "C" NOT NULL UNIQUE CHECK (id > ''),
+    -- As in cron_jobs: a list, or how many there are, is told without reading jobs.
+    namespace      text COLLATE "C" NOT NULL,
+    source_id      text COLLATE "C",
+    -- What the caller has given, as canonical JSON.
+    terms          text NOT NULL
+);
+CREATE INDEX cron_interval_jobs_listed ON cron_interval_jobs (namespace, job_id);
+
+-- The state of such a job in the contract's words (controller/core/orders/interval_states.py says the same).
+-- `waiting`: the trigger of what waits to run at once ("manual"), or again ("retry"). Its first failure pauses such a
+-- job: that is `failed`, until somebody retries it. Then it is `pending`; but not if it is run beside its schedule.
+CREATE FUNCTION cron_interval_status(
+    cancelled_at timestamptz, state text, running smallint, orphaned_at timestamptz, paused_at timestamptz,
+    paused_until timestamptz, paused_by text, failures integer, next_tick timestamptz, last_outcome text, waiting text
+) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE WHEN cancelled_at IS NOT NULL THEN 'cancelled'
+            WHEN state = 'executing' OR running > 0 THEN 'running'
+            WHEN orphaned_at IS NOT NULL THEN 'failed'
+            WHEN paused_at IS NOT NULL AND (paused_until IS NULL OR paused_until > now())
+            THEN CASE WHEN paused_by = 'cronring' AND failures > 0 THEN 'failed' ELSE 'paused' END
+            WHEN waiting = 'manual'
+                 AND (next_tick IS NULL OR coalesce(last_outcome NOT IN ('completed', 'cancelled'), false))
+            THEN 'pending'
+            WHEN waiting > '' OR next_tick IS NOT NULL THEN 'scheduled'
+            WHEN last_outcome IS NULL THEN 'pending'
+            WHEN last_outcome = 'completed' THEN 'completed'
+            ELSE 'failed' END;
+
+-- Such a job with its state, and what waits to run beside its schedule.
+CREATE VIEW cron_interval_job_details AS
+SELECT i.id, i.job_id, j.key, i.namespace, i.source_id, i.terms, s.status, j.created_at,
+       coalesce(j.changed_at, j.created_at) AS changed_at,
+       CASE WHEN s.status IN ('pending', 'scheduled') THEN coalesce(w.run_at, j.next_execution) END AS next_run_at,
+       CASE WHEN s.status = 'paused' THEN j.paused_at END AS paused_at, j.cancelled_at,
+       j.orphaned_at IS NOT NULL AS orphaned, w.attempt AS waiting_attempt,
+       coalesce(j.last_tick, j.created_at) AS latest_from
+FROM cron_interval_jobs i
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = i.job_id OFFSET 0) j
+LEFT JOIN LATERAL (
+    SELECT trigger, run_at, attempt FROM cron_activations
+    WHERE job_id = ANY (ARRAY[j.id]) AND trigger IN ('manual', 'retry')
+    ORDER BY trigger, run_at LIMIT 1
+) w ON true
+CROSS JOIN LATERAL (
+    SELECT cron_interval_status(j.cancelled_at, j.state, j.running, j.orphaned_at, j.paused_at, j.paused_until,
+                                j.paused_by, j.failures, j.next_tick, j.last_outcome, w.trigger) AS status
+) s;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Upkeep: history grows old, and goes

@@ -156,8 +156,8 @@ WHERE a.id = ANY (ARRAY[n.id]);
 -- name: CreateActivation
 -- `:until_tick` is the last one of a backfill. `:payload` null: the job's own.
 INSERT INTO cron_activations (job_id, slot, attempt, run_at, requested_by, trigger, tick, until_tick, payload, beside,
-                              again)
-SELECT id, slot, 1, :run_at, :actor, :trigger, :tick, :until_tick?, :payload?, :beside, :again
+                              again, of_schedule)
+SELECT id, slot, 1, :run_at, :actor, :trigger, :tick, :until_tick?, :payload?, :beside, :again, :of_schedule
 FROM cron_jobs WHERE id = :job_id
 RETURNING id;
 

@@ -389,6 +389,8 @@ WITH removed AS (
     DELETE FROM cron_activations a USING removed WHERE a.job_id = ANY (ARRAY[removed.id])
 ), unfollowing AS (
     DELETE FROM cron_followers f USING removed WHERE f.job_id = removed.id
+), unlisted AS (
+    DELETE FROM cron_interval_jobs i USING removed WHERE i.job_id = removed.id
 )
 UPDATE cron_schedules s SET until_at = greatest(s.from_at, removed.closes_at)
 FROM removed

@@ -21,12 +21,14 @@ from cronring.controller.core.model import (
 )
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.states import State
+from cronring.controller.ports.interval_jobs import IntervalJobs
 from cronring.controller.ports.limits import Limits
 from cronring.controller.ports.store import Control, ControllerInfo, ExecutionControl, Store
 from cronring.controller.ports.templates import Templates
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.execution_control import PostgresExecutionControl
+from cronring.controller.store.interval_jobs import PostgresIntervalJobs
 from cronring.controller.store.limits import PostgresLimits
 from cronring.controller.store.memory.orders import standing
 from cronring.controller.store.memory.store import MemoryStore
@@ -68,6 +70,8 @@ class Scene(Protocol):
     def templates(self) -> Templates: ...
     @property
     def limits(self) -> Limits: ...
+    @property
+    def interval_jobs(self) -> IntervalJobs: ...
     async def now(self) -> int: ...
     async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
     async def set_anchor(self, job_id: int, anchor: int) -> None: ...
@@ -119,6 +123,10 @@ class MemoryScene:
 
     @property
     def limits(self) -> Limits:
+        return self._store
+
+    @property
+    def interval_jobs(self) -> IntervalJobs:
         return self._store
 
     async def now(self) -> int:
@@ -216,6 +224,7 @@ class PostgresScene:
         self._execution_control = PostgresExecutionControl(database)
         self._templates = PostgresTemplates(database)
         self._limits = PostgresLimits(database)
+        self._interval_jobs = PostgresIntervalJobs(database, LEASE_MS)
         self._connection = connection
 
     @property
@@ -237,6 +246,10 @@ class PostgresScene:
     @property
     def limits(self) -> Limits:
         return self._limits
+
+    @property
+    def interval_jobs(self) -> IntervalJobs:
+        return self._interval_jobs
 
     async def now(self) -> int:
         now: int = await self._connection.fetchval("SELECT clock_timestamp()")
@@ -349,6 +362,7 @@ class World:
         self.execution_control = scene.execution_control
         self.templates = scene.templates
         self.limits = scene.limits
+        self.interval_jobs = scene.interval_jobs
         self.is_real = isinstance(scene, PostgresScene)  # time passes by itself
 
     async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:

@@ -127,6 +127,8 @@ ARGUMENTS = {
     "ForgetRequest": "SELECT principal, method, key, begun_at FROM cron_request_keys WHERE key = 'new'",
     "ForgetRequests": "",
     "DeleteTemplate": "SELECT 'default' AS namespace, 't' AS name, NULL AS template_id, NULL AS revision",
+    "SetIntervalJob": "SELECT 1 AS job_id, 's' AS source_id, '{\"a\": 1}' AS terms",
+    "ForgetRetries": "SELECT job_id FROM cron_activations LIMIT 1",
 }
 
 

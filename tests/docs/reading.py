@@ -10,7 +10,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 # In the order of somebody who reads them: what one page makes, the next ones use.
 FIRST: Final = ("docs/install.md", "README.md", "docs/running.md", "docs/control.md")
 # Typed as one story by tests of their own, and not line by line on a cluster that is there.
-WALKED: Final = ("docs/security.md", "docs/rest.md")
+WALKED: Final = ("docs/security.md", "docs/rest.md", "docs/interval-jobs.md")
 SHELL: Final = {"", "sh", "bash", "shell", "console"}
 _BLOCK: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Blocks without a language that are no commands, by their beginning.

@@ -12,7 +12,7 @@ from tests.docs.reading import WALKED
 from tests.docs.walking import PATIENCE_S, Desk, lines, saved
 from tests.support.cluster import free_port
 
-PAGE, _ = WALKED
+PAGE = WALKED[0]
 # The page's ports may be taken here.
 _PORT: Final = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 

@@ -15,7 +15,7 @@ JOBS = 100_000
 EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
-    "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys", "cron_payloads",
+    "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys", "cron_payloads", "cron_interval_jobs",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
@@ -44,6 +44,8 @@ HOT = [
     "FindTroubledEnd", "RankTroubledExecutions", "CountTroubledExecutions", "GetJobsForExecutions",
     "FindJobExecutionsEnd", "CountJobTicks", "RankJobExecutions", "CountJobExecutions", "RankJobs",
     "BeginRequest", "CountRequestKeys", "GetRequest", "EndRequest", "ForgetRequest",
+    "AddIntervalJob", "SetIntervalJob", "ForgetRetries", "GetIntervalJob", "GetIntervalJobs", "ListIntervalExecutions",
+    "CountIntervalExecutions", "GetIntervalExecution",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
@@ -70,6 +72,8 @@ FROM generate_series(1, {JOBS}) i,
      LATERAL (SELECT date_trunc('second', now()) + (i % 3600 - 10) * interval '1 second' AS tick) t;
 INSERT INTO cron_schedules (job_id, revision, schedule, anchor, from_at)
 SELECT id, 1, schedule, anchor, created_at FROM cron_jobs;
+INSERT INTO cron_interval_jobs (job_id, id, namespace, terms)
+SELECT id, 'i' || id, namespace, '{{}}' FROM cron_jobs WHERE id % 10 = 0;
 INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, started_at, ended_at, outcome,
                              controller_id, runner_id, hard_deadline)
 SELECT i % 1000 + 1, 1, t.tick, t.tick, t.tick, t.tick, t.tick, 'completed', 'c1', 'r1', t.tick + interval '1 hour'

@@ -12,8 +12,14 @@ from cronring.schema.job import JobSpec
 from tests.plans.explained import execution, session
 
 ON_BOTH = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
-FUNCTIONS = ("cron_full", "cron_paused", "cron_active", "cron_priority", "cron_after")
-VIEWS = ("cron_scheduled_jobs", "cron_job_details", "cron_job_status", "cron_unfinished_executions")
+FUNCTIONS = ("cron_full", "cron_paused", "cron_active", "cron_priority", "cron_after", "cron_interval_status")
+VIEWS = (
+    "cron_scheduled_jobs",
+    "cron_job_details",
+    "cron_job_status",
+    "cron_unfinished_executions",
+    "cron_interval_job_details",
+)
 NAMED = re.compile("|".join((*FUNCTIONS, *VIEWS)))
 # What a column is called where it is read.
 ALIASES = {"id": "job_id", "next_execution": "next_run_at", "execution_id": "running_execution_id"}

@@ -17,6 +17,7 @@ from cronring.controller.api.login_attempts import Attempts
 from cronring.controller.api.services import Registration
 from cronring.controller.config import ProcessConfig
 from cronring.controller.identity.verifier import JwtVerifier
+from cronring.controller.interval_jobs.settings import interval_settings
 from cronring.controller.members import enrolling, judge_of
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.store.pool import Database
@@ -79,7 +80,7 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
     assert config.certs is not None
     own = CertificateFolder(config.certs)
 
-    of_browsers = Web()
+    of_browsers = Web(interval_jobs=interval_settings(""))
     clock, throttle, count = SystemClock(), unlimited(), counting([])
     judge = judge_of(config, own, keys, tokens, throttle, clock)
     servers = Listeners(
@@ -95,7 +96,8 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
         clock.wall_us, Around(), count,
     )  # fmt: skip
     of_browsers.open(parts, throttle, clock.now_ns)
-    http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, of_browsers.login, of_browsers.rest)
+    of_browsers.serve(api.parts)
+    http = HttpServer(lambda: None, lambda: b"", count, of_browsers.door, *of_browsers.routes)
     web = await http.start("127.0.0.1", 0, server_context(own))
     yield Doors(f"127.0.0.1:{people}", f"127.0.0.1:{members}", f"127.0.0.1:{web}", _routes(http))
     await http.stop()

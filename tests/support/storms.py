@@ -58,6 +58,8 @@ INSERT INTO cron_late SELECT id, now() FROM cron_jobs WHERE id < 50;
 INSERT INTO cron_pauses (job_id, paused_at, failures, note) SELECT id, now(), 1, '' FROM cron_jobs WHERE id < 10;
 INSERT INTO cron_figures SELECT id, '{1,0,0,0,0,0,0}', 1, 1, '{1}', '{1}' FROM cron_jobs WHERE id < 50;
 INSERT INTO cron_unfolded SELECT id, job_id, tick FROM cron_executions WHERE job_id < 10;
+INSERT INTO cron_interval_jobs (job_id, id, namespace, terms)
+SELECT id, 'i' || id, namespace, '{}' FROM cron_jobs WHERE id < 50;
 INSERT INTO cron_templates (namespace, name, created_at, created_by, changed_at, changed_by)
 VALUES ('default', 't', now(), '', now(), '');
 INSERT INTO cron_tokens (name, secret_hash, grants, created_by, revoked_at)
@@ -99,6 +101,7 @@ CHANGED = {
     "cron_late": "tick", "cron_pauses": "note", "cron_templates": "payload",
     "cron_actions": "note", "cron_skips": "reason", "cron_closings": "until_at", "cron_closed_books": "until_at",
     "cron_notifier": "holder", "cron_followers": "after", "cron_figures": "duration_us",
+    "cron_interval_jobs": "terms",
     "cron_tokens": "created_by", "cron_runner_grants": "created_by", "cron_sessions": "origin",
     "cron_request_keys": "answer",
 }  # fmt: skip

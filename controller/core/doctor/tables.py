@@ -26,6 +26,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_jobs": "changed due key labels late orphaned paused_until pkey removed template",
         "cron_figures": "pkey",
         "cron_folding": "pkey",
+        "cron_interval_jobs": "id_key listed pkey",
         "cron_keys": "pkey",
         "cron_late": "pkey",
         "cron_limits": "namespace_module_key pkey",

@@ -393,6 +393,8 @@ def request_of(execution: Execution, report: Report, now_us: int) -> EndRequest:
         anchor, slot, closes_at = moved
     tick, run_at = slot or (None, None)
     retry_at = ticks.retry(execution, report, ticks.ended(execution, report, now_us), run_at)
+    if retry_at is not None and slot is not None and ticks.retries_first(execution.job):
+        tick, run_at = ticks.behind_retry(slot, retry_at)
     return EndRequest(
         report, execution.tick, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor, closes_at
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from cronring.controller.core.model import Activation, CancelRequest, Execution, Job, RunnerInfo
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.core.ticks import PlannedTick, upcoming
+from cronring.controller.ports.interval_jobs import Terms
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.services.audit_changes import ActiveVersion
 from cronring.schema.execution import Outcome, Report, Skipped, Trigger
@@ -118,6 +119,16 @@ class JobRow:
             self.cancelled_at is not None, self.paused_until, self.ahead_from, self.ahead_until, self.orphaned,
             self.orphaned_tick, self.next_run_at,
         )  # fmt: skip
+
+
+@dataclass
+class IntervalRow:
+    """What a job of the interval scheduler's contract has beside its row."""
+
+    job: JobRow
+    terms: Terms
+    created_at: int
+    changed_at: int
 
 
 @dataclass

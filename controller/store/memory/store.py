@@ -19,6 +19,7 @@ from cronring.controller.core.model import (
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.memory.deployments import MemoryDeployments
 from cronring.controller.store.memory.execution_control import MemoryExecutionControl
+from cronring.controller.store.memory.interval_jobs import MemoryIntervalJobs
 from cronring.controller.store.memory.registering import MemoryRegistering
 from cronring.controller.store.memory.rows import (
     ControllerRow,
@@ -37,9 +38,9 @@ RUNNERS_KEPT = 1_000  # the newest; beyond, a runner is kept so long:
 RUNNER_KEPT_BEYOND_US = 60_000_000
 
 
-class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, MemoryRegistering):
-    """Implements controller.ports.store.Store, Control and ExecutionControl, and
-    controller.ports.templates.Templates.
+class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, MemoryRegistering, MemoryIntervalJobs):
+    """Implements controller.ports.store.Store, Control and ExecutionControl, controller.ports.templates.Templates,
+    and controller.ports.interval_jobs.IntervalJobs.
     """
 
     # Leases

@@ -17,6 +17,7 @@ from cronring.controller.store.memory.rows import (
     ControllerRow,
     DeploymentRow,
     ExecutionRow,
+    IntervalRow,
     JobRow,
     RunnerRow,
     SkipRow,
@@ -53,6 +54,7 @@ class MemoryTables:
         self.audit_log: list[AuditRow] = []
         self.templates: dict[tuple[str, str], TemplateRow] = {}  # by namespace and name
         self.templates_made = 0
+        self.interval_jobs: dict[str, IntervalRow] = {}  # by the ids that their callers know
         self.latest_skip: dict[int, SkipRow] = {}  # by job
         self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed
         self.controllers: dict[str, ControllerRow] = {}

@@ -116,6 +116,11 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="A site, as https://HOST:PORT, whose pages may ask by REST with a token. Once for each.")  # fmt: skip
 @option("--metrics-auth", type=click.Choice(["none", "token"]), default="none", show_default=True,
         help="With token, /metrics wants one that may view all namespaces.")  # fmt: skip
+@option("--no-interval-jobs", is_flag=True,
+        help="Don't serve the interval scheduler's REST contract under /api/v1.")  # fmt: skip
+@option("--interval-jobs-verb", default="", metavar="[NAMESPACE/]MODULE.VERB",
+        help="What jobs of that contract run that name no verb, and their namespace: docs/interval-jobs.md.",
+        )  # fmt: skip
 @log_options
 @stop_on_eof_option
 @cluster_options
@@ -142,6 +147,7 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
     try:
         settings = cluster_settings(values)
         values["drain_timeout_s"] = values.pop("drain_timeout")
+        values["interval_jobs"] = not values.pop("no_interval_jobs")
         values["metrics_auth"] = MetricsAuth(values["metrics_auth"])
         values["log_level"] = LogLevel(values["log_level"])
         values["log_format"] = LogFormat(values["log_format"])

@@ -8,7 +8,6 @@ from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, n
 from cronring.cli.completion import job_key, template_name
 from cronring.cli.dependencies import followed, warn_of_unknown
 from cronring.cli.job_options import (
-    VerbName,
     VerbParam,
     job_options,
 )
@@ -18,6 +17,7 @@ from cronring.cli.output import print_json, short_instant
 from cronring.cli.policies import policy_options
 from cronring.cli.printing import say, say_lines
 from cronring.cli.session import ask, job_keys, or_nearest
+from cronring.schema.keys import VerbName
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -1,5 +1,6 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import Execution, Job
+from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.ticks import Moved, PlannedTick
 from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.instant import format_instant
@@ -198,3 +199,36 @@ def test_what_is_told_to_be_next_lies_in_the_window() -> None:
     assert ticks.upcoming("m.a", ("0 9 * * *", 0, policy), tick, tick) is None, "it never opens for that one"
     assert ticks.upcoming("m.a", ("* * * * *", 0, ""), tick, tick + 3) == PlannedTick(tick, tick + 3)
     assert ticks.upcoming("m.a", timing, None, None) is None
+
+
+STOPS = '{"retries":3,"backoff":"30s","pause_after_failures":1}'
+
+
+def test_a_tick_does_not_supersede_the_retry_that_keeps_its_job_from_being_paused() -> None:
+    execution, report = _run(Outcome.FAILED, T + S)
+    stopping = execution._replace(job=_job()._replace(policy=STOPS))
+    request = request_of(stopping, report, T + S)
+    assert request.retry_at == T + 31 * S
+    assert request.next_tick == T + 10 * S
+    assert request.next_run_at == T + 31 * S + ticks.RETRY_PATIENCE_US
+    assert request.skipped == ()
+
+
+def test_ticks_that_came_due_during_all_attempts_overlap() -> None:
+    """The row's next tick had been put off behind the retry; once that is over, it is where its schedule has it."""
+    execution, report = _run(Outcome.COMPLETED, T + 35 * S)
+    waiting = _job()._replace(policy=STOPS, next_tick=T + 10 * S, next_run_at=T + 91 * S)
+    retry = execution._replace(job=waiting, attempt=2, trigger=Trigger.RETRY, claimed_at=T + 31 * S)
+    request = request_of(retry, report._replace(claimed_at=T + 31 * S), T + 35 * S)
+    assert (request.next_tick, request.next_run_at, request.retry_at) == (T + 40 * S, T + 40 * S, None)
+    assert request.skipped == (Skipped(SkipReason.OVERLAP, T + 10 * S, T + 30 * S, 3),)
+    again = request_of(retry, report._replace(claimed_at=T + 31 * S, outcome=Outcome.FAILED), T + 35 * S)
+    assert (again.retry_at, again.next_tick) == (T + 95 * S, T + 40 * S)
+    assert again.next_run_at == T + 95 * S + ticks.RETRY_PATIENCE_US
+
+
+def test_beside_others_no_tick_waits_for_a_retry() -> None:
+    allowing = _job()._replace(policy='{"overlap":"allow","retries":3,"pause_after_failures":1}')
+    assert not ticks.retries_first(allowing)
+    assert not ticks.retries_first(_job()._replace(policy='{"retries":3,"pause_after_failures":2}'))
+    assert not ticks.retries_first(_job())

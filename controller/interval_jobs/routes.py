@@ -1,0 +1,224 @@
+"""/api/v1/jobs, /api/v1/executions and /api/v1/scheduler: the contract's routes, for those whom the door knows."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial, wraps
+from typing import Any, Final, NamedTuple
+
+from aiohttp import web
+
+from cronring.controller.api.same_site import SAFE_METHODS
+from cronring.controller.api.scope import require, shows_outputs
+from cronring.controller.api.shown import RequestShown
+from cronring.controller.api.web_identity import web_principal
+from cronring.controller.core.orders.interval_states import IntervalOrder, IntervalStatus
+from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
+from cronring.controller.interval_jobs.bodies import execution_body, job_body, metrics_body, stats_body
+from cronring.controller.interval_jobs.gate import Gate
+from cronring.controller.interval_jobs.problems import (
+    IntervalRefused,
+    TermFault,
+    malformed,
+    problem,
+    refused,
+    unfit,
+)
+from cronring.controller.interval_jobs.service import IntervalJobsService
+from cronring.controller.interval_jobs.terms import BODY_MAX, NAME_MAX, read_given
+from cronring.controller.ports.caller import acting, known_as
+from cronring.controller.ports.interval_jobs import IntervalJobRow
+from cronring.schema.duration import measured
+from cronring.schema.identity import Permission
+from cronring.schema.keys import DEFAULT_NAMESPACE, JobKey
+
+BODY_S: Final = 10.0  # for a body to arrive, once its head has
+PAGE: Final = 50
+PAGE_MAX: Final = 1_000
+OFFSET_MAX: Final = 2**31 - 1
+ID_MAX: Final = 2**63 - 1
+STATUSES: Final = tuple(status.value for status in IntervalStatus)
+ORDERS: Final = tuple(order for order in IntervalOrder if order is not IntervalOrder.UPDATE)
+
+GIVEN: Final[web.RequestKey[dict[str, Any]]] = web.RequestKey("given", dict)  # of a request: its body
+Answer = Callable[[IntervalJobsService, web.Request], Awaitable[web.Response]]
+
+
+class _Query(NamedTuple):
+    """Of a list."""
+
+    limit: int
+    offset: int
+    others: Mapping[str, str]
+
+
+class IntervalJobsRoutes:
+    """The routes. `service` None: there is no database yet, or no more. `namespace`: of all its jobs."""
+
+    def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:
+        self.service: IntervalJobsService | None = None
+        self._job = JobKey(namespace, "", "")
+        self._gate = Gate()
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        add = router.add_route
+        add("POST", "/api/v1/jobs", self._answering(self._create, takes=True))
+        add("GET", "/api/v1/jobs", self._answering(self._list))
+        add("GET", "/api/v1/jobs/{id}", self._answering(self._get))
+        add("PUT", "/api/v1/jobs/{id}", self._answering(self._update, takes=True))
+        add("DELETE", "/api/v1/jobs/{id}", self._answering(_delete))
+        add("GET", "/api/v1/jobs/{id}/executions", self._answering(self._runs))
+        add("GET", "/api/v1/jobs/{id}/stats", self._answering(_stats))
+        for order in ORDERS:
+            add("POST", f"/api/v1/jobs/{{id}}/{order}", self._answering(partial(self._order, order)))
+        add("GET", "/api/v1/executions/{id}", self._answering(self._run))
+        add("GET", "/api/v1/scheduler/metrics", self._answering(_metrics))
+
+    def _answering(self, answer: Answer, *, takes: bool = False) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """Whoever asks is known, and may, before anything but a request's head is read. `takes`: a body."""
+
+        @wraps(answer if not isinstance(answer, partial) else answer.func)
+        async def handler(request: web.Request) -> web.Response:
+            principal = await web_principal(request)
+            if self.service is None:
+                raise StoreUnavailable("this controller has no connection to PostgreSQL; try later")
+            with known_as(principal):
+                require(Permission.VIEW if request.method in SAFE_METHODS else Permission.OPERATE, self._job.namespace)
+                try:
+                    if takes:
+                        request[GIVEN] = read_given(await _body(request))
+                    async with self._gate.place():
+                        return await answer(self.service, request)
+                except IntervalRefused as error:
+                    return refused(error, request.path)
+                except NotFound as error:
+                    return problem(404, str(error), request.path)
+                except Conflict as error:
+                    return problem(409, str(error), request.path)
+
+        return handler
+
+    async def _create(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+        given = request[GIVEN]
+        row = await service.create(given, _actor(request))
+        return _json(self._shown(row), 201, {"Location": f"/api/v1/jobs/{row.interval_id}"})
+
+    async def _list(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+        query = _query(request, "status", "source_id")
+        status, source_id = query.others.get("status", ""), query.others.get("source_id")
+        if status and status not in STATUSES:
+            raise unfit([TermFault("status", f"is {status!r:.100}; it must be one of {', '.join(STATUSES)}")])
+        if source_id is not None and (len(source_id) > NAME_MAX or "\x00" in source_id):
+            raise unfit([TermFault("source_id", f"must have {NAME_MAX} characters at most, and no NUL")])
+        rows, total = await service.find(status, source_id or None, query.limit, query.offset)
+        jobs = [self._shown(row) for row in rows]
+        return _json({"jobs": jobs, "total": total, "limit": query.limit, "offset": query.offset})
+
+    async def _get(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+        return _json(self._shown(await service.get(_id(request))))
+
+    async def _update(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+        given = request[GIVEN]
+        return _json(self._shown(await service.update(_id(request), given, _actor(request))))
+
+    async def _order(self, order: IntervalOrder, service: IntervalJobsService, request: web.Request) -> web.Response:
+        return _json(self._shown(await service.order(_id(request), order, _actor(request))))
+
+    async def _runs(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+        query, interval_id = _query(request), _id(request)
+        runs, total = await service.runs(interval_id, query.limit, query.offset)
+        bodies = [execution_body(run, interval_id, outputs=self._outputs) for run in runs]
+        return _json({"executions": bodies, "total": total, "limit": query.limit, "offset": query.offset})
+
+    async def _run(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+        text = _id(request)
+        if not (text.isascii() and text.isdigit()) or int(text) > ID_MAX:
+            raise NotFound(f"there is no execution {text!r}")
+        interval_id, run = await service.run(int(text))
+        return _json(execution_body(run, interval_id, outputs=self._outputs))
+
+    def _shown(self, row: IntervalJobRow) -> dict[str, Any]:
+        return job_body(row, outputs=self._outputs)
+
+    @property
+    def _outputs(self) -> bool:
+        """Whether the caller may read what authors and their users wrote."""
+        return shows_outputs(str(self._job))
+
+
+async def _delete(service: IntervalJobsService, request: web.Request) -> web.Response:
+    await service.delete(_id(request), _actor(request))
+    return web.Response(status=204)
+
+
+async def _stats(service: IntervalJobsService, request: web.Request) -> web.Response:
+    return _json(stats_body(*await service.figures(_id(request))))
+
+
+async def _metrics(service: IntervalJobsService, _: web.Request) -> web.Response:
+    return _json(metrics_body(*await service.all_figures()))
+
+
+def _id(request: web.Request) -> str:
+    """Raises NotFound for what no id can be."""
+    text = request.match_info["id"]
+    if len(text) > NAME_MAX or "\x00" in text or not text.isprintable():
+        raise NotFound("there is nothing of this id")
+    return text
+
+
+def _actor(request: web.Request) -> str:
+    """As it is kept with what was done."""
+    return acting(RequestShown(request).peer())
+
+
+async def _body(request: web.Request) -> bytes:
+    """Raises IntervalRefused."""
+    if (request.content_length or 0) > BODY_MAX:
+        raise _too_large()
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            async for part in request.content.iter_any():
+                body += part
+                if len(body) > BODY_MAX:
+                    raise _too_large()
+    except TimeoutError:
+        raise IntervalRefused(408, f"the body has not arrived within {measured(BODY_S * 1_000)}") from None
+    return bytes(body)
+
+
+def _too_large() -> IntervalRefused:
+    return IntervalRefused(
+        413, f"the body is larger than {BODY_MAX} bytes; pass a reference instead of what it refers to"
+    )
+
+
+def _query(request: web.Request, *others: str) -> _Query:
+    """`others`: names that there may be beside limit and offset. Raises IntervalRefused."""
+    allowed = ("limit", "offset", *others)
+    given: dict[str, str] = {}
+    for name, value in request.query.items():
+        if name not in allowed:
+            raise malformed(f"there is no parameter {name!r:.100}; there are {', '.join(allowed)}")
+        if name in given:
+            raise malformed(f"{name} is given more than once")
+        given[name] = value
+    limit = _number("limit", given.pop("limit", str(PAGE)), 1, PAGE_MAX)
+    return _Query(limit, _number("offset", given.pop("offset", "0"), 0, OFFSET_MAX), given)
+
+
+def _number(name: str, text: str, least: int, most: int) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
+        raise malformed(f"{name} is {text!r:.100}; it must be a number")
+    if not least <= int(text) <= most:
+        raise unfit([TermFault(name, f"is {text}; it must be from {least} to {most}")])
+    return int(text)
+
+
+def _json(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(
+        text=json.dumps(body, ensure_ascii=False), status=status, content_type="application/json",
+        headers={"Cache-Control": "no-store", **(headers or {})},
+    )  # fmt: skip
