@@ -132,6 +132,8 @@ WRONG: Final[list[tuple[str, bytes, str, str]]] = [
     ("far too large", b'{"spec": {"timeout_ms": %s}}' % (b"9" * 5_000), "spec.timeout_ms", "must be a whole number"),
     ("no instant", b'{"spec": {"anchor": "yesterday"}}', "spec.anchor", "must be an instant of RFC 3339"),
     ("no day", b'{"spec": {"anchor": "2026-02-31T00:00:00Z"}}', "spec.anchor", "must be an instant of RFC 3339"),
+    ("half a pair as a name", b'{"\\ud800": 1}', "\\ud800", "is no field here"),
+    ("half a pair in a map", b'{"spec": {"labels": {"\\ud800": "x"}}}', "spec.labels.\\ud800", "surrogate pair"),
     ("half a pair", b'{"verb": "\\ud800"}', "verb", "half of a surrogate pair"),
     ("over its cap", b'{"verb": "%s"}' % (b"x" * 500), "verb", "at most"),
 ]
