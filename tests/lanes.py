@@ -33,6 +33,7 @@ LONG: Final = (
     "faults/test_processes.py",
     "faults/test_runners.py",
     "faults/test_upgrades.py",
+    "integration/api/test_rest_schema.py",
     "integration/bench",
     "integration/cluster",
     "integration/controller/test_jobs_api.py",

@@ -8,7 +8,7 @@ from aiohttp import web
 
 REQUEST_S: Final = 10.0  # until the head of a first request is there
 IDLE_S: Final = 75.0  # until that of the next one; scrapes come each minute at the latest
-CONNECTIONS_MAX: Final = 200
+CONNECTIONS_MAX: Final = 600
 
 
 class Connections:

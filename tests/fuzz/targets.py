@@ -1,12 +1,12 @@
 """Every target by its name: one function each, `bytes -> None`, which raises only when the product misbehaves.
 
-Requests are drawn from our own descriptors (`drawn.py`). schemathesis, which does so for HTTP, has no gRPC: its release
-4.32.5 knows OpenAPI and GraphQL alone.
+Requests are drawn from our own descriptors (`drawn.py`). schemathesis does so for HTTP
+(tests/integration/api/test_rest_schema.py) and has no gRPC: its release 4.32.5 knows OpenAPI and GraphQL alone.
 """
 
 from typing import Final
 
-from tests.fuzz import bodies, certificates, doors, encrypted, lines, packets, servers, texts, tokens
+from tests.fuzz import bodies, certificates, doors, encrypted, lines, packets, rest, servers, texts, tokens
 from tests.fuzz.bounds import Target
 
 _TEXTS: Final = (
@@ -42,6 +42,8 @@ _BODIES: Final = (
     Target("child_line", lines.child_line),
     Target("runner_line", lines.runner_line),
     Target("job_line", lines.job_line),
+    Target("rest_body", rest.rest_body, seconds=3.0),
+    Target("rest_query", rest.rest_query, seconds=3.0),
 )
 _IDENTITIES: Final = (
     Target("door", doors.door),

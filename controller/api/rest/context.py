@@ -17,7 +17,7 @@ from cronring.controller.api.problems import refusal_of
 from cronring.controller.api.rest.answers import ASIDE_FROM
 from cronring.controller.api.rest.bindings import Binding
 from cronring.controller.api.rest.bodies import JSON_FACTOR, read_body
-from cronring.controller.api.rest.reading import JsonReading, nested
+from cronring.controller.api.rest.reading import JsonReading, nested, shown
 from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.shown import RequestShown
 from cronring.protos.admission import RefusedMessage
@@ -165,7 +165,7 @@ class RestContext(RequestShown):
         faults.fill(message, given)
         of_url = JsonReading(texts=True)
         if binding.has_body:
-            of_url.faults += [(key[:200], "belongs into the body, not into the query") for key in self.request.query]
+            of_url.faults += [(shown(key), "belongs into the body, not into the query") for key in self.request.query]
         else:
             of_query = nested(message.DESCRIPTOR, self.request.query.items(), of_url.faults)
             last = self.request.headers.get(LAST_EVENT_ID) if _RESUMES in message.DESCRIPTOR.fields_by_name else None

@@ -20,6 +20,7 @@ from cronring.controller.api.rest.bindings import is_map
 from cronring.protos.caps import Fault
 
 FAULTS_MAX: Final = 20
+NAMED_MAX: Final = 200
 MASK: Final = FieldMask.DESCRIPTOR.full_name
 STAMP: Final = Timestamp.DESCRIPTOR.full_name
 _RFC3339: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
@@ -44,11 +45,10 @@ class JsonReading:
         self._texts = texts
 
     def fill(self, message: Message, values: Mapping[str, object], path: str = "") -> None:
-        by_name = message.DESCRIPTOR.fields_by_name
         for name, value in values.items():
             if len(self.faults) >= FAULTS_MAX:
                 return
-            at, field = f"{path}{name}"[:200], by_name.get(name)
+            at, field = shown(f"{path}{name}"), field_of(message.DESCRIPTOR, name)
             if field is None:
                 self.faults.append((at, f"is no field here; there are {_names(message.DESCRIPTOR)}"))
             elif value is not None:
@@ -90,7 +90,7 @@ class JsonReading:
             try:
                 into[_text(key)] = self._scalar(value_field, value)
             except WrongValueError as error:
-                self.faults.append((f"{at}.{key}"[:200], str(error)))
+                self.faults.append((shown(f"{at}.{key}"), str(error)))
 
     def _message(self, into: Any, value: Any, at: str) -> None:
         """Raises WrongValueError."""
@@ -116,7 +116,7 @@ def nested(descriptor: Any, query: Iterable[tuple[str, str]], faults: list[Fault
     for key, value in query:
         parts, at, kind = key.split("."), found, descriptor
         while True:
-            field = kind.fields_by_name.get(parts[0])
+            field = field_of(kind, parts[0])
             if field is None or field.message_type is None or field.message_type.full_name in {STAMP, MASK}:
                 break
             at = at.setdefault(parts.pop(0), {})
@@ -125,16 +125,26 @@ def nested(descriptor: Any, query: Iterable[tuple[str, str]], faults: list[Fault
                 break
             kind = field.message_type
             if not parts:
-                faults.append((key[:200], f"has fields, each given by its own name: {_names(kind)}"))
+                faults.append((shown(key), f"has fields, each given by its own name: {_names(kind)}"))
                 return found
         name = ".".join(parts)
         if field is not None and field.is_repeated:
             at.setdefault(name, []).append(value)
         elif name in at:
-            faults.append((key[:200], "is given twice"))
+            faults.append((shown(key), "is given twice"))
         else:
             at[name] = value
     return found
+
+
+def field_of(descriptor: Any, name: str) -> Any:
+    """None: there is none. protobuf itself breaks at half a surrogate pair."""
+    return descriptor.fields_by_name.get(name) if name.isascii() else None
+
+
+def shown(path: str) -> str:
+    """A path of the caller's as a text that can be sent back."""
+    return path[:NAMED_MAX].encode("utf-8", "backslashreplace").decode()
 
 
 def _of(kind: type[Any], value: Any, words: str) -> Any:

@@ -16,8 +16,11 @@ from cronring.controller.api.rest.cors import REPLAYED, Cors
 from cronring.controller.api.rest.packing import answered
 from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.web_problems import problem_body, status_problem
-from cronring.controller.errors import StoreUnavailable
+from cronring.controller.errors import Busy, StoreUnavailable
 
+# All connections of HTTP are 600: whatever REST is asked for, there is room for those who ask whether we are well.
+STREAMS_MAX: Final = 400
+REQUESTS_MAX: Final = 150
 _AWAY: Final = "this controller has no connection to PostgreSQL yet; try later"
 
 
@@ -29,6 +32,7 @@ class Routes:
         self.bindings = bindings()
         self._handlers: dict[str, Any] = {}
         self._answering: set[asyncio.Task[Any]] = set()
+        self._streaming: set[asyncio.Task[Any]] = set()
         # One thread, as in the Door: large messages at once would be as much memory as callers like.
         self._aside = ThreadPoolExecutor(1, "large JSON")
 
@@ -51,17 +55,20 @@ class Routes:
         self._handlers.clear()
         if self._answering:
             await asyncio.wait(self._answering, timeout=grace_s)
-        for task in self._answering:
+        for task in self._answering | self._streaming:
             task.cancel()
 
     async def _answer(self, binding: Binding, request: web.Request) -> web.StreamResponse:
-        """Raises StoreUnavailable."""
+        """Raises StoreUnavailable, Busy."""
         handler = self._handlers.get(binding.rpc)
         if handler is None:
             raise StoreUnavailable(_AWAY)
         task = asyncio.current_task()
         assert task is not None, "aiohttp makes a task of each request"
-        self._answering.add(task)
+        answering, most = (self._streaming, STREAMS_MAX) if binding.streams else (self._answering, REQUESTS_MAX)
+        if len(answering) >= most:
+            raise Busy(f"this controller answers {most} such requests by HTTP, and takes no more; try another one")
+        answering.add(task)
         try:
             if binding.streams:
                 return await self._stream(binding, request, handler)
@@ -70,7 +77,7 @@ class Routes:
                 answer.headers.add(name, value)
             return answer
         finally:
-            self._answering.discard(task)
+            answering.discard(task)
 
     async def _one(self, binding: Binding, request: web.Request, handler: Any) -> web.Response:
         context = RestContext(request, binding, self._aside, None)

@@ -40,7 +40,9 @@ async def test_a_stranger_hears_the_same_whatever_they_show(database_url: str, t
                     path = re.sub(r"\{\w+\}", "corp", route)
                     async with client.get(f"https://{opened.http}{path}", headers=dict(visitor.metadata)) as answer:
                         assert answer.status == status, (name, route)
-                        assert "billing" not in await answer.text(), (name, route)
+                        told = await answer.text()
+                        # The document has examples of the .proto files, and is the same for all.
+                        assert "billing" not in told or route == "/api/openapi.json", (name, route)
         async with aiohttp.ClientSession() as client:
             with pytest.raises(aiohttp.ClientError):
                 await client.get(f"http://{opened.http}/healthz")

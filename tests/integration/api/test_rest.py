@@ -15,7 +15,7 @@ from cronring.schema.identity import Kind, Principal, Role, RoleGrant
 from tests.integration.api.conftest import CALLERS, Scene
 from tests.support.callers import NamedCallers, judge_of
 from tests.support.rested import CRON, Rested, rested
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 KEY: Final = "billing/xm.xa"
 JOB: Final = f"/jobs/{quote(KEY, safe='')}"
@@ -132,6 +132,8 @@ WRONG: Final[list[tuple[str, bytes, str, str]]] = [
     ("far too large", b'{"spec": {"timeout_ms": %s}}' % (b"9" * 5_000), "spec.timeout_ms", "must be a whole number"),
     ("no instant", b'{"spec": {"anchor": "yesterday"}}', "spec.anchor", "must be an instant of RFC 3339"),
     ("no day", b'{"spec": {"anchor": "2026-02-31T00:00:00Z"}}', "spec.anchor", "must be an instant of RFC 3339"),
+    ("half a pair as a name", b'{"\\ud800": 1}', "\\ud800", "is no field here"),
+    ("half a pair in a map", b'{"spec": {"labels": {"\\ud800": "x"}}}', "spec.labels.\\ud800", "surrogate pair"),
     ("half a pair", b'{"verb": "\\ud800"}', "verb", "half of a surrogate pair"),
     ("over its cap", b'{"verb": "%s"}' % (b"x" * 500), "verb", "at most"),
 ]
@@ -298,3 +300,37 @@ async def test_pages_of_other_sites_ask_only_where_that_is_allowed(rest: Rested,
             assert stream.headers["Access-Control-Allow-Origin"] == site
         forged = await opened.ask("POST", f"{JOB}/pause", {}, by="", headers=MINE | {"Origin": site})
         assert forged.status == 403, "its pages get nothing by a cookie"
+
+
+async def test_so_many_at_once_and_health_is_answered_all_the_same(
+    rest: Rested, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cronring.controller.api.rest.routes.STREAMS_MAX", 2)
+    monkeypatch.setattr("cronring.controller.api.rest.routes.REQUESTS_MAX", 1)
+    headers = {"Authorization": "Bearer test-viewer"}
+    async with rest.session.get(f"{CRON}/jobs:watch", headers=headers) as first:
+        await first.content.readline()
+        async with rest.session.get("/api/v1/events", headers=headers) as second:
+            await second.content.readline()
+            third = await rest.ask("GET", "/jobs:watch")
+            assert (third.status, third.body["reason"], third.headers["Retry-After"]) == (503, "BUSY", "5")
+            assert (await rest.ask("GET", "/jobs")).status == 200, "streams take no place of requests"
+            async with rest.session.get("/healthz") as alive:
+                assert alive.status == 200
+    with_body = headers | {"Authorization": "Bearer test-root", "Content-Type": "application/json"}
+    slow: list[asyncio.Future[Any]] = []
+
+    async def full() -> bool:
+        if not slow or slow[-1].done():  # it came while another one was answered, and was refused
+            posting = rest.session.post(f"{CRON}{JOB}/pause", data=_never_ends(), headers=with_body)
+            slow.append(asyncio.ensure_future(posting))
+            return False
+        return (await rest.ask("GET", "/jobs")).status == 503
+
+    await wait_until(full, "a slow body takes a place")
+    slow[-1].cancel()
+
+    async def free() -> bool:
+        return (await rest.ask("GET", "/jobs")).status == 200
+
+    await wait_until(free, "whoever hangs up gives it back")
