@@ -83,6 +83,10 @@ async def _asked(client: "Client", jobs: "Sequence[Lined]", how: How) -> dict[in
         done = await client.jobs.create_many(
             [job for _, job in pending], how.by, how.note, all_or_nothing=how.all_or_nothing, dry_run=how.dry_run
         )
+        if len(done.results) != len(pending):
+            raise Failure(
+                f"the controller answers for {len(done.results)} jobs of {len(pending)}; is it of this version?"
+            )
         later = []
         for (line, job), result in zip(pending, done.results, strict=True):
             if result.reason in _LATER:

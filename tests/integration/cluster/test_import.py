@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from tests.integration.cluster.test_orphans import WITH, cronring, until
+from tests.integration.cluster.test_orphans import WITH, until
 from tests.support.cluster import Cluster
 
 LINES = 12_000
+PATIENCE_S = 240  # with thousands of jobs, on a busy machine
 WRONG = (7, 5_000, 11_999)
 
 
@@ -21,6 +22,14 @@ def line(number: int) -> str:
     if number in WRONG:
         job["cron"] = "61 * * * *"
     return json.dumps(job | {"payload": json.dumps(job["payload"])})
+
+
+def cronring(cluster: Cluster, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", cluster.addresses]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, env=cluster.environment, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
 def jobs_made(cluster: Cluster) -> int:
