@@ -35,10 +35,11 @@ class _Read(NamedTuple):
 
 
 @click.command("import")
-@click.option("--stream", "file", required=True, metavar="FILE",
+@click.option("--stream", "file", required=True, metavar="FILE", envvar="CRONRING_JOBS_IMPORT_STREAM",
               type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="NDJSON: a job on each line; - reads standard input.")  # fmt: skip
 @click.option("--position", "kept", type=click.Path(dir_okay=False), metavar="FILE",
+              envvar="CRONRING_JOBS_IMPORT_POSITION",
               help="Where to keep how far it has come.  [FILE.position]")  # fmt: skip
 @click.option("--all-or-nothing", is_flag=True, help="Make none if one is wrong; up to 10,000 lines.")
 @click.option("--dry-run", is_flag=True, help="Only say what would become of each.")
