@@ -45,7 +45,7 @@ class _Given(NamedTuple):
     templates: Mapping[tuple[str, str], TemplateRow | NotFound]
 
 
-class _Work(Generic[Item, Judged]):
+class JobWork(Generic[Item, Judged]):
     """Items through a judge and a writer, in slices. `wrote` is told of each slice that changed something."""
 
     def __init__(
@@ -139,7 +139,7 @@ class ManyJobWrites(JobWrites):
         async def write(jobs: Sequence[NewJob], dry_run: bool) -> list[Outcome]:
             return await self._control.create_jobs(jobs, by, why, whole=request.all_or_nothing, dry_run=dry_run)
 
-        work = _Work[jobs_pb2.CreateJobRequest, NewJob](judge, write, self._tell)
+        work = JobWork[jobs_pb2.CreateJobRequest, NewJob](judge, write, self._tell)
         return await _answer(await work.done(items, request, context.time_remaining()), request)
 
     async def UpdateJobs(self, request: jobs_pb2.UpdateJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
@@ -158,7 +158,7 @@ class ManyJobWrites(JobWrites):
             asked = dict(changes)
             return await self._control.update_jobs(asked, by, why, whole=request.all_or_nothing, dry_run=dry_run)
 
-        work = _Work[jobs_pb2.UpdateJobRequest, tuple[str, JobChange]](judge, write, self._tell)
+        work = JobWork[jobs_pb2.UpdateJobRequest, tuple[str, JobChange]](judge, write, self._tell)
         return await _answer(await work.done(list(request.jobs), request, context.time_remaining()), request)
 
     async def DeleteJobs(self, request: jobs_pb2.DeleteJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
@@ -171,7 +171,7 @@ class ManyJobWrites(JobWrites):
         async def write(keys: Sequence[str], dry_run: bool) -> list[Outcome]:
             return await self._control.delete_jobs(keys, by, why, whole=request.all_or_nothing, dry_run=dry_run)
 
-        work = _Work[str, str](judge, write, self._tell)
+        work = JobWork[str, str](judge, write, self._tell)
         return await _answer(await work.done(list(request.keys), request, context.time_remaining()), request)
 
     def _tell(self) -> None:

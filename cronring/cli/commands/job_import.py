@@ -13,6 +13,7 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.job_writes import create_job
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.job_lines import JobLines, WrongLine
+from cronring.cli.making import How, LineProblem, made
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import progress_bar, say
@@ -24,15 +25,7 @@ if TYPE_CHECKING:
     from cronring.client.many import JobToMake
 
 CALL_MAX: Final = 10_000  # jobs of one call
-_LATER: Final = frozenset({"TOO_SLOW", "DATABASE_AWAY"})  # reasons that have nothing to do with the line
-_TRIES: Final = 6
-_PAUSE_S: Final = 1.0
 _SHOWN: Final = 1_000  # problems that -o json has
-
-
-class LineProblem(NamedTuple):
-    line: int
-    problem: str
 
 
 class _Read(NamedTuple):
@@ -41,21 +34,12 @@ class _Read(NamedTuple):
     wrong: list[LineProblem]
 
 
-class How(NamedTuple):
-    """What is asked for with the file. `name`: of the file, as its problems have it."""
-
-    name: str
-    by: str
-    note: str
-    all_or_nothing: bool
-    dry_run: bool
-
-
 @click.command("import")
-@click.option("--stream", "file", required=True, metavar="FILE",
+@click.option("--stream", "file", required=True, metavar="FILE", envvar="CRONRING_JOBS_IMPORT_STREAM",
               type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="NDJSON: a job on each line; - reads standard input.")  # fmt: skip
 @click.option("--position", "kept", type=click.Path(dir_okay=False), metavar="FILE",
+              envvar="CRONRING_JOBS_IMPORT_POSITION",
               help="Where to keep how far it has come.  [FILE.position]")  # fmt: skip
 @click.option("--all-or-nothing", is_flag=True, help="Make none if one is wrong; up to 10,000 lines.")
 @click.option("--dry-run", is_flag=True, help="Only say what would become of each.")
@@ -128,10 +112,10 @@ class _Import:
         reading = parts(self._opened, begin)
         read = await asyncio.to_thread(self._next, reading)
         while read is not None:
-            made, following = await asyncio.gather(
-                self._made(client, read.jobs), asyncio.to_thread(self._next, reading)
+            outcomes, following = await asyncio.gather(
+                made(client, read.jobs, self._how), asyncio.to_thread(self._next, reading)
             )
-            self._count(read.part, made, read.wrong)
+            self._count(read.part, outcomes, read.wrong)
             read = following
         self._finished = True
         if self._kept:
@@ -154,9 +138,7 @@ class _Import:
                 f"{self._how.name} has more than one call takes: {CALL_MAX:,} lines, or 4 MiB; "
                 "leave out --all-or-nothing, or divide the file"
             )
-        made = [] if read.wrong else await self._made(client, read.jobs)
-        failed = [each for each in made if isinstance(each, LineProblem)]
-        self._count(read.part, failed or made, read.wrong)
+        self._count(read.part, [] if read.wrong else await made(client, read.jobs, self._how), read.wrong)
 
     def _next(self, reading: Iterator[Part]) -> "_Read | None":
         part = next(reading, None)
@@ -170,40 +152,15 @@ class _Import:
                 read.wrong.append(LineProblem(line.number, str(error)))
         return read
 
-    async def _made(self, client: "Client", jobs: "Sequence[tuple[Line, JobToMake]]") -> list[LineProblem | bool]:
-        """Of each, what was wrong; or whether it is new."""
-        outcomes: dict[int, LineProblem | bool] = {}
-        pending, why = list(jobs), ""
-        for number in range(_TRIES):
-            if not pending:
-                break
-            await asyncio.sleep(number * _PAUSE_S)
-            done = await client.jobs.create_many(
-                [job for _, job in pending], self._how.by, self._how.note,
-                all_or_nothing=self._how.all_or_nothing, dry_run=self._how.dry_run,
-            )  # fmt: skip
-            later = []
-            for (line, job), result in zip(pending, done.results, strict=True):
-                if result.reason in _LATER and not self._how.all_or_nothing:
-                    later.append((line, job))
-                    why = result.problem
-                else:
-                    problem = LineProblem(line.number, result.problem)
-                    outcomes[line.number] = problem if result.problem else not result.unchanged
-            pending = later
-        if pending:
-            raise Failure(f"line {pending[0][0].number:,} and others could not be made: {why}")
-        return [outcomes[line.number] for line, _ in jobs]
-
-    def _count(self, part: Part, made: Sequence[LineProblem | bool], wrong: Sequence[LineProblem]) -> None:
-        problems = sorted([*wrong, *(each for each in made if isinstance(each, LineProblem))])
+    def _count(self, part: Part, outcomes: Sequence[LineProblem | bool], wrong: Sequence[LineProblem]) -> None:
+        problems = sorted([*wrong, *(each for each in outcomes if isinstance(each, LineProblem))])
         for each in problems:
             say(f"{self._how.name}:{each.line}: {each.problem}", err=True)
         self.problems += problems[: _SHOWN - len(self.problems)]
         before = self.position
         self.position = before._replace(
-            offset=part.offset, line=part.line, made=before.made + sum(each is True for each in made),
-            unchanged=before.unchanged + sum(each is False for each in made), failed=before.failed + len(problems),
+            offset=part.offset, line=part.line, made=before.made + sum(each is True for each in outcomes),
+            unchanged=before.unchanged + sum(each is False for each in outcomes), failed=before.failed + len(problems),
         )  # fmt: skip
         if self._kept:
             self._kept.write(self.position._replace(tail=tail(self._opened, part.offset)))

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from tests.integration.cluster.test_orphans import WITH, cronring, until
+from tests.integration.cluster.test_orphans import WITH, until
 from tests.support.cluster import Cluster
 
 LINES = 12_000
+PATIENCE_S = 240  # with thousands of jobs, on a busy machine
 WRONG = (7, 5_000, 11_999)
 
 
@@ -23,6 +24,14 @@ def line(number: int) -> str:
     return json.dumps(job | {"payload": json.dumps(job["payload"])})
 
 
+def cronring(cluster: Cluster, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", cluster.addresses]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, env=cluster.environment, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
 def jobs_made(cluster: Cluster) -> int:
     shown = cronring(cluster, "jobs", "delete", "--label", "batch=b", "--dry-run", "-o", "json")
     return int(json.loads(shown.stdout)["total"]) if shown.returncode == 0 else 0
@@ -32,7 +41,7 @@ def ready(cluster: Cluster) -> None:
     for _ in range(2):
         cluster.start_controller()
     cluster.start_runner(WITH)
-    until("the module is deployed", lambda: cluster.cli("deployments", "list", "--active"))
+    until("the module is deployed", lambda: cluster.cli("deployments", "list", "--active"), 120)
 
 
 def importing(cluster: Cluster, file: Path, output: IO[bytes]) -> "subprocess.Popen[bytes]":
@@ -49,7 +58,7 @@ def test_a_killed_import_goes_on_and_makes_each_job_once(cluster: Cluster, tmp_p
     file.write_text("\n".join(map(line, range(1, LINES + 1))))
     with (tmp_path / "import.log").open("wb") as output:
         process = importing(cluster, file, output)
-        until("it has come somewhere", kept.exists)
+        until("it has come somewhere", kept.exists, 120)
         process.kill()
         process.wait()
     reached = json.loads(kept.read_text())["line"]
@@ -75,3 +84,28 @@ def test_a_killed_import_goes_on_and_makes_each_job_once(cluster: Cluster, tmp_p
     assert json.loads(gone.stdout)["done"] == LINES - 3
     assert jobs_made(cluster) == 0
     assert "clean" in cronring(cluster, "audit").stdout
+
+
+def test_what_makes_a_whole_call_be_refused_is_told_of_its_line(cluster: Cluster, tmp_path: Path) -> None:
+    """A text beyond its cap, more labels or more modules in one call than it may have."""
+    ready(cluster)
+    file = tmp_path / "jobs.ndjson"
+    fine = json.loads(line(1))
+    labels = {f"l{number}": "x" for number in range(60)}
+    jobs = [fine | {"name": f"n{number}", "labels": labels} for number in range(1_500)]
+    jobs[10] |= {"name": "x" * 500}
+    jobs[20] |= {"payload": json.dumps("x" * 200_000)}
+    jobs += [fine | {"verb": f"m{number}.run", "name": "one"} for number in range(120)]
+    file.write_text("\n".join(map(json.dumps, jobs)))
+    done = cronring(cluster, "jobs", "import", "--stream", str(file), "-o", "json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["made"], told["failed"]) == (1, 1_498, 122), done.stderr
+    problems = {each["line"]: each["problem"] for each in told["problems"]}
+    assert problems.keys() == {11, 21, *range(1_501, 1_621)}
+    assert "500 characters" in problems[11]
+    assert "no module 'm7' is active" in problems[1_508]
+    whole = cronring(cluster, "jobs", "import", "--stream", str(file), "--all-or-nothing", "-o", "json")
+    assert (whole.returncode, "has more than 80000 entries" in whole.stderr) == (1, True), whole.stderr
+    file.write_text("\n".join(map(json.dumps, jobs[:15])))
+    few = cronring(cluster, "jobs", "import", "--stream", str(file), "--all-or-nothing", "-o", "json")
+    assert [each["line"] for each in json.loads(few.stdout)["problems"]] == [11], few.stderr

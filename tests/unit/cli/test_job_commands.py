@@ -221,7 +221,9 @@ def test_what_people_read(asked: Cronring, arguments: list[str], says: str) -> N
     assert json.loads(asked("jobs", *arguments, "-o", "json").stdout) is not None
 
 
-@pytest.mark.parametrize("command", [name for name in jobs.commands if name not in {"list", "create", "watch"}])
+@pytest.mark.parametrize(
+    "command", [name for name in jobs.commands if name not in {"list", "create", "import", "watch"}]
+)
 def test_an_unknown_job_suggests_the_nearest(asked: Cronring, command: str) -> None:
     extra = {"backfill": ["--from", "-1h"], "update": ["--manual"]}.get(command, [])
     done = asked("jobs", command, "billing.refesh", *extra)

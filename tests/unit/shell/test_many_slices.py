@@ -1,12 +1,12 @@
 """CreateJobs through a store that fails in the middle, or is slow: what was written is told, and so is the rest."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import grpc
 
-from cronring.controller.errors import StoreUnavailable
+from cronring.controller.api.many import JobWork
+from cronring.controller.errors import Overdue, StoreUnavailable
 from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobDone, NewJob, Outcome
 from cronring.protos.cronring.v1 import jobs_pb2
 from tests.unit.shell.test_jobs_api import Api, api, refused
@@ -18,14 +18,12 @@ JOBS = 3 * WRITTEN_AT_ONCE - 1
 class Failing:
     """In place of MemoryControl.create_jobs. `fails`: at which call, and with what."""
 
-    def __init__(self, fails: dict[int, Exception], pause_s: float = 0.0) -> None:
+    def __init__(self, fails: dict[int, Exception]) -> None:
         self.calls: list[int] = []
         self._fails = fails
-        self._pause_s = pause_s
 
     async def create_jobs(self, jobs: Sequence[NewJob], *_: object, **__: object) -> list[Outcome]:
         self.calls.append(len(jobs))
-        await asyncio.sleep(self._pause_s)
         if error := self._fails.get(len(self.calls)):
             raise error
         return [JobDone(job.name, number) for number, job in enumerate(jobs, 1)]
@@ -71,11 +69,24 @@ async def test_a_failure_before_anything_is_written_is_the_calls(api: Api) -> No
     assert not api.told
 
 
-async def test_what_there_is_no_time_for_is_told(api: Api) -> None:
-    store = with_store(api, Failing({}, pause_s=1.5))
-    answer = await api.stub.CreateJobs(asked(), timeout=4)
-    assert store.calls == [WRITTEN_AT_ONCE]
-    assert {each.refusal.reason for each in answer.results[WRITTEN_AT_ONCE:]} == {"TOO_SLOW"}
+async def test_what_there_is_no_time_for_is_told() -> None:
+    written: list[int] = []
+
+    async def judge(part: Sequence[str]) -> list[str | Exception]:
+        return list(part)
+
+    async def write(keys: Sequence[str], _: bool) -> list[Outcome]:
+        written.append(len(keys))
+        return [JobDone(key, 1) for key in keys]
+
+    work = JobWork[str, str](judge, write, lambda: None)
+    keys = [f"k{number}" for number in range(JOBS)]
+    outcomes = await work.done(keys, jobs_pb2.DeleteJobsRequest(keys=keys), 0.0)
+    assert written == [WRITTEN_AT_ONCE]
+    assert [type(each) for each in outcomes] == [JobDone] * WRITTEN_AT_ONCE + [Overdue] * (JOBS - WRITTEN_AT_ONCE)
+    written.clear()
+    assert len(await work.done(keys, jobs_pb2.DeleteJobsRequest(keys=keys), None)) == JOBS
+    assert sum(written) == JOBS
 
 
 async def test_a_change_that_somebody_else_was_quicker_with_is_judged_anew(api: Api) -> None:
