@@ -74,7 +74,7 @@ def _fields(row: "Execution") -> list[tuple[str, str]]:
     ]
     fields += [(name, str(value)) for name, value in row.metrics.items()]
     if row.payload:
-        fields.append(("payload", f"{row.payload}  ({_PAYLOAD_OF[row.payload_of]})"))
+        fields.append(("payload", f"{row.payload}  ({_PAYLOAD_OF.get(row.payload_of, row.payload_of)})"))
     if row.retry_at is not None:
         fields.append(("retry at", f"{short_instant(row.retry_at)}, unless a tick comes before"))
     if row.cancel_requested_at is not None:

@@ -323,7 +323,7 @@ class PostgresScene:
         return list(map(BookedSkip._make, records))
 
     async def state(self, job_id: int) -> str:
-        state: str = (await self._fetch("SELECT status FROM cron_job_status WHERE job_id = $1", job_id))[0][0]
+        state: str = (await self._fetch("SELECT status FROM cron_job_details WHERE id = $1", job_id))[0][0]
         return state
 
     async def actions(self) -> list[BookedAction]:

@@ -70,7 +70,7 @@ async def test_views_give_the_columns_that_their_readers_expect(database_url: st
     assert JobRow._fields[row:] == ("spec", "skipped")
     executions = await columns(database_url, "cron_execution_details")
     assert ["execution_id", *executions[1:]] == [*ExecutionRow._fields[: len(executions)]]
-    assert ExecutionRow._fields[len(executions) :] == ("output", "payload", "stack", "metrics")
+    assert ExecutionRow._fields[len(executions) :] == ("output", "payload", "stack", "metrics", "payload_of")
     unfinished = await columns(database_url, "cron_unfinished_executions")
     assert unfinished[14 : 14 + len(scheduled)] == scheduled
 

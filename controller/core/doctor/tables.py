@@ -34,6 +34,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_notifier": "pkey",
         "cron_partitions": "pkey",
         "cron_pauses": "pkey",
+        "cron_payloads": "pkey",
         "cron_request_keys": "expires pkey",
         "cron_retrying": "pkey",
         "cron_runner_grants": "freed name pkey secret_hash_key",

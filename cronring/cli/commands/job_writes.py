@@ -94,7 +94,10 @@ def create_job(
         await warn_of_unknown(client, [followed(job)] if followed(job) else [])
         return job
 
-    _show(ask(controllers, question), "created", output)
+    created = ask(controllers, question)
+    _show(created, "created", output)
+    if now and output != "json":
+        say(f"  if it is new, it runs once now: cronring logs -f {created.key}")
 
 
 @click.command("update")

@@ -66,7 +66,8 @@ def test_kinds_of_schedules(asked: Cronring, api: FakeApi, options: list[str], s
     [(["--now"], "manual"), (["--now", "--every", "30m"], "every 30m")],
 )
 def test_now_runs_it_once_beside_its_schedule(asked: Cronring, api: FakeApi, options: list[str], schedule: str) -> None:
-    assert asked("jobs", "create", "billing.refresh", "--name", "a", *options).exit_code == 0
+    done = asked("jobs", "create", "billing.refresh", "--name", "a", *options)
+    assert (done.exit_code, "it runs once now: cronring logs -f billing.refresh:a" in done.stdout) == (0, True)
     assert (api.requests[0].spec.schedule, api.requests[0].run_now) == (schedule, True)
 
 
