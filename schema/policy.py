@@ -54,7 +54,7 @@ def parse_policy(text: str) -> Policy:
     return _stored(text).policy
 
 
-# docs/decisions/0090: an older release leaves such a job alone
+# docs/decisions/0086: an older release leaves such a job alone
 @lru_cache(maxsize=_TEXTS_CACHED)
 def unread_fields(text: str) -> tuple[str, ...]:
     """Fields of a stored policy that a newer release wrote, or one with newer time zones.

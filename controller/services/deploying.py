@@ -188,6 +188,6 @@ async def _judge(described: schema_pb2.Module, digest: str, min_replicas: int) -
 
 def _judged(described: schema_pb2.Module) -> tuple[Module, list[Flaw]]:
     module = canonical_module(module_of(described))
-    # docs/decisions/0090: dropped in silence, it would be known by the wrong schema for good
+    # docs/decisions/0086: dropped in silence, it would be known by the wrong schema for good
     newer = [Flaw(path or "name", message) for path, message in unknown_fields(described)]
     return module, newer or validate(module)

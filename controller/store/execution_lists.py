@@ -1,4 +1,4 @@
-"""Lists of executions by a filter: which way in, and how far one answer looks. docs/decisions/0087."""
+"""Lists of executions by a filter: which way in, and how far one answer looks. docs/decisions/0084."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence

@@ -38,7 +38,7 @@ class _Change(NamedTuple):
     planned: Carried
 
 
-# docs/decisions/0084: a single job is a bulk of one
+# docs/decisions/0083: a single job is a bulk of one
 class ManyAtOnce(Ordering):
     """cronring.controller.ports.many.ManyJobs."""
 

@@ -53,7 +53,7 @@ CROSS JOIN LATERAL (
 ORDER BY e.execution_id;
 
 -- name: GetExecution
--- docs/decisions/0088: no claim copies a payload
+-- docs/decisions/0085: no claim copies a payload
 -- With the payload that it ran with. `payload_of`: "run", it was given to this one; "job", it was its job's; "" if that
 -- has changed so often since that nobody knows.
 SELECT d.*, e.output, coalesce(e.payload, p.payload) AS payload, e.stack, e.metrics,

@@ -1,4 +1,4 @@
--- docs/decisions/0087: one answer looks at a bounded number, whatever the filter is
+-- docs/decisions/0084: one answer looks at a bounded number, whatever the filter is
 -- Executions by a filter (cron_fitting_executions). There are three ways in. One goes by id, through all of them. One
 -- goes by outcome, through what runs or has not completed. And one goes through the ticks of some jobs. A statement
 -- ...End finds where the look ends. Who asks for the rest begins there.

@@ -250,8 +250,11 @@ FROM (SELECT attempts FROM cron_deliveries WHERE state = 'waiting' LIMIT 100000)
 
 -- name: AddWebhook
 -- `:labels`: JSON.
-INSERT INTO cron_webhooks (name, origin, encrypted, events, reasons, outcomes, namespace, module, job, labels, created_by)
-VALUES (:name, :origin, :encrypted, :events, :reasons, :outcomes, :namespace, :module, :job, :labels::text::jsonb, :actor)
+INSERT INTO cron_webhooks (
+    name, origin, encrypted, events, reasons, outcomes, namespace, module, job, labels, created_by
+) VALUES (
+    :name, :origin, :encrypted, :events, :reasons, :outcomes, :namespace, :module, :job, :labels::text::jsonb, :actor
+)
 ON CONFLICT (name) DO NOTHING
 RETURNING id;
 

@@ -17,7 +17,7 @@ TOLD_MAX: Final = 10_000  # jobs of which it is remembered that they were told o
 REMEDY: Final = "upgrade this controller, or set the job's whole policy anew"
 
 
-# docs/decisions/0090: who can't read a policy leaves its job alone
+# docs/decisions/0086: who can't read a policy leaves its job alone
 class Unread:
     """Stands before all other parts, and lets through what can be decided here."""
 

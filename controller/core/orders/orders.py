@@ -161,7 +161,7 @@ def carry_out(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered |
     refusing = refused(standing, order_of(wish))
     if refusing is not None:
         return refusing
-    if unread_fields(standing.job.policy):  # docs/decisions/0090
+    if unread_fields(standing.job.policy):  # docs/decisions/0086
         message = f"{standing.job.key!r}: {newer(standing.job.policy)}"
         return OrderRefusal(standing.job.key, order_of(wish), None, message)
     return _of_orphan(standing, wish, by, now) if standing.job.orphaned else _of_any(standing, wish, by, now)
