@@ -38,7 +38,7 @@ REPORT: Final = (
     Edit("cronring/client/model.py", "# what the verb reported\n", "    read_bytes: int\n"),
     # The wire, the table and its statements.
     Edit("protos/runner/v1/runner.proto", "  string metrics_json = 14;", "  int64 read_bytes = 15;\n", before=True),
-    Edit("protos/cronring/v1/executions.proto", "  string metrics_json =", "  int64 read_bytes = 37;\n", before=True),
+    Edit("protos/cronring/v1/executions.proto", "  string metrics_json =", "  int64 read_bytes = 137;\n", before=True),
     Edit("sql/migrations/0001_first_release.sql", "    memory_shared  boolean,\n", "    read_bytes bigint,\n"),
     Edit("sql/migrations/0001_first_release.sql", "e.memory_peak_bytes, e.memory_shared", ", e.read_bytes"),
     Edit("sql/queries/cron_jobs.sql", ":metrics[?]::text[], ", ":read_bytes[?]::bigint[], "),
@@ -65,8 +65,8 @@ SPEC: Final = (
         "cronring/client/model.py", "labels: Mapping[str, str] = field(default_factory=dict)\n", '    memo: str = ""\n'
     ),
     # The wire, the tables, their views and statements.
-    Edit("protos/cronring/v1/jobs.proto", '  string on_disconnect = 7; // "stop"', "  string memo = 8;\n", before=True),
-    Edit("protos/cronring/v1/jobs.proto", "  string template = 42;", "  string memo = 44;\n", before=True),
+    Edit("protos/cronring/v1/jobs.proto", '  string on_disconnect = 7; // "stop"', "  string memo = 108;\n", before=True),
+    Edit("protos/cronring/v1/jobs.proto", "  string template = 42;", "  string memo = 144;\n", before=True),
     Edit(MIGRATION, "    timeout_ms     bigint NOT NULL,\n", "    memo text NOT NULL DEFAULT '',\n"),
     Edit(
         MIGRATION,
@@ -77,7 +77,8 @@ SPEC: Final = (
     Edit(MIGRATION, "j.on_disconnect, j.policy, j.labels", ", j.memo"),
     Edit("sql/queries/job_control.sql", "timeout_ms, on_disconnect, policy, labels, ", "memo, "),
     Edit("sql/queries/job_control.sql", "policy, concurrency, pause_after, payload, labels,", " memo,"),
-    Edit("sql/queries/job_control.sql", ":payload, :labels::text::jsonb, ", ":memo, "),
+    Edit("sql/queries/job_control.sql", "a.labels::jsonb, ", "a.memo, "),
+    Edit("sql/queries/job_control.sql", ":labels::text[], ", ":memos::text[], "),
     Edit(
         "sql/queries/cron_jobs.sql", "payload = coalesce(c.payload, j.payload),\n", "memo = coalesce(c.memo, j.memo),\n"
     ),

@@ -263,11 +263,11 @@ async def test_webhooks_are_told_of_orphans_and_of_their_return(database: Databa
     assert (await notifier.read()).added == 2
     assert (await notifier.read()).added == 0, "each is told once"
     told = [json.loads(row.body) for row in reversed(await webhooks.deliveries(DeliveryFilter(job=KEY), 2**62, 9))]
-    assert [(body["event"], body["deployment"], body["by"], body["note"]) for body in told] == [
-        ("brought_back", "billing@aaaaaaaaaaaa", "ada", "release"),
-        ("orphaned", "billing@aaaaaaaaaaaa", "ada", "retired"),
+    assert [(body["type"], body["data"]["deployment"], body["data"]["by"], body["data"]["note"]) for body in told] == [
+        ("job.brought_back", "billing@aaaaaaaaaaaa", "ada", "release"),
+        ("job.orphaned", "billing@aaaaaaaaaaaa", "ada", "retired"),
     ]
-    assert all((body["job"], body["labels"]) == (KEY, {"tier": "slow"}) for body in told)
+    assert all((body["data"]["job"], body["data"]["labels"]) == (KEY, {"tier": "slow"}) for body in told)
     await connection.close()
 
 
