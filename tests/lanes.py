@@ -39,6 +39,7 @@ LONG: Final = (
     "integration/controller/test_jobs_api.py",
     "integration/controller/test_members.py",
     "integration/identity/test_login.py",
+    "integration/interval_jobs",
     "integration/interval_jobs/test_deaths.py",
     "integration/notifications/test_deaths.py",
     "integration/notifications/test_events.py",

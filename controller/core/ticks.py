@@ -18,7 +18,7 @@ from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
 _MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY, SkipReason.NO_RUNNER)
-RETRY_PATIENCE_US: Final = 60_000_000
+RETRY_PATIENCE_US: Final = 5_000_000
 BACKFILL_BENEATH: Final = 10  # levels of priority
 _ANSWERS_CACHED: Final = 8_192
 

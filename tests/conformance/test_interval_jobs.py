@@ -7,6 +7,7 @@ import pytest
 from cronring.controller.core.model import EndResult, Execution
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.interval_states import ALLOWED, IntervalOrder, IntervalStatus
+from cronring.controller.core.ticks import RETRY_PATIENCE_US
 from cronring.controller.errors import IllegalTransition, NotFound, Outdated
 from cronring.controller.ports.interval_jobs import Changed, IntervalJobRow, Terms
 from cronring.controller.ports.many import JobChange, NewJob
@@ -309,5 +310,5 @@ async def test_ticks_wait_for_the_retries(world: World) -> None:
     result = await end(world, execution, Outcome.FAILED)
     (waiting,) = await world.waiting()
     assert result.next_run_at is not None
-    assert result.next_run_at >= waiting.run_at + 60 * SECOND
+    assert result.next_run_at >= waiting.run_at + RETRY_PATIENCE_US
     assert (await seen(world)).next_run_at == waiting.run_at

@@ -65,7 +65,9 @@ SPEC: Final = (
         "cronring/client/model.py", "labels: Mapping[str, str] = field(default_factory=dict)\n", '    memo: str = ""\n'
     ),
     # The wire, the tables, their views and statements.
-    Edit("protos/cronring/v1/jobs.proto", '  string on_disconnect = 7; // "stop"', "  string memo = 108;\n", before=True),
+    Edit(
+        "protos/cronring/v1/jobs.proto", '  string on_disconnect = 7; // "stop"', "  string memo = 108;\n", before=True
+    ),
     Edit("protos/cronring/v1/jobs.proto", "  string template = 42;", "  string memo = 144;\n", before=True),
     Edit(MIGRATION, "    timeout_ms     bigint NOT NULL,\n", "    memo text NOT NULL DEFAULT '',\n"),
     Edit(
