@@ -19,7 +19,7 @@ from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.activations import find_activation
 from cronring.controller.store.creating import Creating
 from cronring.controller.store.locked import Locked, lock_job, no_such_job
-from cronring.controller.store.many import ManyAtOnce, update_all
+from cronring.controller.store.many import ManyAtOnce, delete_all, update_all
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.recording import record
 from cronring.controller.store.rows import activation_of, job_of
@@ -62,7 +62,10 @@ class PostgresControl(ManyAtOnce):
 
     async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
         """What runs finishes; what waits beside the schedule goes."""
-        done(await self.delete_jobs([key], by, note, seen={} if seen is None else {key: seen}))
+        async with self._database.transaction("deleting a job") as transaction:
+            # Raised in here, so that nobody is told of a refusal that it was done: it commits nothing.
+            as_seen = {} if seen is None else {key: seen}
+            done(await delete_all(transaction, [key], (by, note), seen=as_seen, whole=True))
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         """One that is paused stays so."""

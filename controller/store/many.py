@@ -75,13 +75,28 @@ class ManyAtOnce(Ordering):
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("deleting jobs") as transaction:
-            there = await lock_keys(transaction, list(dict.fromkeys(keys)))
-            outcomes = {key: _deletable(key, there.get(key), labels, seen.get(key)) for key in keys}
-            gone = [there[key] for key, each in outcomes.items() if isinstance(each, JobDone)]
-            if not dry_run and not (whole and len(gone) < len(outcomes)):
-                await _delete(transaction, gone, (by, note))
-                outcomes |= {row.job.key: JobDone(row.job.key, row.job.job_id) for row in gone}
-            return [outcomes[key] for key in keys]
+            who = (by, note)
+            return await delete_all(transaction, keys, who, labels=labels, seen=seen, whole=whole, dry_run=dry_run)
+
+
+async def delete_all(
+    transaction: Transaction,
+    keys: Sequence[str],
+    who: tuple[str, str],
+    *,
+    labels: Mapping[str, str] = MappingProxyType({}),
+    seen: Mapping[str, Seen] = MappingProxyType({}),
+    whole: bool,
+    dry_run: bool = False,
+) -> list[Outcome]:
+    """See cronring.controller.ports.many.ManyJobs. `who`: by whom, and why."""
+    there = await lock_keys(transaction, list(dict.fromkeys(keys)))
+    outcomes = {key: _deletable(key, there.get(key), labels, seen.get(key)) for key in keys}
+    gone = [there[key] for key, each in outcomes.items() if isinstance(each, JobDone)]
+    if not dry_run and not (whole and len(gone) < len(outcomes)):
+        await _delete(transaction, gone, who)
+        outcomes |= {row.job.key: JobDone(row.job.key, row.job.job_id) for row in gone}
+    return [outcomes[key] for key in keys]
 
 
 async def update_all(

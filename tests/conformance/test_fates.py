@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from cronring.controller.errors import NotFound, StoreError, StoreUnavailable
+from cronring.controller.errors import Conflict, NotFound, StoreError, StoreUnavailable
 from cronring.controller.ports import fates
+from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.execution_control import PostgresExecutionControl
 from cronring.controller.store.limits import PostgresLimits
 from cronring.controller.store.pool import Database
 from cronring.controller.store.webhooks import PostgresWebhooks
 from cronring.protos.problems import Fate
+from cronring.schema.job import JobSpec
 from tests.support.cutting import Direction, Streams, cutting
 from tests.support.databases import PostgresServer
 from tests.support.waiting import TIMEOUT_S
@@ -65,6 +68,14 @@ async def test_a_refusal_changes_nothing(database_url: str) -> None:
         with fates.call() as call, pytest.raises(NotFound):
             await PostgresWebhooks(database).remove("nobody's")
         assert call.fate is Fate.NOT_DONE, "what is said of it is an answer, and none was lost"
+        for refused in (
+            PostgresControl(database).delete_job("nobody's", "ann"),
+            PostgresControl(database).update_job("nobody's", JobChange.to(schedule="every 1h"), "ann"),
+            PostgresControl(database).create_job(NewJob("default", "no", "no", "no", JobSpec("every 1h")), "ann"),
+        ):
+            with fates.call() as call, pytest.raises((NotFound, Conflict)):
+                await refused
+            assert call.fate is Fate.NOT_DONE, "a single job is a bulk of one, whose refusals are answers"
         with fates.call() as call:
             assert not await PostgresExecutionControl(database).cancel_execution(1, "ann", "")
         assert call.fate is Fate.NOT_DONE

@@ -37,7 +37,7 @@ async def failed_ids(database: Connection) -> set[int]:
 
 async def told_ids(database: Connection) -> list[int]:
     rows = await database.fetch(
-        "SELECT (body::jsonb ->> 'execution_id')::bigint AS id FROM cron_deliveries WHERE event = 'failed'"
+        "SELECT (body::jsonb -> 'data' ->> 'execution_id')::bigint AS id FROM cron_deliveries WHERE event = 'failed'"
     )
     return [row["id"] for row in rows]
 
@@ -73,7 +73,9 @@ async def test_the_notifier_is_killed_again_and_again(
         return set(heard) == set(told)
 
     await wait_until(all_heard, "some were not delivered")
-    log = await database.fetch("SELECT event_id, (body::jsonb ->> 'execution_id')::bigint AS id FROM cron_deliveries")
+    log = await database.fetch(
+        "SELECT event_id, (body::jsonb -> 'data' ->> 'execution_id')::bigint AS id FROM cron_deliveries"
+    )
     assert {row["id"]: row["event_id"] for row in log} == heard
     # The same id at each try, of whichever controller.
     assert {event["id"] for event in receiver.events} == {row["event_id"] for row in log}
