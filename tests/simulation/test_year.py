@@ -14,7 +14,7 @@ from tests.simulation.year_days import DAY, Pattern, ticks_of_pattern
 from tests.simulation.year_workload import DENSE, OFTEN, OTHER_ZONES, SPARSE, ZONES
 from tests.simulation.year_world import FIRST_START, YearWorld
 
-SEEDS_DRAWN = 2
+SEEDS_DRAWN = 1
 SEEDS_SOAKED = 200
 SHORT_DAYS = 40
 

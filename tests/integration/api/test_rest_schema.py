@@ -28,7 +28,7 @@ from tests.support.callers import NamedCallers, judge_of
 from tests.support.rested import rested
 from tests.support.waiting import TIMEOUT_S
 
-EXAMPLES: Final = 15
+EXAMPLES: Final = 8
 HEAD_MAX: Final = 7_000
 CHECKS: Final = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 STREAMED: Final = ("ControlJobs", "FollowExecution", "HoldDrill", "WatchEvents", "WatchExecutions", "WatchJobs")
