@@ -40,7 +40,6 @@ LONG: Final = (
     "integration/controller/test_members.py",
     "integration/identity/test_login.py",
     "integration/interval_jobs",
-    "integration/interval_jobs/test_deaths.py",
     "integration/notifications/test_deaths.py",
     "integration/notifications/test_events.py",
     "integration/operations/test_doctor.py",
