@@ -1,14 +1,13 @@
 """What the façade refuses, as problem+json (RFC 9457)."""
 
-import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
+from cronring.controller.api.web_problems import as_problem
 from cronring.controller.errors import CronringError
 
-CONTENT_TYPE: Final = "application/problem+json"
 BUSY_S: Final = 1  # after which one who was sent away may come again
 SHOWN_MAX: Final = 20
 
@@ -58,7 +57,4 @@ def problem(status: int, detail: str, path: str, faults: Sequence[TermFault] = (
     }  # fmt: skip
     if faults:
         body["violations"] = [fault._asdict() for fault in faults[:SHOWN_MAX]]
-    return web.Response(
-        text=json.dumps(body, ensure_ascii=False), status=status, content_type=CONTENT_TYPE,
-        headers={"Cache-Control": "no-store"},
-    )  # fmt: skip
+    return as_problem(body, {hdrs.CACHE_CONTROL: "no-store"})
