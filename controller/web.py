@@ -11,6 +11,7 @@ from cronring.controller.api.services import ApiParts
 from cronring.controller.api.throttle import Throttle
 from cronring.controller.api.web_identity import TO_DO, KnownWeb, LocalWeb, NobodyYet, WebDoor
 from cronring.controller.config import ConfigError, ProcessConfig
+from cronring.controller.console.routes import ConsoleRoutes
 from cronring.controller.identity.login import Logins
 from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.verifier import JwtVerifier
@@ -37,7 +38,7 @@ class Web:
     @property
     def routes(self) -> Sequence[Routed]:
         """For the HTTP server."""
-        every: list[Routed] = [self.login, self.rest]
+        every: list[Routed] = [self.login, self.rest, ConsoleRoutes()]
         return every if self._interval_jobs is None else [*every, self._interval_jobs]
 
     def open_to_all(self) -> None:

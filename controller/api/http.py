@@ -25,15 +25,6 @@ HANDSHAKE_S: Final = 10.0
 # Of whoever may see metrics, which are those of all namespaces.
 METRICS: Final = Access(Audience.PEOPLE, Permission.VIEW, Reach.CLUSTER, 0)
 BODY_BYTES_MAX: Final = 16 * 1024  # the form of a login
-INDEX: Final = {
-    "/": "this index",
-    "/healthz": "200 while the process is alive",
-    "/readyz": "200 while the lease is valid and PostgreSQL answers, else 503 with the reason",
-    "/metrics": "Prometheus metrics",
-    "/login": "logs a browser in",
-    "/session": "who asks, and what they may do",
-    "/api/": "REST: a page to try it, made of /api/openapi.json",
-}
 
 
 class Routed(Protocol):
@@ -66,7 +57,6 @@ class HttpServer:
         middlewares: Any = [telling(lambda: self._connections), _problems_as_json(refused)]
         application = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES_MAX)
         application[DOOR] = door
-        application.router.add_get("/", self._index)
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
@@ -104,9 +94,6 @@ class HttpServer:
     def _protocol(self) -> asyncio.Protocol:
         assert self._runner.server is not None, "start() comes first"
         return self._runner.server()
-
-    async def _index(self, _: web.Request) -> web.Response:
-        return web.json_response({"service": "cronring controller", "paths": INDEX})
 
     async def _alive(self, _: web.Request) -> web.Response:
         return web.json_response({"status": "alive"})

@@ -1,0 +1,59 @@
+"""Files that browsers are given as they are: read once, packed once, and asked for again only once they have changed."""
+
+import gzip
+import hashlib
+import mimetypes
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from aiohttp import hdrs, web
+
+from cronring.controller.api.rest.packing import takes_gzip
+
+# Scripts and styles are files of ours alone, and none is written into a page.
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Vary": "Accept-Encoding",
+    # A browser asks whether it has changed: a controller of another release may answer next.
+    "Cache-Control": "no-cache",
+}
+_SCRIPTS: Final = {".mjs": "text/javascript", ".js": "text/javascript"}  # not every machine's table knows .mjs
+
+
+class StaticFile(NamedTuple):
+    """It doesn't change while a controller lives."""
+
+    body: bytes
+    packed: bytes
+    kind: str
+    etag: str
+
+
+def read(path: Path) -> StaticFile:
+    """Raises OSError, KeyError: the kind of its name isn't known."""
+    body = path.read_bytes()
+    kind = _SCRIPTS.get(path.suffix) or mimetypes.types_map[path.suffix]
+    return StaticFile(body, gzip.compress(body, mtime=0), kind, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+def add_file(router: web.UrlDispatcher, path: str, file: StaticFile) -> None:
+    """At that path, which may have parameters."""
+    router.add_get(path, partial(_served, file))
+
+
+async def _served(file: StaticFile, request: web.Request) -> web.Response:
+    headers = {**HEADERS, hdrs.ETAG: file.etag}
+    if file.etag in request.headers.get(hdrs.IF_NONE_MATCH, ""):
+        return web.Response(status=304, headers=headers)
+    if not takes_gzip(request):
+        return web.Response(body=file.body, content_type=file.kind, charset="utf-8", headers=headers)
+    headers[hdrs.CONTENT_ENCODING] = "gzip"
+    return web.Response(body=file.packed, content_type=file.kind, charset="utf-8", headers=headers)

@@ -1,0 +1,115 @@
+// Calls of the REST API. Who asks is known by the session's cookie; what changes something shows the session's token.
+const API = "/api/v1/cron";
+let csrf = null;
+
+const PERMISSIONS = {
+  viewer: ["view"],
+  "outputs-viewer": ["view", "outputs"],
+  operator: ["view", "outputs", "operate"],
+  deployer: ["view", "deploy"],
+  admin: ["view", "outputs", "operate", "deploy", "admin"],
+};
+
+// What an answer of status 400 and above says (RFC 9457). `status` 0: there was no answer.
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || "no reason was given");
+    this.status = status;
+    this.code = body.code || "";
+    this.reason = body.reason || "";
+    this.violations = body.violations || [];
+  }
+  get away() {
+    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+  }
+}
+
+export class Session {
+  constructor(said) {
+    this.name = said.name ? `${said.kind}:${said.name}` : said.kind;
+    this.grants = said.grants;
+  }
+  // `namespace` "*" asks for all of them at once; undefined: in any.
+  may(permission, namespace) {
+    return this.grants.some((grant) => (PERMISSIONS[grant.role] ?? []).includes(permission)
+      && (namespace === undefined || grant.namespace === "*" || grant.namespace === namespace));
+  }
+}
+
+// The session of this browser. Sends the browser to the login when there is none; then it never answers.
+export async function openSession() {
+  const answer = await fetched("/session", { headers: { accept: "application/json" } });
+  if (answer.status === 401) return toLogin();
+  const said = await bodyOf(answer);
+  if (!answer.ok) throw new Problem(answer.status, said);
+  csrf = said.csrf_token;
+  return new Session(said);
+}
+
+export function toLogin() {
+  location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  return new Promise(() => {});
+}
+
+export const keyPath = (key) => `/jobs/${encodeURIComponent(key)}`;
+
+export function queryText(query) {
+  const pairs = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    for (const each of [value].flat()) {
+      if (each !== undefined && each !== null && each !== "") pairs.append(name, each);
+    }
+  }
+  return pairs.size ? `?${pairs}` : "";
+}
+
+export const get = (path, query, signal) => call("GET", path, { query, signal });
+export const post = (path, body) => call("POST", path, { body: body ?? {} });
+export const put = (path, body) => call("PUT", path, { body: body ?? {} });
+export const remove = (path, query) => call("DELETE", path, { query });
+
+async function call(method, path, { query, body, signal }) {
+  const headers = { accept: "application/json" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
+  if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+  const answer = await fetched(API + path + queryText(query), {
+    method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (answer.status === 401) return toLogin();
+  if (answer.status === 204) return null;
+  const said = await bodyOf(answer);
+  if (!answer.ok) throw new Problem(answer.status, said);
+  return said;
+}
+
+async function fetched(address, options) {
+  try {
+    return await fetch(address, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, { detail: `The controller at ${location.host} doesn't answer.` });
+  }
+}
+
+async function bodyOf(answer) {
+  const text = await answer.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { detail: text.slice(0, 300) || answer.statusText };
+  }
+}
+
+// Lines of JSON of a stream, until it ends or `signal` stops it.
+export async function* lines(path, query, signal) {
+  const answer = await fetched(API + path + queryText(query), { headers: { accept: "application/x-ndjson" }, signal });
+  if (!answer.ok) throw new Problem(answer.status, await bodyOf(answer));
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const found = (rest + part.value).split("\n");
+    rest = found.pop();
+    for (const line of found) if (line.trim()) yield JSON.parse(line);
+  }
+}

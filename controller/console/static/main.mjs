@@ -1,0 +1,86 @@
+// The console: its frame, and which page is at which address.
+import { html, render, useEffect, useState } from "./base.mjs";
+import { openSession, Problem } from "./api.mjs";
+import { Asking } from "./doing.mjs";
+import { begin as beginKeys, Help } from "./keys.mjs";
+import { begin as beginLive } from "./live.mjs";
+import { openPalette, Palette } from "./palette.mjs";
+import { Cluster } from "./pages/cluster.mjs";
+import { ExecutionPage } from "./pages/execution.mjs";
+import { Executions } from "./pages/executions.mjs";
+import { JobPage } from "./pages/job.mjs";
+import { Jobs } from "./pages/jobs.mjs";
+import { Access, Listed } from "./pages/lists.mjs";
+import { Overview } from "./pages/overview.mjs";
+import { Upcoming } from "./pages/upcoming.mjs";
+import { Wall } from "./pages/wall.mjs";
+import { begin as beginRouter, useLocation } from "./router.mjs";
+import { useHealth, Verdict } from "./verdict.mjs";
+
+const PAGES = [
+  ["/", "Overview"], ["/jobs", "Jobs"], ["/executions", "Runs"], ["/upcoming", "Upcoming"], ["/cluster", "Cluster"],
+  ["/deployments", "Deployments"], ["/limits", "Limits"], ["/webhooks", "Webhooks"], ["/templates", "Templates"],
+  ["/access", "Access"], ["/actions", "Actions"], ["/audit", "Audit log"], ["/wall", "Wall"],
+];
+const LISTED = { "/deployments": "deployments", "/limits": "limits", "/webhooks": "webhooks", "/templates": "templates",
+  "/audit": "audit", "/actions": "actions" };
+
+function page(path, props) {
+  const [, first, rest] = path.match(/^\/([^/]*)\/?(.*)$/);
+  if (path === "/") return html`<${Overview} ...${props} />`;
+  if (first === "jobs") return rest ? html`<${JobPage} key=${rest} name=${decodeURIComponent(rest)} ...${props} />` : html`<${Jobs} ...${props} />`;
+  if (first === "executions") return rest ? html`<${ExecutionPage} key=${rest} id=${rest} ...${props} />` : html`<${Executions} />`;
+  if (path === "/upcoming") return html`<${Upcoming} />`;
+  if (path === "/cluster") return html`<${Cluster} ...${props} />`;
+  if (path === "/access") return html`<${Access} ...${props} />`;
+  if (LISTED[path]) return html`<${Listed} key=${path} kind=${LISTED[path]} ...${props} />`;
+  return html`<h1>There is no page here</h1><p><a href="/">Overview</a></p>`;
+}
+
+function Console({ session }) {
+  const { path } = useLocation();
+  const health = useHealth();
+  useEffect(() => {
+    const name = PAGES.find(([address]) => address === path)?.[1] ?? decodeURIComponent(path.split("/").pop());
+    document.title = `${name} - cronring`;
+    document.querySelector("#main")?.focus({ preventScroll: true });
+  }, [path]);
+  const frame = path === "/wall" ? html`<${Wall} health=${health} />` : html`
+    <a class="skip" href="#main">To the page</a>
+    <header><nav aria-label="Pages"><a class="brand" href="/">cronring</a>
+      ${PAGES.map(([address, name]) => html`<a key=${address} href=${address} aria-current=${here(path, address) ? "page" : undefined}>${name}</a>`)}</nav>
+      <div class="who"><button class="small" onClick=${openPalette}>Go to <kbd>Ctrl-K</kbd></button>
+        <a href="/login" title="who you are, and log out">${session.name}</a></div></header>
+    <${Verdict} health=${health} />
+    <main id="main" tabindex="-1">${page(path, { session, health })}</main>`;
+  return html`${frame}<${Palette} pages=${PAGES} /><${Help} /><${Asking} />`;
+}
+
+const here = (path, address) => (address === "/" ? path === "/" : path === address || path.startsWith(`${address}/`));
+
+function Begin() {
+  const [session, setSession] = useState(null);
+  const [problem, setProblem] = useState(null);
+  useEffect(() => {
+    let timer = 0;
+    const open = async () => {
+      try {
+        setSession(await openSession());
+        beginLive();
+      } catch (found) {
+        if (!(found instanceof Problem)) throw found;
+        setProblem(found);
+        timer = setTimeout(open, 3_000);
+      }
+    };
+    open();
+    return () => clearTimeout(timer);
+  }, []);
+  if (session) return html`<${Console} session=${session} />`;
+  return problem && html`<main class="problem" role="alert"><h1>cronring can't be asked now</h1><p>${problem.message}</p>
+    <p>This page asks again every three seconds.</p></main>`;
+}
+
+beginKeys();
+beginRouter((path) => PAGES.some(([address]) => here(path, address)));
+render(html`<${Begin} />`, document.body);

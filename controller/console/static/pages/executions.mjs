@@ -1,0 +1,60 @@
+// All runs, by the filter's words.
+import { html, useEffect, useMemo, useRef, useState } from "../base.mjs";
+import { duration } from "../clock.mjs";
+import { filterQuery, RUN_WORDS } from "../filter.mjs";
+import { useEvents } from "../live.mjs";
+import { useQuery } from "../queries.mjs";
+import { go, useParameter } from "../router.mjs";
+import { Answered, Empty, JobLink, Rows, RunLink, State, When } from "../parts.mjs";
+import { count, wordOf } from "../words.mjs";
+
+const PAGE = 100;
+const TYPING_MS = 250;
+const SORTS = { newest: "the newest first", slowest: "what took longest", latest: "what began latest" };
+
+const COLUMNS = [
+  { name: "Run", of: (run) => html`<${RunLink} of=${run.id} />` },
+  { name: "Job", of: (run) => html`<${JobLink} of=${run.job} />` },
+  { name: "Outcome", of: (run) => html`<${State} is=${run.outcome || "running"} />` },
+  { name: "Tick", of: (run) => html`<${When} at=${run.tick} />` },
+  { name: "Why", of: (run) => wordOf(run.trigger) },
+  { name: "Late by", number: true, of: (run) => duration(run.lateness_ms) },
+  { name: "Took", number: true, of: (run) => (run.outcome ? duration(run.duration_ms) : "…") },
+  { name: "Error", of: (run) => (run.error_type ? `${run.error_type}: ${run.error_message.slice(0, 100)}` : "") },
+];
+
+export function Executions() {
+  const [text, setText] = useParameter("q");
+  const [sort, setSort] = useParameter("sort", "newest");
+  const [typed, setTyped] = useState(text);
+  const [token, setToken] = useState("");
+  const [fresh, setFresh] = useState(0);
+  const timer = useRef(0);
+  const parsed = useMemo(() => filterQuery(text, RUN_WORDS), [text]);
+  const query = useQuery(parsed.problem ? null : "/executions",
+    { ...parsed.query, sort: sort === "newest" ? "" : sort, page_size: PAGE, page_token: token }, { every: 60_000 });
+  useEvents(["execution_started"], () => setFresh((before) => before + 1), []);
+  useEffect(() => setFresh(0), [query.data]);
+  useEffect(() => setToken(""), [text, sort]);
+  useEffect(() => setTyped(text), [text]);
+  const rows = query.data?.executions ?? [];
+  const type = (event) => {
+    const { value } = event.target;
+    setTyped(value);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setText(value.trim()), TYPING_MS);
+  };
+  return html`<h1>Runs</h1>
+    <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
+      <label class="grow">Filter <input id="search" type="search" value=${typed} onInput=${type} spellcheck="false"
+        placeholder="outcome:unsuccessful job:billing.close_day since:24h" aria-describedby="filter-says" /></label>
+      <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
+        ${Object.entries(SORTS).map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select></label></form>
+    <p id="filter-says" class=${parsed.problem ? "problem" : "says"} role="status">${parsed.problem
+      || (fresh > 0 && !token ? html`${count(fresh, "run")} began since. <button class="small" onClick=${query.again}>Show</button>` : "")}</p>
+    <${Answered} query=${query} empty=${query.data && !rows.length && !query.data.next_page_token && html`<${Empty}
+        command="cronring executions list">No run fits.<//>`}>
+      <${Rows} caption="Runs" columns=${COLUMNS} rows=${rows} keyOf=${(run) => run.id} open=${(run) => go(`/executions/${run.id}`)} />
+      <div class="buttons">${token && html`<button onClick=${() => setToken("")}>Newest</button>`}
+        ${query.data?.next_page_token && html`<button onClick=${() => setToken(query.data.next_page_token)}>Older</button>`}</div><//>`;
+}

@@ -1,0 +1,98 @@
+// What pages share: states, times, panels, tables.
+import { html, useEffect, useRef, useState } from "./base.mjs";
+import { clockTime, duration, inZone, relative, useNow, utc, viewerZone } from "./clock.mjs";
+import { hueOf, shapeOf, wordOf } from "./words.mjs";
+
+const LOADING_MS = 300; // what is there sooner needs no word of it
+
+export const State = ({ is, text }) => html`
+  <span class=${`state ${hueOf(is)}`}><span class="shape" aria-hidden="true">${shapeOf(is)}</span>
+    ${" "}${text ?? wordOf(is)}</span>`;
+
+// An instant: how far away it is; where one points at it, when it is, on all clocks that matter.
+export function When({ at, zone, clock }) {
+  const moment = useNow();
+  if (!at) return html`<span class="none">–</span>`;
+  const time = Date.parse(at);
+  const zones = [...new Set([viewerZone, zone, "UTC"].filter(Boolean))].map((each) => inZone(time, each)).join("\n");
+  return html`<time datetime=${at} title=${zones}>${clock ? clockTime(time) : relative(time, moment)}</time>`;
+}
+
+// How long something that goes on has been going on.
+export function Since({ at }) {
+  const moment = useNow();
+  return html`<span>${duration(Math.max(0, moment - Date.parse(at)))}</span>`;
+}
+
+export const JobLink = ({ of }) => html`<a class="key" href=${jobPath(of)}>${of}</a>`;
+export const jobPath = (key) => `/jobs/${encodeURIComponent(key)}`;
+export const RunLink = ({ of, children }) => html`<a href=${`/executions/${of}`}>${children ?? `#${of}`}</a>`;
+
+// What a question's answer looks like while it isn't there, and when it isn't to be had.
+export function Answered({ query, empty, children }) {
+  const [slow, setSlow] = useState(false);
+  useEffect(() => {
+    if (query.data || query.problem) return undefined;
+    const timer = setTimeout(() => setSlow(true), LOADING_MS);
+    return () => clearTimeout(timer);
+  }, [query.data, query.problem]);
+  if (query.problem && !query.data) return html`<${Failed} problem=${query.problem} again=${query.again} />`;
+  if (!query.data) return slow ? html`<p class="loading" role="status">Loading …</p>` : html`<p class="loading"></p>`;
+  const stale = query.problem && html`<p class="stale" role="status">Old, as of ${utc(query.at)}Z:
+    ${" "}${query.problem.message} <button onClick=${query.again}>Try again</button></p>`;
+  return html`<div class=${query.problem ? "aged" : ""}>${stale}${empty || children}</div>`;
+}
+
+export const Failed = ({ problem, again }) => html`
+  <div class="problem" role="alert"><p><b>This can't be shown now.</b> ${problem.message}</p>
+    ${problem.violations.map((each) => html`<p><code>${each.field}</code>: ${each.description}</p>`)}
+    ${again && html`<button onClick=${again}>Try again</button>`}</div>`;
+
+export const Panel = ({ title, says, id, children, more }) => html`
+  <section class="panel" aria-labelledby=${id}>
+    <h2 id=${id}>${title}${more && html`<span class="more">${more}</span>`}</h2>
+    ${says && html`<p class="says">${says}</p>`}
+    ${children}
+  </section>`;
+
+// A list of nothing teaches the command that fills it.
+export const Empty = ({ children, command }) => html`
+  <div class="empty"><p>${children}</p>${command && html`<${Copied} text=${command} />`}</div>`;
+
+// Text with a button to copy it. The clipboard fails on plain HTTP: then it is selected, to be copied by hand.
+export function Copied({ text }) {
+  const [said, say] = useState("");
+  const place = useRef(null);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      say("copied");
+    } catch {
+      getSelection().selectAllChildren(place.current);
+      say("selected: press Ctrl-C");
+    }
+    setTimeout(() => say(""), 2_000);
+  };
+  return html`<span class="copied"><code ref=${place}>${text}</code>
+    <button class="small" onClick=${copy} aria-label=${`Copy ${text}`}>Copy</button>
+    <span role="status">${said}</span></span>`;
+}
+
+// `columns`: {name, of(row), title, number, wide}. A row opens by Enter where it has the focus.
+export function Rows({ caption, columns, rows, keyOf, open, picked, pick, mark }) {
+  return html`<div class="scroll"><table class="rows"><caption class="hidden">${caption}</caption>
+    <thead><tr>${pick && html`<th scope="col"><span class="hidden">Selected</span></th>`}
+      ${columns.map((each) => html`<th scope="col" class=${each.number ? "number" : ""}>${each.name}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => {
+      const key = keyOf(row);
+      return html`<tr key=${key} tabindex="-1" data-row=${key} class=${mark?.(row) ?? ""}
+          onKeyDown=${(event) => { if (event.key === "Enter" && event.target === event.currentTarget) open?.(row); }}>
+        ${pick && html`<td><input type="checkbox" aria-label=${`Select ${key}`} checked=${picked.has(key)}
+          onChange=${() => pick(row)} /></td>`}
+        ${columns.map((each) => html`<td class=${each.number ? "number" : ""} data-name=${each.name}>${each.of(row)}</td>`)}
+      </tr>`;
+    })}</tbody></table></div>`;
+}
+
+export const Facts = ({ of }) => html`<dl class="facts">
+  ${of.filter(Boolean).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;

@@ -1,0 +1,120 @@
+// One verdict in words, worst first. It is drawn on top of every page, from what one place of this tab knows.
+import { html, useMemo } from "./base.mjs";
+import { clockTime, duration, setClock, useNow, utc } from "./clock.mjs";
+import { useSignal } from "./live.mjs";
+import { useQuery } from "./queries.mjs";
+import { JobLink } from "./parts.mjs";
+import { count } from "./words.mjs";
+
+const OVERDUE_MS = 10_000; // what the audit calls late
+const DAY_MS = 86_400_000;
+const MANY = 200;
+
+const ENDS = (kind, data) => kind === "cluster_changed"
+  || (kind === "execution_ended" && data.execution.outcome !== "completed");
+const JOBS = (kind, data) => kind === "job_removed"
+  || (kind === "job_changed" && (data.job.failures > 0 || data.job.last_outcome !== "completed" || data.job.paused));
+
+// Everything that the verdict is made of: {failing, failures, cluster, due}, as `useQuery` gives them.
+export function useHealth() {
+  const failing = useQuery("/jobs", { "filter.outcomes": "unsuccessful", sort: "failures", page_size: MANY }, { on: anyJob });
+  const failures = useQuery("/executions", { "filter.outcomes": "unsuccessful", page_size: MANY }, { on: ENDS });
+  const cluster = useQuery("/cluster", null, { on: (kind) => kind === "cluster_changed", every: 10_000 });
+  const due = useQuery("/due", { limit: 20 }, { every: 5_000 });
+  if (cluster.data) setClock(cluster.data.database_time);
+  return { failing, failures, cluster, due };
+}
+
+const known = new Set(); // jobs that fail: the end of a run of theirs changes the answer, whatever it was
+const anyJob = (kind, data) => JOBS(kind, data) || (kind === "job_changed" && known.has(data.job.key));
+
+// Groups of failing jobs that have the same type of error, the largest first: {error, jobs, since}.
+export function groups(failing, failures) {
+  const latest = new Map();
+  const first = new Map();
+  for (const run of failures) {
+    if (!latest.has(run.job)) latest.set(run.job, run);
+    first.set(run.job, run);
+  }
+  const found = new Map();
+  for (const job of failing) {
+    const run = latest.get(job.key);
+    const error = run?.error_type || job.last_outcome.replaceAll("_", " ");
+    const group = found.get(error) ?? { error, message: run?.error_message ?? "", jobs: [], since: Infinity };
+    group.jobs.push(job);
+    const since = Date.parse(job.failures > 1 ? (first.get(job.key)?.ended_at ?? job.last_ended_at) : job.last_ended_at);
+    group.since = Math.min(group.since, since);
+    found.set(error, group);
+  }
+  return [...found.values()].sort((a, b) => b.jobs.length - a.jobs.length);
+}
+
+// [{worse, text, more}], the worst first. `worse`: 3 something is broken, 2 something fails, 1 look at it one day.
+export function findings(health, signal, moment) {
+  const found = [];
+  const { failing, failures, cluster, due } = health;
+  const away = [cluster, failing, due].find((each) => each.problem?.away);
+  if (away) found.push({ worse: 4, text: away.problem.message, more: "What this page shows is as it was." });
+  else if (signal.name === "lost") {
+    found.push({ worse: 4, text: `No signal since ${clockTime(signal.since)}`, more: "What this page shows is as it was." });
+  }
+  for (const member of cluster.data?.members ?? []) {
+    if (member.status === "dead" || member.status === "suspect") {
+      found.push({ worse: 3, text: `Controller ${member.id} is ${member.status}`, more: "Others take over its jobs." });
+    }
+  }
+  const silent = (cluster.data?.runners ?? []).filter((each) => !each.alive);
+  if (cluster.data && silent.length === cluster.data.runners.length) {
+    found.push({ worse: 3, text: "No runner is connected", more: "Ticks wait, and are skipped as no_runner after the grace." });
+  }
+  const overdue = (due.data?.due ?? []).filter((each) => moment - Date.parse(each.run_at) > OVERDUE_MS);
+  if (overdue.length) {
+    const worst = Math.max(...overdue.map((each) => moment - Date.parse(each.run_at)));
+    found.push({ worse: 3, text: `${count(overdue.length, "tick")} overdue, by ${duration(worst)} at most`,
+      more: html`The first is of <${JobLink} of=${overdue[0].job} />.` });
+  }
+  const jobs = failing.data?.jobs ?? [];
+  known.clear();
+  for (const job of jobs) known.add(job.key);
+  if (jobs.length) found.push({ worse: 2, ...failed(jobs, groups(jobs, failures.data?.executions ?? []), failing.data) });
+  return found.sort((a, b) => b.worse - a.worse);
+}
+
+function failed(jobs, grouped, answer) {
+  const modules = new Set(jobs.map((job) => `${job.namespace}/${job.module}`));
+  const since = Math.min(...grouped.map((group) => group.since));
+  const where = modules.size === 1 && jobs.length > 1 ? `, all in ${jobs[0].module}` : "";
+  const cause = grouped.length === 1 && jobs.length > 1 ? `, likely one cause: ${grouped[0].error}` : "";
+  const more = answer.next_page_token ? "more than " : "";
+  const fail = jobs.length === 1 ? `${jobs[0].key} fails` : `${more}${count(jobs.length, "job")} fail`;
+  return { text: `${fail} since ${clockTime(since)}${where}${cause}`, more: grouped[0].message.split("\n")[0].slice(0, 160) };
+}
+
+export function useVerdict(health) {
+  const signal = useSignal();
+  const moment = useNow();
+  const all = useMemo(() => findings(health, signal, moment),
+    [health.failing, health.failures, health.cluster, health.due, signal, Math.floor(moment / 1_000)]);
+  const ready = health.cluster.data && health.failing.data;
+  return { all, ready, signal };
+}
+
+export function Verdict({ health }) {
+  const { all, ready, signal } = useVerdict(health);
+  if (!all.length && !ready) return html`<div class="verdict" role="status">Looking …</div>`;
+  const worst = all[0];
+  const hue = !worst ? "ok" : worst.worse > 2 ? "failed" : "late";
+  const shape = !worst ? "●" : worst.worse > 2 ? "✕" : "◷";
+  return html`<div class=${`verdict ${hue}`} role="status" aria-live="polite">
+    <span class="shape" aria-hidden="true">${shape}</span>
+    <strong>${worst ? worst.text : "All well"}</strong>
+    <span class="more">${worst ? worst.more : ""}
+      ${all.length > 1 ? ` And ${all.length - 1} more.` : ""}</span>
+    <${Signal} signal=${signal} /></div>`;
+}
+
+const Signal = ({ signal }) => html`<span class=${`signal ${signal.name}`}
+    title=${`since ${utc(signal.since)}Z${signal.leads ? "; this tab has the stream" : ""}`}>
+  ${signal.name === "live" ? "live" : signal.name === "lost" ? `no signal since ${clockTime(signal.since)}` : "connecting …"}</span>`;
+
+export const oldPauses = (jobs, moment) => jobs.filter((job) => moment - Date.parse(job.paused.at) > DAY_MS);
