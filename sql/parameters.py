@@ -1166,6 +1166,13 @@ class ListAuditLog(Statement):
     limit: int
 
 
+class ListBooks(Statement):
+    keys: Sequence[str]
+    namespaces: Sequence[str] | None
+    before: int | None
+    last: int
+
+
 class ListControllers(Statement): ...
 
 

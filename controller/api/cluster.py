@@ -55,7 +55,10 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         rows = await self._reads.list_due(within_ms, limit, namespaces(Permission.VIEW))
         return cluster_pb2.ListDueResponse(
             due=[
-                cluster_pb2.DueJob(job=row.job, tick=timestamp(row.tick), run_at=timestamp(row.run_at)) for row in rows
+                cluster_pb2.DueJob(
+                    job=row.job, tick=timestamp(row.tick), run_at=timestamp(row.run_at), running=row.running
+                )
+                for row in rows
             ]
         )
 

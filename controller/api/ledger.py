@@ -1,5 +1,6 @@
 """cronring.v1.Ledger: whether every tick ended as it must, and why one ran, or not."""
 
+from itertools import groupby
 from typing import Final
 
 from cronring.controller.api.lookup import unknown_job
@@ -12,11 +13,14 @@ from cronring.controller.core.ledger.why import explain, verdict
 from cronring.controller.core.ledger.why_facts import Attempt, Facts, SkipFact, WaitingRun
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.ledger import AuditReport, AuditRequest, Ledger
-from cronring.controller.ports.reads import Reads
+from cronring.controller.ports.reads import BookRow, Reads
 from cronring.protos.cronring.v1 import executions_pb2, ledger_pb2, ledger_pb2_grpc
 from cronring.protos.instants import timestamp
 from cronring.schema.identity import Permission
 
+_BOOKS_MAX: Final = 100
+_LAST_DEFAULT: Final = 20
+_LAST_MAX: Final = 200
 _LATE_AFTER_MS_MAX: Final = 366 * 86_400_000
 
 
@@ -46,6 +50,20 @@ class LedgerService(ledger_pb2_grpc.LedgerServicer):
             return _audit_message(await self._ledger.audit(wanted))
         except NotFound:
             raise await unknown_job(self._reads, request.job) from None
+
+    async def ListBooks(self, request: ledger_pb2.ListBooksRequest, context: Context) -> ledger_pb2.ListBooksResponse:
+        keys = [required("keys", key, "a job's key, like module.verb") for key in dict.fromkeys(request.keys)]
+        if not 1 <= len(keys) <= _BOOKS_MAX:
+            raise InvalidRequest([("keys", f"has {len(keys)}; it must have 1 to {_BOOKS_MAX}")])
+        last = number(request, "last", _LAST_DEFAULT, _LAST_MAX)
+        before = instant("before", request.before) if request.HasField("before") else None
+        rows = await self._reads.list_books(keys, last, before, namespaces(Permission.VIEW))
+        return ledger_pb2.ListBooksResponse(
+            books=[
+                ledger_pb2.JobBook(job=job, entries=map(_entry_message, entries))
+                for job, entries in groupby(rows, key=lambda row: row.job)
+            ]
+        )
 
     async def Why(self, request: ledger_pb2.WhyRequest, context: Context) -> ledger_pb2.WhyResponse:
         key = required("job", request.job, "a job's key, like module.verb or module.verb:name")
@@ -158,6 +176,23 @@ def _attempt_message(key: str, run: Attempt) -> executions_pb2.Execution:
         retry_at=timestamp(run.retry_at),
         number=run.number,
         deployment=run.deployment,
+    )
+
+
+def _entry_message(row: BookRow) -> ledger_pb2.BookEntry:
+    began = row.claimed_at if row.started_at is None else row.started_at
+    return ledger_pb2.BookEntry(
+        tick=timestamp(row.tick),
+        last_tick=timestamp(row.last_tick),
+        ticks=row.ticks,
+        skipped=row.skipped,
+        execution_id=row.execution_id,
+        outcome=row.outcome,
+        trigger=row.trigger,
+        attempt=row.attempt,
+        duration_ms=0.0 if row.ended_at is None else (row.ended_at - began) / 1_000,
+        lateness_ms=0.0 if row.skipped else (began - row.run_at) / 1_000,
+        error_type=row.error_type,
     )
 
 

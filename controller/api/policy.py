@@ -93,7 +93,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, None, _ONE, NAMES, "ListSessions RevokeSession"),
         (_PEOPLE, None, _ONE, NOTHING, "WhoAmI"),
     ),
-    "cronring.v1.Ledger": ((_PEOPLE, _VIEW, _ONE, NAMES, "Audit Why"),),
+    "cronring.v1.Ledger": ((_PEOPLE, _VIEW, _ONE, NAMES, "Audit Why ListBooks"),),
     "cronring.v1.Limits": (
         (_PEOPLE, _ADMIN, _ONE, NAMES, "SetLimit RemoveLimit"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "ListLimits"),

@@ -1,4 +1,4 @@
-"""Files that browsers are given as they are: read once, packed once, and asked for again only once they have changed."""
+"""Files that browsers are given as they are: read and packed once, and sent again only when they have changed."""
 
 import gzip
 import hashlib

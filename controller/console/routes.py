@@ -23,5 +23,5 @@ class ConsoleRoutes:
         index = read(_STATIC / "index.html")
         for path in PAGES:
             add_file(router, path, index)
-        for path in sorted(_STATIC.rglob("*.*")):
-            add_file(router, f"{FILES_PATH}/{path.relative_to(_STATIC)}", read(path))
+        for file in sorted(_STATIC.rglob("*.*")):
+            add_file(router, f"{FILES_PATH}/{file.relative_to(_STATIC)}", read(file))

@@ -258,6 +258,26 @@ class DueRow(NamedTuple):
     job: str
     tick: int
     run_at: int
+    running: bool  # a run of the job goes on
+
+
+class BookRow(NamedTuple):
+    """An entry of a job's books: a run, or (`skipped`: why) a range of ticks that didn't run."""
+
+    job: str
+    tick: int
+    last_tick: int
+    ticks: int
+    skipped: str
+    execution_id: int
+    outcome: str
+    trigger: str
+    attempt: int
+    run_at: int
+    claimed_at: int
+    started_at: int | None
+    ended_at: int | None
+    error_type: str
 
 
 class ControllerRow(NamedTuple):
@@ -367,6 +387,12 @@ class Reads(Protocol):
 
     async def get_deployment(self, key: str) -> DeploymentRow:
         """Raises cronring.controller.errors.NotFound."""
+        ...
+
+    async def list_books(
+        self, keys: Sequence[str], last: int, before: int | None, namespaces: Namespaces = None
+    ) -> list[BookRow]:
+        """The latest `last` entries of each of these jobs that there are, in the order asked, the latest tick first."""
         ...
 
     async def list_due(self, within_ms: int, limit: int, namespaces: Namespaces = None) -> list[DueRow]:

@@ -15,6 +15,7 @@ from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
+    BookRow,
     ControllerRow,
     Cursor,
     DeploymentFilter,
@@ -68,6 +69,7 @@ from cronring.sql.parameters import (
     GetSkippedTicks,
     GetUnfinishedIds,
     ListActions,
+    ListBooks,
     ListControllers,
     ListDeploymentActions,
     ListDeployments,
@@ -239,14 +241,21 @@ class PostgresReads:
             raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")
         return DeploymentRow._make(records[0])
 
+    async def list_books(
+        self, keys: Sequence[str], last: int, before: int | None, namespaces: Namespaces = None
+    ) -> list[BookRow]:
+        """The latest `last` entries of each of these jobs that there are, in the order asked, the latest tick first."""
+        asked = ListBooks(keys=keys, last=last, before=before, namespaces=namespaces)
+        return list(map(BookRow._make, await self._fetch(asked)))
+
     async def list_due(self, within_ms: int, limit: int, namespaces: Namespaces = None) -> list[DueRow]:
         """What runs within so long, the earliest first."""
         due: list[DueRow] = []
         records = await self._fetch(ListDue(within_ms=within_ms, limit=limit, namespaces=namespaces))
-        for key, tick, run_at, schedule, anchor, policy, until in records:
+        for key, tick, run_at, running, schedule, anchor, policy, until in records:
             slot = upcoming(key, (schedule, anchor, policy), tick, run_at)
             if slot is not None and slot.run_at <= until:
-                due.append(DueRow(key, *slot))
+                due.append(DueRow(key, slot.tick, slot.run_at, running))
         return sorted(due, key=lambda row: (row.run_at, row.job))
 
     async def list_controllers(self) -> list[ControllerRow]:

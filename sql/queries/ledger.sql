@@ -247,3 +247,27 @@ FROM (
 ) a
 ORDER BY a.id DESC
 LIMIT :limit;
+
+-- name: ListBooks
+-- The latest entries of the books of some jobs, by tick: executions, and ranges that didn't run.
+SELECT j.key, b.*
+FROM unnest(:keys::text[]) WITH ORDINALITY k (key, place)
+JOIN cron_jobs j ON j.key = k.key AND j.removed_at IS NULL
+    AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
+CROSS JOIN LATERAL (
+    (SELECT e.tick, e.tick AS last_tick, 1::bigint AS ticks, '' AS skipped, e.id, coalesce(e.outcome, '') AS outcome,
+            e.trigger, e.attempt, e.run_at, e.claimed_at, e.started_at, e.ended_at, coalesce(e.error_type, '') AS error
+     FROM cron_executions e
+     WHERE e.job_id = j.id AND e.tick < coalesce(:before?::timestamptz, 'infinity')
+     ORDER BY e.tick DESC, e.attempt DESC
+     LIMIT :last::integer)
+    UNION ALL
+    (SELECT s.first_tick, s.last_tick, s.ticks, s.reason, 0, '', '', 0, s.first_tick, s.decided_at, NULL, NULL, ''
+     FROM cron_skips s
+     WHERE s.job_id = j.id AND s.first_tick < coalesce(:before, 'infinity')
+     ORDER BY s.first_tick DESC
+     LIMIT :last)
+    ORDER BY 1 DESC, 8 DESC
+    LIMIT :last
+) b
+ORDER BY k.place, b.tick DESC, b.attempt DESC;

@@ -96,6 +96,23 @@ async def test_a_job_tells_its_last_run_and_what_was_skipped(world: World, reads
         await reads.get_job("billing.b")
 
 
+async def test_books_have_runs_and_what_did_not_run_the_latest_tick_first(world: World, reads: PostgresReads) -> None:
+    """A history without what was skipped shows a gap, and not why."""
+    first, other = await world.running("c1", "a", "b")
+    skipped = Skipped(SkipReason.OVERLAP, first.tick + SECOND, first.tick + 5 * SECOND, 5)
+    await world.store.end_cron_jobs("c1", [end_of(first, Outcome.FAILED, skipped)])
+    rows = await reads.list_books(["billing.b", "billing.none", "billing.a"], 20, None)
+    assert [(row.job, row.tick, row.skipped, row.ticks, row.execution_id, row.outcome) for row in rows] == [
+        ("billing.b", other.tick, "", 1, other.execution_id, ""),
+        ("billing.a", first.tick + SECOND, "overlap", 5, 0, ""),
+        ("billing.a", first.tick, "", 1, first.execution_id, "failed"),
+    ]
+    assert rows[1].last_tick == first.tick + 5 * SECOND
+    assert [row.skipped for row in await reads.list_books(["billing.a"], 1, None)] == ["overlap"]
+    assert [row.skipped for row in await reads.list_books(["billing.a"], 5, first.tick + SECOND)] == [""]
+    assert await reads.list_books(["billing.a"], 5, None, ("staging",)) == []
+
+
 async def ended(world: World, names: list[str]) -> list[int]:
     """Ids of executions of one job each, ended in turn as completed, failed, and still running."""
     executions = await world.running("c1", *names)

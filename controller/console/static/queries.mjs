@@ -7,8 +7,8 @@ const LEAST_MS = 1_000; // between two askings, however much happens
 const EVERY_MS = 30_000;
 
 // {data, problem, at, again}: the latest answer, and why there is no newer one. `path` null: nothing is asked.
-// `on(kind, data)`: whether an event changes the answer.
-export function useQuery(path, query, { on, every = EVERY_MS } = {}) {
+// `on(kind, data)`: whether an event changes the answer. `least`: milliseconds between two askings.
+export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS } = {}) {
   const [found, set] = useState({ data: null, problem: null, at: 0 });
   const address = path === null ? null : path + queryText(query);
   const lost = useSignal().name === "lost";
@@ -45,7 +45,7 @@ export function useQuery(path, query, { on, every = EVERY_MS } = {}) {
   }, [address, every]);
   useEffect(() => onEvent((kind, data) => {
     if (kind !== "resync" && !on?.(kind, data)) return;
-    if (!timer.current) timer.current = setTimeout(ask, Math.max(0, last.current + LEAST_MS - Date.now()));
+    if (!timer.current) timer.current = setTimeout(ask, Math.max(0, last.current + least - Date.now()));
   }), [address, on]);
   useEffect(() => { if (!lost && last.current) ask(); }, [lost]);
   return { ...found, again: ask };

@@ -67,7 +67,7 @@ export function findings(health, signal, moment) {
   if (cluster.data && silent.length === cluster.data.runners.length) {
     found.push({ worse: 3, text: "No runner is connected", more: "Ticks wait, and are skipped as no_runner after the grace." });
   }
-  const overdue = (due.data?.due ?? []).filter((each) => moment - Date.parse(each.run_at) > OVERDUE_MS);
+  const overdue = (due.data?.due ?? []).filter((each) => !each.running && moment - Date.parse(each.run_at) > OVERDUE_MS);
   if (overdue.length) {
     const worst = Math.max(...overdue.map((each) => moment - Date.parse(each.run_at)));
     found.push({ worse: 3, text: `${count(overdue.length, "tick")} overdue, by ${duration(worst)} at most`,

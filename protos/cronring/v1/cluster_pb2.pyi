@@ -319,7 +319,10 @@ class DueJob(_message.Message):
     JOB_FIELD_NUMBER: _builtins.int
     TICK_FIELD_NUMBER: _builtins.int
     RUN_AT_FIELD_NUMBER: _builtins.int
+    RUNNING_FIELD_NUMBER: _builtins.int
     job: _builtins.str
+    running: _builtins.bool
+    """a run of the job goes on: what becomes of this tick is decided when that ends"""
     @_builtins.property
     def tick(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -330,10 +333,11 @@ class DueJob(_message.Message):
         job: _builtins.str = ...,
         tick: _timestamp_pb2.Timestamp | None = ...,
         run_at: _timestamp_pb2.Timestamp | None = ...,
+        running: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["run_at", b"run_at", "tick", b"tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "run_at", b"run_at", "tick", b"tick"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "run_at", b"run_at", "running", b"running", "tick", b"tick"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -21,6 +21,148 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class ListBooksRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEYS_FIELD_NUMBER: _builtins.int
+    LAST_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    last: _builtins.int
+    """entries of each, 1 to 200; absent: 20"""
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """of jobs, 1 to 100"""
+
+    @_builtins.property
+    def before(self) -> _timestamp_pb2.Timestamp:
+        """only of ticks before; absent: the latest"""
+
+    def __init__(
+        self,
+        *,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        last: _builtins.int | None = ...,
+        before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_last", b"_last", "before", b"before", "last", b"last"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last", b"_last", "before", b"before", "keys", b"keys", "last", b"last"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__last: _TypeAlias = _typing.Literal["last"]  # noqa: Y015
+    _WhichOneofArgType__last: _TypeAlias = _typing.Literal["_last", b"_last"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last) -> _WhichOneofReturnType__last | None: ...
+
+Global___ListBooksRequest: _TypeAlias = ListBooksRequest  # noqa: Y015
+
+@_typing.final
+class ListBooksResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BOOKS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def books(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobBook]:
+        """in the order asked; without those that have none"""
+
+    def __init__(
+        self,
+        *,
+        books: _abc.Iterable[Global___JobBook] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["books", b"books"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListBooksResponse: _TypeAlias = ListBooksResponse  # noqa: Y015
+
+@_typing.final
+class JobBook(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    ENTRIES_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    @_builtins.property
+    def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___BookEntry]:
+        """the latest tick first"""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        entries: _abc.Iterable[Global___BookEntry] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobBook: _TypeAlias = JobBook  # noqa: Y015
+
+@_typing.final
+class BookEntry(_message.Message):
+    """BookEntry is a run, or a range of ticks that didn't run."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TICK_FIELD_NUMBER: _builtins.int
+    LAST_TICK_FIELD_NUMBER: _builtins.int
+    TICKS_FIELD_NUMBER: _builtins.int
+    SKIPPED_FIELD_NUMBER: _builtins.int
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    TRIGGER_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    DURATION_MS_FIELD_NUMBER: _builtins.int
+    LATENESS_MS_FIELD_NUMBER: _builtins.int
+    ERROR_TYPE_FIELD_NUMBER: _builtins.int
+    ticks: _builtins.int
+    """of a range: how many"""
+    skipped: _builtins.str
+    """why it didn't run; empty: it did"""
+    execution_id: _builtins.int
+    """0: it is a range"""
+    outcome: _builtins.str
+    """of a run that ended"""
+    trigger: _builtins.str
+    attempt: _builtins.int
+    duration_ms: _builtins.float
+    """from the start of the verb's code to its end"""
+    lateness_ms: _builtins.float
+    """actual start minus run_at"""
+    error_type: _builtins.str
+    @_builtins.property
+    def tick(self) -> _timestamp_pb2.Timestamp:
+        """of a range: the first"""
+
+    @_builtins.property
+    def last_tick(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        tick: _timestamp_pb2.Timestamp | None = ...,
+        last_tick: _timestamp_pb2.Timestamp | None = ...,
+        ticks: _builtins.int = ...,
+        skipped: _builtins.str = ...,
+        execution_id: _builtins.int = ...,
+        outcome: _builtins.str = ...,
+        trigger: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        duration_ms: _builtins.float = ...,
+        lateness_ms: _builtins.float = ...,
+        error_type: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_tick", b"last_tick", "tick", b"tick"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "duration_ms", b"duration_ms", "error_type", b"error_type", "execution_id", b"execution_id", "last_tick", b"last_tick", "lateness_ms", b"lateness_ms", "outcome", b"outcome", "skipped", b"skipped", "tick", b"tick", "ticks", b"ticks", "trigger", b"trigger"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BookEntry: _TypeAlias = BookEntry  # noqa: Y015
+
+@_typing.final
 class AuditRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

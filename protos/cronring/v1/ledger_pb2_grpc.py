@@ -45,6 +45,11 @@ class LedgerStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.FromString,
                 _registered_method=True)
+        self.ListBooks = channel.unary_unary(
+                '/cronring.v1.Ledger/ListBooks',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.ListBooksRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.ListBooksResponse.FromString,
+                _registered_method=True)
 
 
 class LedgerServicer:
@@ -64,6 +69,13 @@ class LedgerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListBooks(self, request, context):
+        """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that didn't run.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LedgerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -76,6 +88,11 @@ def add_LedgerServicer_to_server(servicer, server):
                     servicer.Why,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.SerializeToString,
+            ),
+            'ListBooks': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBooks,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.ListBooksRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.ListBooksResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -133,6 +150,33 @@ class Ledger:
             '/cronring.v1.Ledger/Why',
             cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBooks(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Ledger/ListBooks',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.ListBooksRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.ListBooksResponse.FromString,
             options,
             channel_credentials,
             insecure,

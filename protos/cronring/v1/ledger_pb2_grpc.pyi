@@ -36,6 +36,8 @@ class LedgerStub:
     Audit: _grpc.UnaryUnaryMultiCallable[_ledger_pb2.AuditRequest, _ledger_pb2.AuditResponse]
     """Audit recomputes from the schedules what was due, and holds it against the books. It may take a while."""
     Why: _grpc.UnaryUnaryMultiCallable[_ledger_pb2.WhyRequest, _ledger_pb2.WhyResponse]
+    ListBooks: _grpc.UnaryUnaryMultiCallable[_ledger_pb2.ListBooksRequest, _ledger_pb2.ListBooksResponse]
+    """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that didn't run."""
 
 @_typing.type_check_only
 class LedgerAsyncStub(LedgerStub):
@@ -45,6 +47,8 @@ class LedgerAsyncStub(LedgerStub):
     Audit: _aio.UnaryUnaryMultiCallable[_ledger_pb2.AuditRequest, _ledger_pb2.AuditResponse]  # type: ignore[assignment]
     """Audit recomputes from the schedules what was due, and holds it against the books. It may take a while."""
     Why: _aio.UnaryUnaryMultiCallable[_ledger_pb2.WhyRequest, _ledger_pb2.WhyResponse]  # type: ignore[assignment]
+    ListBooks: _aio.UnaryUnaryMultiCallable[_ledger_pb2.ListBooksRequest, _ledger_pb2.ListBooksResponse]  # type: ignore[assignment]
+    """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that didn't run."""
 
 class LedgerServicer(metaclass=_abc_1.ABCMeta):
     """Ledger answers from the books: did every tick end as it must, and why did one run, or not?"""
@@ -63,5 +67,13 @@ class LedgerServicer(metaclass=_abc_1.ABCMeta):
         request: _ledger_pb2.WhyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_ledger_pb2.WhyResponse, _abc.Awaitable[_ledger_pb2.WhyResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ListBooks(
+        self,
+        request: _ledger_pb2.ListBooksRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_ledger_pb2.ListBooksResponse, _abc.Awaitable[_ledger_pb2.ListBooksResponse]]:
+        """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that didn't run."""
 
 def add_LedgerServicer_to_server(servicer: LedgerServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

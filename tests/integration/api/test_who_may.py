@@ -75,7 +75,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import (
     UpdateJobsRequest,
     WatchJobsRequest,
 )
-from cronring.protos.cronring.v1.ledger_pb2 import AuditRequest, WhyRequest
+from cronring.protos.cronring.v1.ledger_pb2 import AuditRequest, ListBooksRequest, WhyRequest
 from cronring.protos.cronring.v1.limits_pb2 import ListLimitsRequest, RemoveLimitRequest, SetLimitRequest
 from cronring.protos.cronring.v1.notifications_pb2 import (
     AddWebhookRequest,
@@ -280,6 +280,7 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Ledger/Audit", AuditRequest(), TOKEN),
         Row("cronring.v1.Ledger/Audit", AuditRequest(job=KEY), VIEW),
         Row("cronring.v1.Ledger/Why", WhyRequest(job=KEY), VIEW),
+        Row("cronring.v1.Ledger/ListBooks", ListBooksRequest(keys=[KEY]), TOKEN),
         Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(), TOKEN),
         Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
         Row("cronring.v1.Limits/SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),

@@ -43,6 +43,7 @@ LISTS: Final[list[tuple[str, Any]]] = [
     (DEPLOYMENTS + "ListDeployments", deployments_pb2.ListDeploymentsRequest()),
     ("cronring.v1.Templates/ListTemplates", templates_pb2.ListTemplatesRequest()),
     ("cronring.v1.Limits/ListLimits", limits_pb2.ListLimitsRequest()),
+    ("cronring.v1.Ledger/ListBooks", ledger_pb2.ListBooksRequest(keys=[JOB])),
     ("cronring.v1.Cluster/ListDue", cluster_pb2.ListDueRequest(within_ms=86_400_000, limit=100)),
     ("cronring.v1.Cluster/GetCluster", cluster_pb2.GetClusterRequest()),
     ("cronring.v1.Notifications/ListDeliveries", notifications_pb2.ListDeliveriesRequest()),

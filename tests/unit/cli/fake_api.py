@@ -426,6 +426,10 @@ class FakeApi(
             await self.not_found(context, f"job {request.job}")
         return self.audit
 
+    async def ListBooks(self, request: Any, context: Any) -> ledger_pb2.ListBooksResponse:  # noqa: N802
+        await self.check(request, context)
+        return ledger_pb2.ListBooksResponse()
+
     async def Why(self, request: Any, context: Any) -> ledger_pb2.WhyResponse:  # noqa: N802
         await self.check(request, context)
         if request.job not in {each.key for each in self.jobs}:

@@ -2,15 +2,17 @@
 import { html, useState } from "../base.mjs";
 import { keyPath } from "../api.mjs";
 import { deleteJob, pauseJob, resumeJob, skipNext, triggerJob } from "../actions.mjs";
-import { clockTime, duration, inZone, viewerZone } from "../clock.mjs";
+import { Bars, useBooks } from "../books.mjs";
+import { duration, inZone, viewerZone } from "../clock.mjs";
 import { useQuery } from "../queries.mjs";
 import { useParameter } from "../router.mjs";
 import { Answered, Copied, Empty, Facts, Panel, Rows, RunLink, State, When } from "../parts.mjs";
 import { Ring } from "../ring.mjs";
-import { count, quoted, shapeOf, hueOf, wordOf } from "../words.mjs";
+import { count, quoted, wordOf } from "../words.mjs";
 import { go } from "../router.mjs";
 
 const RUNS = 100;
+const BARS = 100;
 
 export function JobPage({ name, session, health }) {
   const mine = (kind, data) => (data.job?.key ?? data.execution?.job) === name;
@@ -137,21 +139,12 @@ function History({ name, mine }) {
   const [token, setToken] = useState("");
   const query = useQuery("/executions", { "filter.job": name, page_size: RUNS, page_token: token }, { on: mine });
   const rows = query.data?.executions ?? [];
-  return html`<${Panel} id="history" title="History" says="The newest run on the right; a bar's height is how long it took.">
+  const { books } = useBooks([name], BARS, { on: mine });
+  return html`<${Panel} id="history" title="History" says="The newest on the right. A bar's height is how long a run took; ∅ didn't run, and says why.">
+    <${Bars} job=${name} entries=${books.get(name) ?? []} />
     <${Answered} query=${query} empty=${query.data && !rows.length && html`<${Empty} command=${`cronring jobs trigger ${quoted(name)}`}>
         It has not run yet.<//>`}>
-      <${Bars} runs=${rows.slice(0, 60)} />
       <${Rows} caption="Runs" columns=${COLUMNS} rows=${rows} keyOf=${(run) => run.id} open=${(run) => go(`/executions/${run.id}`)} />
       <div class="buttons">${token && html`<button onClick=${() => setToken("")}>Newest</button>`}
         ${query.data?.next_page_token && html`<button onClick=${() => setToken(query.data.next_page_token)}>Older</button>`}</div><//><//>`;
-}
-
-function Bars({ runs }) {
-  const most = Math.max(1, ...runs.map((run) => run.duration_ms));
-  return html`<div class="bars">${[...runs].reverse().map((run) => {
-    const state = run.outcome || "running";
-    const said = `${wordOf(state)}, tick ${clockTime(Date.parse(run.tick))}, took ${duration(run.duration_ms)}`;
-    return html`<a key=${run.id} href=${`/executions/${run.id}`} class=${`bar ${hueOf(state)}`} title=${said} aria-label=${said}
-      style=${{ height: `${8 + 40 * Math.sqrt(run.duration_ms / most)}px` }}><span aria-hidden="true">${shapeOf(state)}</span></a>`;
-  })}</div>`;
 }

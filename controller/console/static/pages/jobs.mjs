@@ -1,6 +1,7 @@
 // Which of my 10,000 jobs need me?
 import { html, useEffect, useMemo, useRef, useState } from "../base.mjs";
 import { post } from "../api.mjs";
+import { Bars, useBooks } from "../books.mjs";
 import { duration } from "../clock.mjs";
 import { ask } from "../doing.mjs";
 import { useEvents } from "../live.mjs";
@@ -11,6 +12,7 @@ import { count } from "../words.mjs";
 import { filterQuery, JOB_WORDS } from "../filter.mjs";
 
 const PAGE = 100;
+const BARS = 20;
 const TYPING_MS = 120;
 const SORTS = { key: "name", next: "what runs next", last: "what ran last", failures: "failures in a row" };
 
@@ -26,6 +28,7 @@ export function Jobs({ session }) {
     { ...parsed.query, sort: sort === "key" ? "" : sort, page_size: PAGE, page_token: token }, { every: 60_000 });
   const counted = useQuery(parsed.problem ? null : "/jobs:count", parsed.query, { every: 60_000 });
   const [rows, fresh, refresh] = useLiveRows(query);
+  const { books } = useBooks(useMemo(() => (query.data?.jobs ?? []).map((job) => job.key), [query.data]), BARS, { on: ended, least: 5_000 });
   useEffect(() => { setToken(""); setPicked(new Map()); }, [text, sort]);
   useEffect(() => setTyped(text), [text]);
 
@@ -51,7 +54,7 @@ export function Jobs({ session }) {
       || (fresh ? html`${count(fresh, "job")} changed their place in this list. <button class="small" onClick=${refresh}>Show</button>` : "")}</p>
     ${picked.size > 0 && html`<${Many} picked=${picked} session=${session} clear=${() => setPicked(new Map())} />`}
     <${Answered} query=${query} empty=${query.data && !rows.length && html`<${Nothing} text=${text} />`}>
-      <${Rows} caption="Jobs" columns=${COLUMNS} rows=${rows} keyOf=${(job) => job.key} open=${(job) => go(jobPath(job.key))}
+      <${Rows} caption="Jobs" columns=${COLUMNS} rows=${rows.map((job) => ({ ...job, book: books.get(job.key) }))} keyOf=${(job) => job.key} open=${(job) => go(jobPath(job.key))}
         picked=${picked} pick=${session.may("operate") ? pick : undefined} />
       <div class="buttons">
         ${token && html`<button onClick=${() => setToken("")}>First page</button>`}
@@ -79,9 +82,12 @@ const COLUMNS = [
   { name: "Schedule", of: (job) => html`<span title=${job.schedule}>${job.schedule_words}</span>` },
   { name: "Next", of: (job) => html`<${When} at=${job.next_execution} zone=${job.timezone} />` },
   { name: "Last", of: (job) => (job.last_outcome ? html`<${State} is=${job.last_outcome} /> <${When} at=${job.last_ended_at} zone=${job.timezone} />` : "never ran") },
+  { name: "Latest 20", of: (job) => html`<${Bars} job=${job.key} entries=${job.book ?? []} high=${20} />` },
   { name: "Late by", number: true, of: (job) => (job.last_started_at ? duration(job.last_lateness_ms) : "–") },
   { name: "Failures", number: true, of: (job) => job.failures || "" },
 ];
+
+const ended = (kind) => kind === "execution_ended";
 
 const Nothing = ({ text }) => (text
   ? html`<${Empty} command=${`cronring jobs list`}>No job fits this filter. Without it there may be some.<//>`

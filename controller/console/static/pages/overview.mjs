@@ -47,7 +47,7 @@ function Next({ due }) {
     <${Answered} query=${due} empty=${!rows.length && html`<${Empty}>Nothing is due within five minutes.<//>`}>
       <ol class="plain">${rows.slice(0, 10).map((each) => html`<li key=${each.job + each.tick} class="pair">
         <${JobLink} of=${each.job} /><span class="digits">${Date.parse(each.run_at) <= moment
-          ? html`<${State} is="waiting" text="due" />` : html`<${When} at=${each.run_at} />`}</span></li>`)}</ol><//><//>`;
+          ? html`<${State} is=${each.running ? "running" : "waiting"} text=${each.running ? "a run goes on" : "due"} />` : html`<${When} at=${each.run_at} />`}</span></li>`)}</ol><//><//>`;
 }
 
 function Latest() {
