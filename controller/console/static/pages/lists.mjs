@@ -23,7 +23,7 @@ export const KINDS = {
       { name: "Jobs", number: true, of: (row) => html`<a href=${`/jobs?q=module:${encodeURIComponent(row.module)}`}>${row.jobs}</a>` },
       { name: "Runners", number: true, of: (row) => row.runners },
       when("Active since", "activated_at"), when("Made", "created_at"),
-      { name: "", of: (row) => html`<${Source} of=${row} />` },
+      { name: "Source", of: (row) => html`<${Source} of=${row} />` },
     ],
     deed: (row, session) => !row.active && row.activated_at && session.may("deploy", row.namespace) && ["Roll back to it", () => ask({
       title: `Make ${row.key} active`, verb: "Make it active",
@@ -131,7 +131,7 @@ export function Listed({ kind, session }) {
   const allowed = !of.needs || session.may(...of.needs);
   const query = useQuery(allowed ? of.path : null, { page_size: PAGE, page_token: token });
   const rows = query.data?.[of.rows] ?? [];
-  const deed = { name: "", of: (row) => {
+  const deed = { name: "Do", of: (row) => {
     const [text, act] = (of.deed?.(row, session) || []);
     return text ? html`<button class="small" onClick=${act}>${text}</button>` : "";
   } };

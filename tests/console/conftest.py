@@ -1,0 +1,100 @@
+"""A cluster with certificates, its people, and Chromium. A test fails for whatever the browser complains of."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.support.databases import PostgresServer
+from tests.support.secured import SecuredCluster
+
+SHOP: Final = Path(__file__).parent / "modules" / "shop.py"
+LAPTOP: Final = {"width": 1280, "height": 800}
+# It logs each answer of 400 and above, and each connection that ends, whatever the page makes of it.
+NETWORK: Final = "Failed to load resource"
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    postgres_servers: Callable[[str], PostgresServer], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredCluster]:
+    server = postgres_servers("postgres18")
+    name = server.create_database()
+    with SecuredCluster(server.url(name), tmp_path_factory.mktemp("console")) as made:
+        made.let_in()
+        for _ in range(3):
+            made.start_controller()
+        made.start_runner(SHOP)
+        yield made
+    server.drop_database(name)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("there is no chromium on this machine: `apt-get install chromium`")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """A browser that is logged in at a cluster; `complaints`: of its console, its pages, and the policy of content."""
+
+    def __init__(self, context: BrowserContext, base: str) -> None:
+        self.context = context
+        self.base = base
+        self.complaints: list[str] = []
+        context.on("console", self._heard)
+        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"} and NETWORK not in message.text:
+            self.complaints.append(message.text)
+
+    def page(self, path: str = "/") -> Page:
+        page = self.context.new_page()
+        page.goto(self.base + path)
+        return page
+
+    def log_in(self, token: str) -> None:
+        page = self.page("/login")
+        page.fill("#token", token)
+        page.click("button")
+        page.close()
+
+
+@pytest.fixture
+def visit(chromium: Browser, cluster: SecuredCluster) -> Iterator[Callable[..., Visitor]]:
+    """A visitor with a role: `visit("viewer")`; by the controller of that number."""
+    visitors: list[Visitor] = []
+
+    def come(role: str = "admin", at: int = 0, **options: object) -> Visitor:
+        context = chromium.new_context(ignore_https_errors=True, viewport=LAPTOP, **options)  # type: ignore[arg-type]
+        context.set_default_timeout(30_000)
+        visitor = Visitor(context, f"https://{cluster.controllers[at].http}")
+        visitors.append(visitor)
+        visitor.log_in(token_of(cluster, role))
+        return visitor
+
+    yield come
+    for visitor in visitors:
+        visitor.context.close()
+        assert visitor.complaints == []
+
+
+_tokens: dict[tuple[str, str], str] = {}
+
+
+def token_of(cluster: SecuredCluster, role: str) -> str:
+    """Of one that may do what the role may, everywhere."""
+    known = (cluster.database_url, role)
+    if known not in _tokens:
+        made = ("token", "create", "--name", role, "--role", role, "--namespace", "*")
+        _tokens[known] = str(cluster.on_database(*made))
+    return _tokens[known]

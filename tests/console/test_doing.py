@@ -1,0 +1,85 @@
+"""Actions by their dialogs, the keyboard, and what strangers wrote."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import Visitor
+from tests.support.secured import SecuredCluster
+
+
+def do(page: Page, button: str, **fields: str) -> None:
+    """Open the dialog of a button, fill it in, and do it."""
+    page.get_by_role("button", name=button, exact=True).first.click()
+    dialog = page.get_by_role("dialog")
+    for label, text in fields.items():
+        dialog.get_by_label(re.compile(label)).fill(text)
+    dialog.locator("button.act").click()
+    expect(dialog).to_have_count(0)
+
+
+def test_a_job_is_paused_and_resumed_with_a_reason(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    page = visit("operator").page("/jobs/shop.sells")
+    do(page, "Pause", Why="the shop is closed")
+    expect(page.locator(".note")).to_contain_text("the shop is closed")
+    expect(page.locator("h1")).to_contain_text("paused")
+    job = cluster.cli("jobs", "get", "shop.sells")
+    assert (job["status"], job["paused"]["note"], job["paused"]["by"]) == ("paused", "the shop is closed", "token:operator")
+    do(page, "Resume")
+    expect(page.locator("h1")).not_to_contain_text("paused")
+    expect(page.locator(".bars a.skipped").first).to_be_visible()
+    page.locator(".bars a.skipped").last.click()
+    expect(page.locator(".sentences")).to_contain_text("paused")
+
+
+def test_a_run_is_followed_and_cancelled(visit: Callable[..., Visitor]) -> None:
+    page = visit("operator").page("/jobs/shop.lasts")
+    do(page, "Run now", Why="to see it")
+    page.wait_for_url(re.compile(r"/executions/\d+"))
+    expect(page.locator(".output")).to_contain_text("part 2")
+    do(page, "Cancel", Why="seen")
+    expect(page.locator("h1")).to_contain_text("cancelled")
+    expect(page.locator("body")).to_contain_text("token:operator: seen")
+
+
+def test_what_strangers_wrote_stays_text(visit: Callable[..., Visitor]) -> None:
+    """Its error and its output are markup, sequences for a terminal, and text that turns the direction round."""
+    page = visit().page("/jobs/shop.prints")
+    page.on("dialog", lambda dialog: dialog.dismiss())
+    do(page, "Run now")
+    page.wait_for_url(re.compile(r"/executions/\d+"))
+    output = page.locator(".output").first
+    expect(output).to_contain_text("the last line")
+    text = output.inner_text()
+    assert "<script>alert(2)</script>" in text
+    assert "\x1b" not in text
+    assert "http://x/" not in text, "a link of a terminal is hidden by what it looks like"
+    assert "⟨U+202E⟩gnp.exe" in text
+    expect(output.locator(".ansi1")).to_have_text("red")
+    expect(output.locator(".ansi2.bold")).to_have_text("green and bold")
+    page.goto(page.url.split("/executions")[0] + "/jobs/shop.fails")
+    expect(page.locator("table.rows")).to_contain_text("<img src=x onerror=alert(1)>")
+    assert page.locator("img, main script").count() == 0
+
+
+def test_the_keyboard_alone_finds_a_job_and_pauses_it(visit: Callable[..., Visitor]) -> None:
+    page = visit("operator").page("/")
+    expect(page.locator("body")).to_contain_text("Latest runs")
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+    expect(page.locator("tr[data-row]").first).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("module:shop")
+    page.wait_for_url(re.compile("q=module"))
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/jobs/shop.fails"))
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.keyboard.press("p")
+    expect(page.get_by_role("dialog")).to_contain_text("cronring jobs pause shop.fails")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("next, previous row")

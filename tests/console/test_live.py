@@ -1,0 +1,86 @@
+"""What happens is seen as it happens, what is old looks old, and eight tabs have one stream."""
+
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import SHOP, Visitor
+from tests.support.databases import PostgresServer, running_server
+from tests.support.secured import SecuredCluster
+
+SOON_MS = 40_000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """Of its own, as it goes away."""
+    with running_server("postgres18") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def cluster(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
+    with SecuredCluster(server.url(server.create_database()), tmp_path_factory.mktemp("console")) as made:
+        made.let_in()
+        for _ in range(3):
+            made.start_controller()
+        made.start_runner(SHOP)
+        yield made
+
+
+def test_eight_tabs_have_one_stream(visit: Callable[..., Visitor]) -> None:
+    """HTTP/1.1 allows six connections: with a stream for each, the seventh tab would hang."""
+    visitor = visit()
+    streams: list[str] = []
+    visitor.context.on("request", lambda request: streams.append(request.url) if "/api/v1/events" in request.url else None)
+    pages = [visitor.page() for _ in range(8)]
+    for page in pages:
+        expect(page.locator(".signal")).to_have_text("live", timeout=SOON_MS)
+        expect(page.locator("body")).to_contain_text("shop.sells", timeout=SOON_MS)
+    assert len(streams) == 1
+    pages[0].close()
+    expect(pages[1].locator(".signal")).to_have_text("live", timeout=SOON_MS)
+    newest = pages[1].locator("#latest + ol a, section:has(#latest) ol a").first.get_attribute("href")
+    expect(pages[7].locator("section:has(#latest) ol a").first).not_to_have_attribute("href", newest or "", timeout=SOON_MS)
+    assert len(streams) == 2, "another tab has taken over"
+
+
+def test_a_death_is_seen_on_the_ring(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    page = visit().page("/cluster")
+    expect(page.locator(".ring .big")).to_have_text("3", timeout=SOON_MS)
+    cluster.controllers[2].kill()
+    expect(page.locator(".ring .big")).to_have_text("2", timeout=SOON_MS)
+    expect(page.locator(".verdict")).to_contain_text("is dead", timeout=SOON_MS)
+    cluster.restart_controller(cluster.controllers[2])
+    expect(page.locator(".ring .big")).to_have_text("3", timeout=SOON_MS)
+
+
+def test_without_postgresql_the_page_says_so_keeps_what_it_had_and_recovers(
+    visit: Callable[..., Visitor], server: PostgresServer
+) -> None:
+    page = visit().page("/jobs")
+    expect(page.locator("tr[data-row]").first).to_be_visible(timeout=SOON_MS)
+    server.stop()
+    try:
+        expect(page.locator(".verdict")).to_contain_text("PostgreSQL", timeout=SOON_MS)
+        expect(page.locator("tr[data-row]").first).to_be_visible()
+    finally:
+        server.start()
+    expect(page.locator(".verdict")).not_to_contain_text("PostgreSQL", timeout=2 * SOON_MS)
+
+
+def test_a_dead_controller_leaves_no_green_wall(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    """A process that stands still keeps its connections open, and says nothing."""
+    page = visit(at=1).page("/wall")
+    expect(page.locator("h1")).not_to_have_text("CONNECTING", timeout=SOON_MS)
+    expect(page.locator("h1")).not_to_have_text("NO SIGNAL", timeout=SOON_MS)
+    cluster.controllers[1].send(signal.SIGSTOP)
+    try:
+        expect(page.locator("h1")).to_have_text("NO SIGNAL", timeout=SOON_MS)
+    finally:
+        cluster.controllers[1].send(signal.SIGCONT)
+    expect(page.locator("h1")).not_to_have_text("NO SIGNAL", timeout=SOON_MS)
+
+

@@ -1,0 +1,70 @@
+"""Each page as each role: what it shows, what it lets one do, and that everybody can read it."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.console.conftest import Visitor
+
+# Path of a page, and what stands on it once it is there.
+PAGES: Final = {
+    "/": "Latest runs", "/jobs": "shop.sells", "/jobs/shop.fails": "History", "/executions": "shop.sells",
+    "/upcoming": "shop.sells", "/cluster": "Runners", "/deployments": "shop@", "/limits": "Nothing is limited",
+    "/webhooks": "Nobody is told", "/templates": "There is no template", "/access": "Runner grants",
+    "/actions": "deploy", "/audit": "What", "/wall": "next",
+}  # fmt: skip
+DEEDS: Final = re.compile("Run now|Pause|Resume|Skip|Delete|Cancel|Retry|Roll back")
+# WCAG 2.2 AA, which has the contrast of text.
+RULES: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+
+
+def settled(page: Page, text: str) -> None:
+    expect(page.locator("body")).to_contain_text(text)
+    expect(page.locator("body")).not_to_contain_text("Loading …")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_there_and_everybody_can_read_it(visit: Callable[..., Visitor], scheme: str) -> None:
+    visitor = visit(color_scheme=scheme)
+    page = visitor.page()
+    for path, text in PAGES.items():
+        page.goto(visitor.base + path)
+        settled(page, text)
+        found = Axe().run(page, options=RULES)
+        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+
+
+def test_who_may_only_look_sees_no_button_that_would_refuse(visit: Callable[..., Visitor]) -> None:
+    visitor = visit("viewer")
+    page = visitor.page()
+    for path, text in PAGES.items():
+        page.goto(visitor.base + path)
+        if path in {"/webhooks", "/access", "/audit"}:
+            expect(page.locator("main")).to_contain_text("Your role doesn't show this")
+            continue
+        settled(page, text)
+        assert page.get_by_role("button", name=DEEDS).count() == 0, path
+        assert page.get_by_role("checkbox").count() == 0, path
+
+
+def test_a_phone_scrolls_one_way_only(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
+    page = visitor.page()
+    page.set_viewport_size({"width": 320, "height": 640})
+    for path, text in PAGES.items():
+        page.goto(visitor.base + path)
+        settled(page, text)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 320, f"{path} is {wide} wide"
+
+
+def test_without_a_session_one_is_sent_to_log_in_and_back(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
+    visitor.context.clear_cookies()
+    page = visitor.page("/jobs?q=module:shop")
+    page.wait_for_url("**/login?next=*")
+    assert "%2Fjobs%3Fq%3Dmodule%3Ashop" in page.url
