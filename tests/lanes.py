@@ -22,6 +22,7 @@ LONG: Final = (
     "conformance/test_clock_lane.py",
     "conformance/test_storms.py",
     "conformance/test_storms_of_rows.py",
+    "console",
     "docs",
     "faults/test_clocks.py",
     "faults/test_liars.py",

@@ -1,11 +1,14 @@
-"""Serves the console: its files, and the one page that is at the address of each of its pages."""
+"""Serves the console: its files, and the one page that is at the address of each of its pages.
+
+docs/decisions/0104: why it is files
+"""
 
 from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
-from cronring.controller.api.static_files import add_file, read
+from cronring.controller.api.rest.static_files import add_file, read
 
 _STATIC: Final = Path(__file__).parent / "static"
 FILES_PATH: Final = "/console"

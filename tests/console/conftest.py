@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
@@ -74,8 +74,8 @@ def visit(chromium: Browser, cluster: SecuredCluster) -> Iterator[Callable[..., 
     """A visitor with a role: `visit("viewer")`; by the controller of that number."""
     visitors: list[Visitor] = []
 
-    def come(role: str = "admin", at: int = 0, **options: object) -> Visitor:
-        context = chromium.new_context(ignore_https_errors=True, viewport=LAPTOP, **options)  # type: ignore[arg-type]
+    def come(role: str = "admin", at: int = 0, scheme: Literal["light", "dark"] = "light") -> Visitor:
+        context = chromium.new_context(ignore_https_errors=True, viewport=LAPTOP, color_scheme=scheme)
         context.set_default_timeout(30_000)
         visitor = Visitor(context, f"https://{cluster.controllers[at].http}")
         visitors.append(visitor)

@@ -25,7 +25,8 @@ def test_a_job_is_paused_and_resumed_with_a_reason(visit: Callable[..., Visitor]
     expect(page.locator(".note")).to_contain_text("the shop is closed")
     expect(page.locator("h1")).to_contain_text("paused")
     job = cluster.cli("jobs", "get", "shop.sells")
-    assert (job["status"], job["paused"]["note"], job["paused"]["by"]) == ("paused", "the shop is closed", "token:operator")
+    assert (job["status"], job["paused"]["note"]) == ("paused", "the shop is closed")
+    assert job["paused"]["by"] == "token:operator"
     do(page, "Resume")
     expect(page.locator("h1")).not_to_contain_text("paused")
     expect(page.locator(".bars a.skipped").first).to_be_visible()

@@ -29,7 +29,7 @@ def settled(page: Page, text: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_is_there_and_everybody_can_read_it(visit: Callable[..., Visitor], scheme: str) -> None:
-    visitor = visit(color_scheme=scheme)
+    visitor = visit(scheme=scheme)
     page = visitor.page()
     for path, text in PAGES.items():
         page.goto(visitor.base + path)

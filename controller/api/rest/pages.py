@@ -5,7 +5,7 @@ from typing import Final
 
 from aiohttp import web
 
-from cronring.controller.api.static_files import add_file, read
+from cronring.controller.api.rest.static_files import add_file, read
 
 _HERE: Final = Path(__file__).parent
 _FILES: Final = {

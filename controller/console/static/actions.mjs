@@ -5,74 +5,112 @@ import { ask } from "./doing.mjs";
 import { go } from "./router.mjs";
 
 const note = (values) => (values.note ? ` --note ${quoted(values.note)}` : "");
-const WHY = { name: "note", label: "Why? Others will ask later.", optional: true, hint: "the supplier is away until 14:00" };
+const WHY = {
+  name: "note",
+  label: "Why? Others will ask later.",
+  optional: true,
+  hint: "the supplier is away until 14:00",
+};
 
-export const pauseJob = (job) => ask({
-  title: `Pause ${job.key}`, verb: "Pause",
-  says: "Its ticks are skipped from now on, and recorded as paused. What runs now goes on to its end.",
-  undo: "resume it; the next tick after that runs.",
-  fields: [WHY], command: (values) => `cronring jobs pause ${quoted(job.key)}${note(values)}`,
-  act: (values) => post(`${keyPath(job.key)}/pause`, { note: values.note }),
-});
+export const pauseJob = (job) =>
+  ask({
+    title: `Pause ${job.key}`,
+    verb: "Pause",
+    says: "Its ticks are skipped from now on, and recorded as paused. What runs now goes on to its end.",
+    undo: "resume it; the next tick after that runs.",
+    fields: [WHY],
+    command: (values) => `cronring jobs pause ${quoted(job.key)}${note(values)}`,
+    act: (values) => post(`${keyPath(job.key)}/pause`, { note: values.note }),
+  });
 
-export const resumeJob = (job) => ask({
-  title: `Resume ${job.key}`, verb: "Resume",
-  says: "Its next tick from now on runs. Ticks since the pause stay skipped: a backfill runs them.",
-  undo: "pause it again.",
-  fields: [WHY], command: (values) => `cronring jobs resume ${quoted(job.key)}${note(values)}`,
-  act: (values) => post(`${keyPath(job.key)}/resume`, { note: values.note }),
-});
+export const resumeJob = (job) =>
+  ask({
+    title: `Resume ${job.key}`,
+    verb: "Resume",
+    says: "Its next tick from now on runs. Ticks since the pause stay skipped: a backfill runs them.",
+    undo: "pause it again.",
+    fields: [WHY],
+    command: (values) => `cronring jobs resume ${quoted(job.key)}${note(values)}`,
+    act: (values) => post(`${keyPath(job.key)}/resume`, { note: values.note }),
+  });
 
-export const triggerJob = (job) => ask({
-  title: `Run ${job.key} now`, verb: "Run now",
-  says: "It runs once more, as soon as a place is free. Its schedule stays as it is.",
-  undo: "cancel the execution while it runs.",
-  fields: [
-    { name: "payload", label: "Payload: JSON for the verb. Empty: the job's own.", kind: "lines", value: "", optional: true },
-    WHY,
-  ],
-  command: (values) => `cronring jobs trigger ${quoted(job.key)}`
-    + (values.payload ? ` --payload ${quoted(values.payload)}` : "") + note(values),
-  act: async (values) => {
-    const begun = await post(`${keyPath(job.key)}/trigger`, {
-      note: values.note, ...(values.payload ? { payload: values.payload } : {}),
-    });
-    if (Number(begun.execution_id)) go(`/executions/${begun.execution_id}`);
-    else return "It waits until it may run: the job's page shows it then.";
-  },
-});
+export const triggerJob = (job) =>
+  ask({
+    title: `Run ${job.key} now`,
+    verb: "Run now",
+    says: "It runs once more, as soon as a place is free. Its schedule stays as it is.",
+    undo: "cancel the execution while it runs.",
+    fields: [
+      {
+        name: "payload",
+        label: "Payload: JSON for the verb. Empty: the job's own.",
+        kind: "lines",
+        value: "",
+        optional: true,
+      },
+      WHY,
+    ],
+    command: (values) =>
+      `cronring jobs trigger ${quoted(job.key)}` +
+      (values.payload ? ` --payload ${quoted(values.payload)}` : "") +
+      note(values),
+    act: async (values) => {
+      const begun = await post(`${keyPath(job.key)}/trigger`, {
+        note: values.note,
+        ...(values.payload ? { payload: values.payload } : {}),
+      });
+      if (Number(begun.execution_id)) go(`/executions/${begun.execution_id}`);
+      else return "It waits until it may run: the job's page shows it then.";
+    },
+  });
 
-export const skipNext = (job) => ask({
-  title: `Skip the next tick of ${job.key}`, verb: "Skip it",
-  says: "The next tick doesn't run, and is recorded as skipped by you. The ones after it run.",
-  undo: "a change of the schedule, or a run by hand at that time.",
-  fields: [WHY], command: (values) => `cronring jobs skip-next ${quoted(job.key)}${note(values)}`,
-  act: (values) => post(`${keyPath(job.key)}/skip-next`, { note: values.note }),
-});
+export const skipNext = (job) =>
+  ask({
+    title: `Skip the next tick of ${job.key}`,
+    verb: "Skip it",
+    says: "The next tick doesn't run, and is recorded as skipped by you. The ones after it run.",
+    undo: "a change of the schedule, or a run by hand at that time.",
+    fields: [WHY],
+    command: (values) => `cronring jobs skip-next ${quoted(job.key)}${note(values)}`,
+    act: (values) => post(`${keyPath(job.key)}/skip-next`, { note: values.note }),
+  });
 
-export const deleteJob = (job) => ask({
-  title: `Delete ${job.key}`, verb: "Delete", typed: job.key,
-  says: "The job is removed with its schedule. What it did stays in the books for as long as history is kept.",
-  fields: [WHY], command: (values) => `cronring jobs delete ${quoted(job.key)}${note(values)}`,
-  act: async (values) => { await remove(keyPath(job.key), { note: values.note }); go("/jobs"); },
-});
+export const deleteJob = (job) =>
+  ask({
+    title: `Delete ${job.key}`,
+    verb: "Delete",
+    typed: job.key,
+    says: "The job is removed with its schedule. What it did stays in the books for as long as history is kept.",
+    fields: [WHY],
+    command: (values) => `cronring jobs delete ${quoted(job.key)}${note(values)}`,
+    act: async (values) => {
+      await remove(keyPath(job.key), { note: values.note });
+      go("/jobs");
+    },
+  });
 
-export const cancelRun = (run) => ask({
-  title: `Cancel execution ${run.id} of ${run.job}`, verb: "Cancel it",
-  says: "Its verb is asked to stop, and is killed if it doesn't. It ends as cancelled, and isn't retried by itself.",
-  undo: "retry it.",
-  fields: [WHY], command: (values) => `cronring executions cancel ${run.id}${note(values)}`,
-  act: (values) => post(`/executions/${run.id}/cancel`, { note: values.note }),
-});
+export const cancelRun = (run) =>
+  ask({
+    title: `Cancel execution ${run.id} of ${run.job}`,
+    verb: "Cancel it",
+    says: "Its verb is asked to stop, and is killed if it doesn't. It ends as cancelled, and isn't retried by itself.",
+    undo: "retry it.",
+    fields: [WHY],
+    command: (values) => `cronring executions cancel ${run.id}${note(values)}`,
+    act: (values) => post(`/executions/${run.id}/cancel`, { note: values.note }),
+  });
 
-export const retryRun = (run) => ask({
-  title: `Retry execution ${run.id} of ${run.job}`, verb: "Retry",
-  says: "A further attempt at the same tick, with the same payload.",
-  undo: "cancel the new attempt while it runs.",
-  fields: [WHY], command: (values) => `cronring executions retry ${run.id}${note(values)}`,
-  act: async (values) => {
-    const begun = await post(`/executions/${run.id}/retry`, { note: values.note });
-    if (Number(begun.execution_id)) go(`/executions/${begun.execution_id}`);
-    else return "It waits until it may run.";
-  },
-});
+export const retryRun = (run) =>
+  ask({
+    title: `Retry execution ${run.id} of ${run.job}`,
+    verb: "Retry",
+    says: "A further attempt at the same tick, with the same payload.",
+    undo: "cancel the new attempt while it runs.",
+    fields: [WHY],
+    command: (values) => `cronring executions retry ${run.id}${note(values)}`,
+    act: async (values) => {
+      const begun = await post(`/executions/${run.id}/retry`, { note: values.note });
+      if (Number(begun.execution_id)) go(`/executions/${begun.execution_id}`);
+      else return "It waits until it may run.";
+    },
+  });

@@ -6,13 +6,18 @@ const SEQUENCE = /\x1b(?:\[([0-9;]*)m|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|
 // What changes the direction of text, or isn't seen, is shown by its number: else a line may read otherwise than it is.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
-export const visible = (text) => text.replace(HIDDEN, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+export const visible = (text) =>
+  text.replace(HIDDEN, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 // Pieces of text with the classes of their colours.
 export function coloured(text) {
   const pieces = [];
-  let from = 0, hue = "", bold = false;
-  const push = (part) => { if (part) pieces.push({ text: visible(part), classes: `${hue} ${bold ? "bold" : ""}`.trim() }); };
+  let from = 0,
+    hue = "",
+    bold = false;
+  const push = (part) => {
+    if (part) pieces.push({ text: visible(part), classes: `${hue} ${bold ? "bold" : ""}`.trim() });
+  };
   for (const found of text.matchAll(SEQUENCE)) {
     push(text.slice(from, found.index));
     from = found.index + found[0].length;
@@ -29,12 +34,15 @@ export function coloured(text) {
   return pieces;
 }
 
-export const Output = ({ text, find }) => html`${coloured(text).map((piece) => html`<span class=${piece.classes}>${
-  find ? marked(piece.text, find) : piece.text}</span>`)}`;
+export const Output = ({ text, find }) =>
+  html`${coloured(text).map(
+    (piece) => html`<span class=${piece.classes}>${find ? marked(piece.text, find) : piece.text}</span>`,
+  )}`;
 
 function marked(text, find) {
   const parts = [];
-  const wanted = find.toLowerCase(), low = text.toLowerCase();
+  const wanted = find.toLowerCase(),
+    low = text.toLowerCase();
   let from = 0;
   for (let at = low.indexOf(wanted); at >= 0; at = low.indexOf(wanted, from)) {
     parts.push(text.slice(from, at), html`<mark>${text.slice(at, at + find.length)}</mark>`);

@@ -31,8 +31,11 @@ export class Session {
   }
   // `namespace` "*" asks for all of them at once; undefined: in any.
   may(permission, namespace) {
-    return this.grants.some((grant) => (PERMISSIONS[grant.role] ?? []).includes(permission)
-      && (namespace === undefined || grant.namespace === "*" || grant.namespace === namespace));
+    return this.grants.some(
+      (grant) =>
+        (PERMISSIONS[grant.role] ?? []).includes(permission) &&
+        (namespace === undefined || grant.namespace === "*" || grant.namespace === namespace),
+    );
   }
 }
 
@@ -74,7 +77,10 @@ async function call(method, path, { query, body, signal }) {
   if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
   if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   const answer = await fetched(API + path + queryText(query), {
-    method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body),
+    method,
+    headers,
+    signal,
+    body: body === undefined ? undefined : JSON.stringify(body),
   });
   if (answer.status === 401) return toLogin();
   if (answer.status === 204) return null;

@@ -5,18 +5,21 @@ import { jobPath } from "./parts.mjs";
 import { useQuery } from "./queries.mjs";
 import { count, hueOf, shapeOf, wordOf } from "./words.mjs";
 
-const HIGHEST = 40, LEAST = 8; // pixels
+const HIGHEST = 40,
+  LEAST = 8; // pixels
 
 // What became of an entry: the word of its state, and a sentence.
 export function became(entry) {
+  const at = clockTime(Date.parse(entry.tick));
   if (entry.skipped) {
-    const span = entry.ticks > 1 ? `${count(entry.ticks, "tick")} from ${clockTime(Date.parse(entry.tick))} to ${clockTime(Date.parse(entry.last_tick))}`
-      : `the tick of ${clockTime(Date.parse(entry.tick))}`;
+    const until = clockTime(Date.parse(entry.last_tick));
+    const span = entry.ticks > 1 ? `${count(entry.ticks, "tick")} from ${at} to ${until}` : `the tick of ${at}`;
     return ["skipped", `${wordOf(entry.skipped)}: ${span} didn't run`];
   }
   const state = entry.outcome || "running";
   const took = entry.outcome ? `, took ${duration(entry.duration_ms)}` : "";
-  return [state, `${wordOf(state)}: tick ${clockTime(Date.parse(entry.tick))}${took}${entry.error_type ? `, ${entry.error_type}` : ""}`];
+  const error = entry.error_type ? `, ${entry.error_type}` : "";
+  return [state, `${wordOf(state)}: tick ${at}${took}${error}`];
 }
 
 // Of those jobs, by key. `how`: as of useQuery.
@@ -32,8 +35,11 @@ export function Bars({ job, entries, high = HIGHEST }) {
   return html`<div class="bars" style=${{ height: `${high + LEAST}px` }}>${[...entries].reverse().map((entry) => {
     const [state, said] = became(entry);
     const height = entry.skipped ? LEAST + 4 : LEAST + (high - LEAST) * Math.sqrt(entry.duration_ms / most);
-    const href = entry.skipped ? `${jobPath(job)}?why=${encodeURIComponent(entry.tick)}` : `/executions/${entry.execution_id}`;
-    return html`<a key=${entry.execution_id + entry.tick} href=${href} class=${`bar ${hueOf(state)}`} title=${said} aria-label=${said}
+    const href = entry.skipped
+      ? `${jobPath(job)}?why=${encodeURIComponent(entry.tick)}`
+      : `/executions/${entry.execution_id}`;
+    return html`<a key=${entry.execution_id + entry.tick} href=${href} class=${`bar ${hueOf(state)}`} title=${said}
+      aria-label=${said}
       style=${{ height: `${height}px` }}><span aria-hidden="true">${shapeOf(state)}</span></a>`;
   })}</div>`;
 }

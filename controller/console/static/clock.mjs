@@ -3,7 +3,9 @@ import { useEffect, useState } from "./base.mjs";
 
 let offset = 0;
 const ticking = new Set();
-setInterval(() => { for (const each of ticking) each(); }, 1000);
+setInterval(() => {
+  for (const each of ticking) each();
+}, 1000);
 
 export const now = () => Date.now() + offset;
 
@@ -16,7 +18,9 @@ export function setClock(text) {
 export function useNow() {
   const [at, set] = useState(now());
   useEffect(() => {
-    const tick = () => { if (!document.hidden) set(now()); };
+    const tick = () => {
+      if (!document.hidden) set(now());
+    };
     ticking.add(tick);
     return () => ticking.delete(tick);
   }, []);
@@ -25,7 +29,12 @@ export function useNow() {
 
 export const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-const UNITS = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1_000, "s"]];
+const UNITS = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1_000, "s"],
+];
 
 // "850 ms", "12.4 s", "3 min 20 s", "2 h 5 min"
 export function duration(ms) {
@@ -58,14 +67,28 @@ export function relative(at, from = now()) {
 const pad = (value, size = 2) => String(value).padStart(size, "0");
 
 // ISO 8601 in UTC, to the second.
-export const utc = (at) => new Date(at).toISOString().replace(/\.\d+Z$/, "Z").replace("T", " ");
+export const utc = (at) =>
+  new Date(at)
+    .toISOString()
+    .replace(/\.\d+Z$/, "Z")
+    .replace("T", " ");
 
 // On the clocks of a zone, as "2026-03-01 08:00:00 Europe/Berlin".
 export function inZone(at, zone) {
-  const parts = Object.fromEntries(new Intl.DateTimeFormat("en-GB", {
-    timeZone: zone, year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit",
-    second: "2-digit", hourCycle: "h23",
-  }).formatToParts(at).map((part) => [part.type, part.value]));
+  const parts = Object.fromEntries(
+    new Intl.DateTimeFormat("en-GB", {
+      timeZone: zone,
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+      hourCycle: "h23",
+    })
+      .formatToParts(at)
+      .map((part) => [part.type, part.value]),
+  );
   return `${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}:${parts.second} ${zone}`;
 }
 

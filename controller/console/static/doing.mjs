@@ -4,7 +4,8 @@ import { Copied, Failed } from "./parts.mjs";
 
 let show = null;
 
-// `what`: {title, says, undo, command(values), fields, typed, act(values)}. A field: {name, label, value, kind, optional}.
+// `what`: {title, says, undo, command(values), fields, typed, act(values)}.
+// A field: {name, label, value, kind, optional}.
 // `typed`: what has to be typed first, where nothing undoes it.
 export const ask = (what) => show?.(what);
 
@@ -12,14 +13,18 @@ export function Asking() {
   const [what, set] = useState(null);
   const dialog = useRef(null);
   show = set;
-  useEffect(() => { if (what && !dialog.current.open) dialog.current.showModal(); }, [what]);
+  useEffect(() => {
+    if (what && !dialog.current.open) dialog.current.showModal();
+  }, [what]);
   if (!what) return null;
   return html`<dialog ref=${dialog} onClose=${() => set(null)} aria-labelledby="asking">
     <${Form} key=${what.title} what=${what} close=${() => dialog.current.close()} /></dialog>`;
 }
 
 function Form({ what, close }) {
-  const [values, setValues] = useState(Object.fromEntries((what.fields ?? []).map((each) => [each.name, each.value ?? ""])));
+  const [values, setValues] = useState(
+    Object.fromEntries((what.fields ?? []).map((each) => [each.name, each.value ?? ""])),
+  );
   const [typed, setTyped] = useState("");
   const [doing, setDoing] = useState(false);
   const [problem, setProblem] = useState(null);
@@ -45,24 +50,33 @@ function Form({ what, close }) {
   return html`<form onSubmit=${submit}>
     <h2 id="asking">${what.title}</h2>
     <p>${what.says}</p>
-    ${(what.fields ?? []).map((each) => html`<${Field} key=${each.name} of=${each} value=${values[each.name]}
-      set=${(value) => setValues({ ...values, [each.name]: value })} />`)}
-    ${what.typed && html`<label>Type <code>${what.typed}</code> to go on: nothing undoes this
-      <input value=${typed} onInput=${(event) => setTyped(event.target.value)} autocomplete="off" spellcheck="false" /></label>`}
+    ${(what.fields ?? []).map(
+      (each) => html`<${Field} key=${each.name} of=${each} value=${values[each.name]}
+      set=${(value) => setValues({ ...values, [each.name]: value })} />`,
+    )}
+    ${
+      what.typed &&
+      html`<label>Type <code>${what.typed}</code> to go on: nothing undoes this
+      <input value=${typed} onInput=${(event) => setTyped(event.target.value)} autocomplete="off"
+        spellcheck="false" /></label>`
+    }
     ${what.undo && html`<p class="says">To undo it: ${what.undo}</p>`}
     ${what.command && html`<p class="says">The same on the command line:</p><${Copied} text=${what.command(values)} />`}
     ${problem && html`<${Failed} problem=${problem} />`}
     <div class="buttons">
       <button type="button" onClick=${close}>Keep as it is</button>
-      <button class="act" disabled=${doing || (what.typed && typed !== what.typed)}>${doing ? "…" : what.verb}</button>
+      <button class="act" disabled=${doing || (what.typed && typed !== what.typed)}>
+        ${doing ? "…" : what.verb}</button>
     </div></form>`;
 }
 
 function Field({ of, value, set }) {
   const input = (event) => set(event.target.value);
   return html`<label>${of.label}
-    ${of.kind === "lines"
-      ? html`<textarea rows="4" value=${value} onInput=${input} spellcheck="false"></textarea>`
-      : html`<input type=${of.kind ?? "text"} value=${value} onInput=${input} required=${!of.optional}
-          placeholder=${of.hint ?? ""} />`}</label>`;
+    ${
+      of.kind === "lines"
+        ? html`<textarea rows="4" value=${value} onInput=${input} spellcheck="false"></textarea>`
+        : html`<input type=${of.kind ?? "text"} value=${value} onInput=${input} required=${!of.optional}
+          placeholder=${of.hint ?? ""} />`
+    }</label>`;
 }

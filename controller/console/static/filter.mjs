@@ -1,7 +1,14 @@
 // The filter's words, as the command line and the API have them (schema/filters.py): `status:paused module:billing`.
 const JOB_LISTS = { namespace: "filter.namespace", module: "filter.module", verb: "filter.verb" };
-const RUN_LISTS = { job: "filter.job", namespace: "filter.namespace", module: "filter.module", verb: "filter.verb",
-  runner: "filter.runner", since: "filter.since", until: "filter.until" };
+const RUN_LISTS = {
+  job: "filter.job",
+  namespace: "filter.namespace",
+  module: "filter.module",
+  verb: "filter.verb",
+  runner: "filter.runner",
+  since: "filter.since",
+  until: "filter.until",
+};
 export const JOB_WORDS = { single: JOB_LISTS, many: { status: "filter.statuses", outcome: "filter.outcomes" } };
 export const RUN_WORDS = { single: RUN_LISTS, many: { outcome: "filter.outcomes" } };
 

@@ -8,8 +8,15 @@ const NAME = "cronring-events";
 const SILENCE_MS = 13_000; // the server says something every 5 s
 const RETRY_MS = 1_000;
 const RETRY_MOST_MS = 15_000;
-const KINDS = ["job_changed", "job_removed", "execution_started", "execution_ended", "cluster_changed", "resync",
-  "beat"];
+const KINDS = [
+  "job_changed",
+  "job_removed",
+  "execution_started",
+  "execution_ended",
+  "cluster_changed",
+  "resync",
+  "beat",
+];
 
 const listeners = new Set();
 const watchers = new Set();
@@ -48,11 +55,18 @@ export function useSignal() {
 
 // Calls `listener` of events of those kinds, while the component is there.
 export function useEvents(kinds, listener, inputs) {
-  useEffect(() => onEvent((kind, data) => { if (kinds.includes(kind)) listener(kind, data); }), inputs);
+  useEffect(
+    () =>
+      onEvent((kind, data) => {
+        if (kinds.includes(kind)) listener(kind, data);
+      }),
+    inputs,
+  );
 }
 
 export function begin() {
-  if (!navigator.locks || !window.BroadcastChannel) { // not a secure context: each tab for itself
+  if (!navigator.locks || !window.BroadcastChannel) {
+    // not a secure context: each tab for itself
     lead(() => {});
     return;
   }

@@ -18,18 +18,38 @@ import { begin as beginRouter, useLocation } from "./router.mjs";
 import { useHealth, Verdict } from "./verdict.mjs";
 
 const PAGES = [
-  ["/", "Overview"], ["/jobs", "Jobs"], ["/executions", "Runs"], ["/upcoming", "Upcoming"], ["/cluster", "Cluster"],
-  ["/deployments", "Deployments"], ["/limits", "Limits"], ["/webhooks", "Webhooks"], ["/templates", "Templates"],
-  ["/access", "Access"], ["/actions", "Actions"], ["/audit", "Audit log"], ["/wall", "Wall"],
+  ["/", "Overview"],
+  ["/jobs", "Jobs"],
+  ["/executions", "Runs"],
+  ["/upcoming", "Upcoming"],
+  ["/cluster", "Cluster"],
+  ["/deployments", "Deployments"],
+  ["/limits", "Limits"],
+  ["/webhooks", "Webhooks"],
+  ["/templates", "Templates"],
+  ["/access", "Access"],
+  ["/actions", "Actions"],
+  ["/audit", "Audit log"],
+  ["/wall", "Wall"],
 ];
-const LISTED = { "/deployments": "deployments", "/limits": "limits", "/webhooks": "webhooks", "/templates": "templates",
-  "/audit": "audit", "/actions": "actions" };
+const LISTED = {
+  "/deployments": "deployments",
+  "/limits": "limits",
+  "/webhooks": "webhooks",
+  "/templates": "templates",
+  "/audit": "audit",
+  "/actions": "actions",
+};
 
 function page(path, props) {
   const [, first, rest] = path.match(/^\/([^/]*)\/?(.*)$/);
   if (path === "/") return html`<${Overview} ...${props} />`;
-  if (first === "jobs") return rest ? html`<${JobPage} key=${rest} name=${decodeURIComponent(rest)} ...${props} />` : html`<${Jobs} ...${props} />`;
-  if (first === "executions") return rest ? html`<${ExecutionPage} key=${rest} id=${rest} ...${props} />` : html`<${Executions} />`;
+  if (first === "jobs")
+    return rest
+      ? html`<${JobPage} key=${rest} name=${decodeURIComponent(rest)} ...${props} />`
+      : html`<${Jobs} ...${props} />`;
+  if (first === "executions")
+    return rest ? html`<${ExecutionPage} key=${rest} id=${rest} ...${props} />` : html`<${Executions} />`;
   if (path === "/upcoming") return html`<${Upcoming} />`;
   if (path === "/cluster") return html`<${Cluster} ...${props} />`;
   if (path === "/access") return html`<${Access} ...${props} />`;
@@ -45,10 +65,14 @@ function Console({ session }) {
     document.title = `${name} - cronring`;
     document.querySelector("#main")?.focus({ preventScroll: true });
   }, [path]);
-  const frame = path === "/wall" ? html`<${Wall} health=${health} />` : html`
+  const frame =
+    path === "/wall"
+      ? html`<${Wall} health=${health} />`
+      : html`
     <a class="skip" href="#main">To the page</a>
     <header><nav aria-label="Pages"><a class="brand" href="/">cronring</a>
-      ${PAGES.map(([address, name]) => html`<a key=${address} href=${address} aria-current=${here(path, address) ? "page" : undefined}>${name}</a>`)}</nav>
+      ${PAGES.map(([address, name]) => html`<a key=${address} href=${address}
+        aria-current=${here(path, address) ? "page" : undefined}>${name}</a>`)}</nav>
       <div class="who"><button class="small" onClick=${openPalette}>Go to <kbd>Ctrl-K</kbd></button>
         <a href="/login" title="who you are, and log out">${session.name}</a></div></header>
     <${Verdict} health=${health} />
@@ -77,8 +101,11 @@ function Begin() {
     return () => clearTimeout(timer);
   }, []);
   if (session) return html`<${Console} session=${session} />`;
-  return problem && html`<main class="problem" role="alert"><h1>cronring can't be asked now</h1><p>${problem.message}</p>
-    <p>This page asks again every three seconds.</p></main>`;
+  return (
+    problem &&
+    html`<main class="problem" role="alert"><h1>cronring can't be asked now</h1><p>${problem.message}</p>
+    <p>This page asks again every three seconds.</p></main>`
+  );
 }
 
 beginKeys();

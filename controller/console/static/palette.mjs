@@ -17,7 +17,9 @@ export function Palette({ pages }) {
   const [at, setAt] = useState(0);
   const dialog = useRef(null);
   show = setOpen;
-  useEffect(() => { if (open && !dialog.current.open) dialog.current.showModal(); }, [open]);
+  useEffect(() => {
+    if (open && !dialog.current.open) dialog.current.showModal();
+  }, [open]);
   useEffect(() => {
     setAt(0);
     if (!open || text.trim().length < 2) return setJobs([]);
@@ -29,23 +31,45 @@ export function Palette({ pages }) {
         if (problem.name !== "AbortError") setJobs([]);
       }
     }, TYPING_MS);
-    return () => { clearTimeout(timer); stop.abort(); };
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
   }, [text, open]);
   if (!open) return null;
   const found = [
-    ...pages.filter(([, name]) => name.toLowerCase().includes(text.toLowerCase())).map(([path, name]) => [path, `Page: ${name}`]),
+    ...pages
+      .filter(([, name]) => name.toLowerCase().includes(text.toLowerCase()))
+      .map(([path, name]) => [path, `Page: ${name}`]),
     ...jobs.map((job) => [jobPath(job.key), job.key]),
   ].slice(0, MOST);
-  const choose = (choice) => { if (choice) { dialog.current.close(); go(choice[0]); } };
+  const choose = (choice) => {
+    if (choice) {
+      dialog.current.close();
+      go(choice[0]);
+    }
+  };
   const key = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) { event.preventDefault(); setAt((before) => Math.max(0, Math.min(found.length - 1, before + step))); }
-    if (event.key === "Enter") { event.preventDefault(); choose(found[at]); }
+    if (step) {
+      event.preventDefault();
+      setAt((before) => Math.max(0, Math.min(found.length - 1, before + step)));
+    }
+    if (event.key === "Enter") {
+      event.preventDefault();
+      choose(found[at]);
+    }
   };
-  return html`<dialog ref=${dialog} class="palette" aria-label="Go to" onClose=${() => { setOpen(false); setText(""); }}>
-    <input autofocus type="search" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${key} role="combobox"
+  return html`<dialog ref=${dialog} class="palette" aria-label="Go to" onClose=${() => {
+    setOpen(false);
+    setText("");
+  }}>
+    <input autofocus type="search" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${key}
+      role="combobox"
       aria-label="Page or job" aria-expanded="true" aria-controls="choices" aria-activedescendant=${`choice${at}`}
       placeholder="a page, or a part of a job's name" spellcheck="false" />
-    <ul id="choices" role="listbox" aria-label="Found">${found.map((choice, index) => html`<li key=${choice[0]} id=${`choice${index}`} role="option"
-      aria-selected=${index === at} onClick=${() => choose(choice)}>${choice[1]}</li>`)}</ul></dialog>`;
+    <ul id="choices" role="listbox" aria-label="Found">${found.map(
+      (choice, index) => html`<li key=${choice[0]} id=${`choice${index}`} role="option"
+      aria-selected=${index === at} onClick=${() => choose(choice)}>${choice[1]}</li>`,
+    )}</ul></dialog>`;
 }

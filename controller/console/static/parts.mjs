@@ -38,7 +38,9 @@ export function Answered({ query, empty, children }) {
   }, [query.data, query.problem]);
   if (query.problem && !query.data) return html`<${Failed} problem=${query.problem} again=${query.again} />`;
   if (!query.data) return slow ? html`<p class="loading" role="status">Loading …</p>` : html`<p class="loading"></p>`;
-  const stale = query.problem && html`<p class="stale" role="status">Old, as of ${utc(query.at)}Z:
+  const stale =
+    query.problem &&
+    html`<p class="stale" role="status">Old, as of ${utc(query.at)}Z:
     ${" "}${query.problem.message} <button onClick=${query.again}>Try again</button></p>`;
   return html`<div class=${query.problem ? "aged" : ""}>${stale}${empty || children}</div>`;
 }
@@ -82,14 +84,21 @@ export function Copied({ text }) {
 export function Rows({ caption, columns, rows, keyOf, open, picked, pick, mark }) {
   return html`<div class="scroll"><table class="rows"><caption class="hidden">${caption}</caption>
     <thead><tr>${pick && html`<th scope="col"><span class="hidden">Selected</span></th>`}
-      ${columns.map((each) => html`<th scope="col" class=${each.number ? "number" : ""}>${each.name}</th>`)}</tr></thead>
+      ${columns.map((each) => html`<th scope="col"
+        class=${each.number ? "number" : ""}>${each.name}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => {
       const key = keyOf(row);
       return html`<tr key=${key} tabindex="-1" data-row=${key} class=${mark?.(row) ?? ""}
-          onKeyDown=${(event) => { if (event.key === "Enter" && event.target === event.currentTarget) open?.(row); }}>
-        ${pick && html`<td><input type="checkbox" aria-label=${`Select ${key}`} checked=${picked.has(key)}
-          onChange=${() => pick(row)} /></td>`}
-        ${columns.map((each) => html`<td class=${each.number ? "number" : ""} data-name=${each.name}>${each.of(row)}</td>`)}
+          onKeyDown=${(event) => {
+            if (event.key === "Enter" && event.target === event.currentTarget) open?.(row);
+          }}>
+        ${
+          pick &&
+          html`<td><input type="checkbox" aria-label=${`Select ${key}`} checked=${picked.has(key)}
+          onChange=${() => pick(row)} /></td>`
+        }
+        ${columns.map((each) => html`<td class=${each.number ? "number" : ""}
+          data-name=${each.name}>${each.of(row)}</td>`)}
       </tr>`;
     })}</tbody></table></div>`;
 }

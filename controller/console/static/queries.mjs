@@ -37,16 +37,28 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
   useEffect(() => {
     set({ data: null, problem: null, at: 0 });
     ask();
-    return () => { clearTimeout(timer.current); asking.current?.abort(); asking.current = null; };
+    return () => {
+      clearTimeout(timer.current);
+      asking.current?.abort();
+      asking.current = null;
+    };
   }, [address]);
   useEffect(() => {
-    const beat = setInterval(() => { if (!document.hidden) ask(); }, every);
+    const beat = setInterval(() => {
+      if (!document.hidden) ask();
+    }, every);
     return () => clearInterval(beat);
   }, [address, every]);
-  useEffect(() => onEvent((kind, data) => {
-    if (kind !== "resync" && !on?.(kind, data)) return;
-    if (!timer.current) timer.current = setTimeout(ask, Math.max(0, last.current + least - Date.now()));
-  }), [address, on]);
-  useEffect(() => { if (!lost && last.current) ask(); }, [lost]);
+  useEffect(
+    () =>
+      onEvent((kind, data) => {
+        if (kind !== "resync" && !on?.(kind, data)) return;
+        if (!timer.current) timer.current = setTimeout(ask, Math.max(0, last.current + least - Date.now()));
+      }),
+    [address, on],
+  );
+  useEffect(() => {
+    if (!lost && last.current) ask();
+  }, [lost]);
   return { ...found, again: ask };
 }

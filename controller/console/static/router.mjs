@@ -19,7 +19,10 @@ export function useLocation() {
     const look = () => set({ path: location.pathname, query: location.search });
     watchers.add(look);
     addEventListener("popstate", look);
-    return () => { watchers.delete(look); removeEventListener("popstate", look); };
+    return () => {
+      watchers.delete(look);
+      removeEventListener("popstate", look);
+    };
   }, []);
   return at;
 }

@@ -7,17 +7,21 @@ import { JobLink } from "./parts.mjs";
 import { count } from "./words.mjs";
 
 const OVERDUE_MS = 10_000; // what the audit calls late
-const DAY_MS = 86_400_000;
 const MANY = 200;
 
-const ENDS = (kind, data) => kind === "cluster_changed"
-  || (kind === "execution_ended" && data.execution.outcome !== "completed");
-const JOBS = (kind, data) => kind === "job_removed"
-  || (kind === "job_changed" && (data.job.failures > 0 || data.job.last_outcome !== "completed" || data.job.paused));
+const ENDS = (kind, data) =>
+  kind === "cluster_changed" || (kind === "execution_ended" && data.execution.outcome !== "completed");
+const JOBS = (kind, data) =>
+  kind === "job_removed" ||
+  (kind === "job_changed" && (data.job.failures > 0 || data.job.last_outcome !== "completed" || data.job.paused));
 
 // Everything that the verdict is made of: {failing, failures, cluster, due}, as `useQuery` gives them.
 export function useHealth() {
-  const failing = useQuery("/jobs", { "filter.outcomes": "unsuccessful", sort: "failures", page_size: MANY }, { on: anyJob });
+  const failing = useQuery(
+    "/jobs",
+    { "filter.outcomes": "unsuccessful", sort: "failures", page_size: MANY },
+    { on: anyJob },
+  );
   const failures = useQuery("/executions", { "filter.outcomes": "unsuccessful", page_size: MANY }, { on: ENDS });
   const cluster = useQuery("/cluster", null, { on: (kind) => kind === "cluster_changed", every: 10_000 });
   const due = useQuery("/due", { limit: 20 }, { every: 5_000 });
@@ -42,7 +46,9 @@ export function groups(failing, failures) {
     const error = run?.error_type || job.last_outcome.replaceAll("_", " ");
     const group = found.get(error) ?? { error, message: run?.error_message ?? "", jobs: [], since: Infinity };
     group.jobs.push(job);
-    const since = Date.parse(job.failures > 1 ? (first.get(job.key)?.ended_at ?? job.last_ended_at) : job.last_ended_at);
+    const since = Date.parse(
+      job.failures > 1 ? (first.get(job.key)?.ended_at ?? job.last_ended_at) : job.last_ended_at,
+    );
     group.since = Math.min(group.since, since);
     found.set(error, group);
   }
@@ -56,7 +62,11 @@ export function findings(health, signal, moment) {
   const away = [cluster, failing, due].find((each) => each.problem?.away);
   if (away) found.push({ worse: 4, text: away.problem.message, more: "What this page shows is as it was." });
   else if (signal.name === "lost") {
-    found.push({ worse: 4, text: `No signal since ${clockTime(signal.since)}`, more: "What this page shows is as it was." });
+    found.push({
+      worse: 4,
+      text: `No signal since ${clockTime(signal.since)}`,
+      more: "What this page shows is as it was.",
+    });
   }
   for (const member of cluster.data?.members ?? []) {
     if (member.status === "dead" || member.status === "suspect") {
@@ -65,18 +75,28 @@ export function findings(health, signal, moment) {
   }
   const silent = (cluster.data?.runners ?? []).filter((each) => !each.alive);
   if (cluster.data && silent.length === cluster.data.runners.length) {
-    found.push({ worse: 3, text: "No runner is connected", more: "Ticks wait, and are skipped as no_runner after the grace." });
+    found.push({
+      worse: 3,
+      text: "No runner is connected",
+      more: "Ticks wait, and are skipped as no_runner after the grace.",
+    });
   }
-  const overdue = (due.data?.due ?? []).filter((each) => !each.running && moment - Date.parse(each.run_at) > OVERDUE_MS);
+  const overdue = (due.data?.due ?? []).filter(
+    (each) => !each.running && moment - Date.parse(each.run_at) > OVERDUE_MS,
+  );
   if (overdue.length) {
     const worst = Math.max(...overdue.map((each) => moment - Date.parse(each.run_at)));
-    found.push({ worse: 3, text: `${count(overdue.length, "tick")} overdue, by ${duration(worst)} at most`,
-      more: html`The first is of <${JobLink} of=${overdue[0].job} />.` });
+    found.push({
+      worse: 3,
+      text: `${count(overdue.length, "tick")} overdue, by ${duration(worst)} at most`,
+      more: html`The first is of <${JobLink} of=${overdue[0].job} />.`,
+    });
   }
   const jobs = failing.data?.jobs ?? [];
   known.clear();
   for (const job of jobs) known.add(job.key);
-  if (jobs.length) found.push({ worse: 2, ...failed(jobs, groups(jobs, failures.data?.executions ?? []), failing.data) });
+  if (jobs.length)
+    found.push({ worse: 2, ...failed(jobs, groups(jobs, failures.data?.executions ?? []), failing.data) });
   return found.sort((a, b) => b.worse - a.worse);
 }
 
@@ -87,14 +107,19 @@ function failed(jobs, grouped, answer) {
   const cause = grouped.length === 1 && jobs.length > 1 ? `, likely one cause: ${grouped[0].error}` : "";
   const more = answer.next_page_token ? "more than " : "";
   const fail = jobs.length === 1 ? `${jobs[0].key} fails` : `${more}${count(jobs.length, "job")} fail`;
-  return { text: `${fail} since ${clockTime(since)}${where}${cause}`, more: grouped[0].message.split("\n")[0].slice(0, 160) };
+  return {
+    text: `${fail} since ${clockTime(since)}${where}${cause}`,
+    more: grouped[0].message.split("\n")[0].slice(0, 160),
+  };
 }
 
 export function useVerdict(health) {
   const signal = useSignal();
   const moment = useNow();
-  const all = useMemo(() => findings(health, signal, moment),
-    [health.failing, health.failures, health.cluster, health.due, signal, Math.floor(moment / 1_000)]);
+  const all = useMemo(
+    () => findings(health, signal, moment),
+    [health.failing, health.failures, health.cluster, health.due, signal, Math.floor(moment / 1_000)],
+  );
   const ready = health.cluster.data && health.failing.data;
   return { all, ready, signal };
 }
@@ -113,8 +138,8 @@ export function Verdict({ health }) {
     <${Signal} signal=${signal} /></div>`;
 }
 
-const Signal = ({ signal }) => html`<span class=${`signal ${signal.name}`}
-    title=${`since ${utc(signal.since)}Z${signal.leads ? "; this tab has the stream" : ""}`}>
-  ${signal.name === "live" ? "live" : signal.name === "lost" ? `no signal since ${clockTime(signal.since)}` : "connecting …"}</span>`;
-
-export const oldPauses = (jobs, moment) => jobs.filter((job) => moment - Date.parse(job.paused.at) > DAY_MS);
+function Signal({ signal }) {
+  const said = { live: "live", lost: `no signal since ${clockTime(signal.since)}`, connecting: "connecting …" };
+  const title = `since ${utc(signal.since)}Z${signal.leads ? "; this tab has the stream" : ""}`;
+  return html`<span class=${`signal ${signal.name}`} title=${title}>${said[signal.name]}</span>`;
+}

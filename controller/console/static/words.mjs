@@ -1,12 +1,33 @@
 // States have a hue, a shape and a word, so that no one of them has to be seen to know which it is.
 const STATES = {
-  completed: ["●", "ok"], running: ["◐", "running"], scheduled: ["○", "waiting"], pending: ["○", "waiting"],
-  waiting: ["○", "waiting"], late: ["◷", "late"], overdue: ["◷", "late"], failed: ["✕", "failed"],
-  timed_out: ["✕", "failed"], lost: ["✕", "failed"], out_of_memory: ["✕", "failed"], out_of_cpu: ["✕", "failed"],
-  cancelled: ["⊘", "skipped"], skipped: ["∅", "skipped"], paused: ["‖", "paused"], orphaned: ["∅", "skipped"],
-  alive: ["●", "ok"], suspect: ["◷", "late"], draining: ["◷", "late"], dead: ["✕", "failed"], left: ["∅", "skipped"],
-  silent: ["✕", "failed"], active: ["●", "ok"], inactive: ["○", "waiting"], full: ["◷", "late"], free: ["●", "ok"],
-  unaccounted: ["✕", "failed"], executed: ["●", "ok"],
+  completed: ["●", "ok"],
+  running: ["◐", "running"],
+  scheduled: ["○", "waiting"],
+  pending: ["○", "waiting"],
+  waiting: ["○", "waiting"],
+  late: ["◷", "late"],
+  overdue: ["◷", "late"],
+  failed: ["✕", "failed"],
+  timed_out: ["✕", "failed"],
+  lost: ["✕", "failed"],
+  out_of_memory: ["✕", "failed"],
+  out_of_cpu: ["✕", "failed"],
+  cancelled: ["⊘", "skipped"],
+  skipped: ["∅", "skipped"],
+  paused: ["‖", "paused"],
+  orphaned: ["∅", "skipped"],
+  alive: ["●", "ok"],
+  suspect: ["◷", "late"],
+  draining: ["◷", "late"],
+  dead: ["✕", "failed"],
+  left: ["∅", "skipped"],
+  silent: ["✕", "failed"],
+  active: ["●", "ok"],
+  inactive: ["○", "waiting"],
+  full: ["◷", "late"],
+  free: ["●", "ok"],
+  unaccounted: ["✕", "failed"],
+  executed: ["●", "ok"],
 };
 
 export const shapeOf = (state) => (STATES[state] ?? ["○", "waiting"])[0];
@@ -22,7 +43,8 @@ export const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word
 
 export const bytes = (size) => {
   const units = ["B", "KiB", "MiB", "GiB"];
-  let value = Number(size), unit = 0;
+  let value = Number(size),
+    unit = 0;
   for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
   return `${unit ? value.toFixed(1) : value} ${units[unit]}`;
 };

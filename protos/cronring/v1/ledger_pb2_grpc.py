@@ -70,7 +70,8 @@ class LedgerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListBooks(self, request, context):
-        """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that didn't run.
+        """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that did not
+        run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -37,7 +37,9 @@ class LedgerStub:
     """Audit recomputes from the schedules what was due, and holds it against the books. It may take a while."""
     Why: _grpc.UnaryUnaryMultiCallable[_ledger_pb2.WhyRequest, _ledger_pb2.WhyResponse]
     ListBooks: _grpc.UnaryUnaryMultiCallable[_ledger_pb2.ListBooksRequest, _ledger_pb2.ListBooksResponse]
-    """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that didn't run."""
+    """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that did not
+    run.
+    """
 
 @_typing.type_check_only
 class LedgerAsyncStub(LedgerStub):
@@ -48,7 +50,9 @@ class LedgerAsyncStub(LedgerStub):
     """Audit recomputes from the schedules what was due, and holds it against the books. It may take a while."""
     Why: _aio.UnaryUnaryMultiCallable[_ledger_pb2.WhyRequest, _ledger_pb2.WhyResponse]  # type: ignore[assignment]
     ListBooks: _aio.UnaryUnaryMultiCallable[_ledger_pb2.ListBooksRequest, _ledger_pb2.ListBooksResponse]  # type: ignore[assignment]
-    """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that didn't run."""
+    """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that did not
+    run.
+    """
 
 class LedgerServicer(metaclass=_abc_1.ABCMeta):
     """Ledger answers from the books: did every tick end as it must, and why did one run, or not?"""
@@ -74,6 +78,8 @@ class LedgerServicer(metaclass=_abc_1.ABCMeta):
         request: _ledger_pb2.ListBooksRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_ledger_pb2.ListBooksResponse, _abc.Awaitable[_ledger_pb2.ListBooksResponse]]:
-        """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that didn't run."""
+        """ListBooks gives the latest entries of the books of some jobs, each the newest first: runs, and ticks that did not
+        run.
+        """
 
 def add_LedgerServicer_to_server(servicer: LedgerServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

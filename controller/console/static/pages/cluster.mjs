@@ -25,17 +25,27 @@ const RUNNERS = [
 
 export function Cluster({ health }) {
   const said = health.cluster.data;
-  return html`<h1>Cluster</h1><${Answered} query=${health.cluster}>${said && html`
-    <${Panel} id="ring" title="Ring" says="When a controller dies, its backups claim its ticks half a second late; gossip takes it
+  return html`<h1>Cluster</h1><${Answered} query=${health.cluster}>${
+    said &&
+    html`
+    <${Panel} id="ring" title="Ring"
+      says="When a controller dies, its backups claim its ticks half a second late; gossip takes it
         off the ring within five seconds."><${Ring} members=${said.members} /><//>
-    <${Panel} id="controllers" title="Controllers"><${Rows} caption="Controllers" columns=${MEMBERS} rows=${said.members}
+    <${Panel} id="controllers" title="Controllers"><${Rows} caption="Controllers" columns=${MEMBERS}
+      rows=${said.members}
       keyOf=${(each) => each.id} /><//>
-    <${Panel} id="runners" title="Runners"><${Answered} query=${health.cluster} empty=${!said.runners.length && html`<${Empty}
-        command="cronring runner --module yours.py">No runner is connected, so nothing can run.<//>`}>
+    <${Panel} id="runners" title="Runners"><${Answered} query=${health.cluster} empty=${
+      !said.runners.length &&
+      html`<${Empty}
+        command="cronring runner --module yours.py">No runner is connected, so nothing can run.<//>`
+    }>
       <${Rows} caption="Runners" columns=${RUNNERS} rows=${said.runners} keyOf=${(each) => each.id} /><//><//>
     <${Panel} id="clock" title="Clock and answers"><${Facts} of=${[
       ["PostgreSQL's time", html`<${When} at=${said.database_time} clock />`],
       ["This controller's clock is off by", duration(said.clock_offset_ms)],
-      ["Answered by", said.answered_by], ["Ring", html`<code>${said.ring_digest}</code>`]]} />
-      <${Copied} text="cronring doctor" /><//>`}<//>`;
+      ["Answered by", said.answered_by],
+      ["Ring", html`<code>${said.ring_digest}</code>`],
+    ]} />
+      <${Copied} text="cronring doctor" /><//>`
+  }<//>`;
 }

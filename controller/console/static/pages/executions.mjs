@@ -31,8 +31,11 @@ export function Executions() {
   const [fresh, setFresh] = useState(0);
   const timer = useRef(0);
   const parsed = useMemo(() => filterQuery(text, RUN_WORDS), [text]);
-  const query = useQuery(parsed.problem ? null : "/executions",
-    { ...parsed.query, sort: sort === "newest" ? "" : sort, page_size: PAGE, page_token: token }, { every: 60_000 });
+  const query = useQuery(
+    parsed.problem ? null : "/executions",
+    { ...parsed.query, sort: sort === "newest" ? "" : sort, page_size: PAGE, page_token: token },
+    { every: 60_000 },
+  );
   useEvents(["execution_started"], () => setFresh((before) => before + 1), []);
   useEffect(() => setFresh(0), [query.data]);
   useEffect(() => setToken(""), [text, sort]);
@@ -49,12 +52,24 @@ export function Executions() {
       <label class="grow">Filter <input id="search" type="search" value=${typed} onInput=${type} spellcheck="false"
         placeholder="outcome:unsuccessful job:billing.close_day since:24h" aria-describedby="filter-says" /></label>
       <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
-        ${Object.entries(SORTS).map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select></label></form>
-    <p id="filter-says" class=${parsed.problem ? "problem" : "says"} role="status">${parsed.problem
-      || (fresh > 0 && !token ? html`${count(fresh, "run")} began since. <button class="small" onClick=${query.again}>Show</button>` : "")}</p>
-    <${Answered} query=${query} empty=${query.data && !rows.length && !query.data.next_page_token && html`<${Empty}
-        command="cronring executions list">No run fits.<//>`}>
-      <${Rows} caption="Runs" columns=${COLUMNS} rows=${rows} keyOf=${(run) => run.id} open=${(run) => go(`/executions/${run.id}`)} />
+        ${Object.entries(SORTS).map(([name, words]) => html`<option
+          value=${name}>${words}</option>`)}</select></label></form>
+    <p id="filter-says" class=${parsed.problem ? "problem" : "says"} role="status">${
+      parsed.problem ||
+      (fresh > 0 && !token
+        ? html`${count(fresh, "run")} began since. <button class="small" onClick=${query.again}>Show</button>`
+        : "")
+    }</p>
+    <${Answered} query=${query} empty=${
+      query.data &&
+      !rows.length &&
+      !query.data.next_page_token &&
+      html`<${Empty}
+        command="cronring executions list">No run fits.<//>`
+    }>
+      <${Rows} caption="Runs" columns=${COLUMNS} rows=${rows} keyOf=${(run) => run.id}
+        open=${(run) => go(`/executions/${run.id}`)} />
       <div class="buttons">${token && html`<button onClick=${() => setToken("")}>Newest</button>`}
-        ${query.data?.next_page_token && html`<button onClick=${() => setToken(query.data.next_page_token)}>Older</button>`}</div><//>`;
+        ${query.data?.next_page_token && html`<button
+          onClick=${() => setToken(query.data.next_page_token)}>Older</button>`}</div><//>`;
 }

@@ -29,14 +29,18 @@ function Wrong({ health }) {
   if (!failing.length && !others.length) return null;
   return html`<${Panel} id="wrong" title="What is wrong">
     ${others.map((each) => html`<p class="finding"><${State} is="failed" text=${each.text} /> ${each.more}</p>`)}
-    ${failing.map((group) => html`<details key=${group.error} open=${failing.length < 4}>
+    ${failing.map(
+      (group) => html`<details key=${group.error} open=${failing.length < 4}>
       <summary><${State} is="failed" text=${group.error} /> in ${count(group.jobs.length, "job")}, since
         ${" "}${clockTime(group.since)}</summary>
       <p class="message">${group.message.slice(0, 400)}</p>
-      <ul class="plain">${group.jobs.slice(0, 20).map((job) => html`<li key=${job.key}><${JobLink} of=${job.key} />
-        ${" "}${count(Math.max(1, job.failures), "tick")} in a row, last <${When} at=${job.last_ended_at} /></li>`)}</ul>
+      <ul class="plain">${group.jobs.slice(0, 20).map(
+        (job) => html`<li key=${job.key}><${JobLink} of=${job.key} />
+        ${" "}${count(Math.max(1, job.failures), "tick")} in a row, last <${When} at=${job.last_ended_at} /></li>`,
+      )}</ul>
       ${group.jobs.length > 20 && html`<p><a href="/jobs?q=outcome:unsuccessful&sort=failures">All of them</a></p>`}
-    </details>`)}<//>`;
+    </details>`,
+    )}<//>`;
 }
 
 function Next({ due }) {
@@ -45,24 +49,41 @@ function Next({ due }) {
   return html`<${Panel} id="next" title="Next" says="What runs next in the whole cluster."
       more=${html`<a href="/upcoming">More</a>`}>
     <${Answered} query=${due} empty=${!rows.length && html`<${Empty}>Nothing is due within five minutes.<//>`}>
-      <ol class="plain">${rows.slice(0, 10).map((each) => html`<li key=${each.job + each.tick} class="pair">
-        <${JobLink} of=${each.job} /><span class="digits">${Date.parse(each.run_at) <= moment
-          ? html`<${State} is=${each.running ? "running" : "waiting"} text=${each.running ? "a run goes on" : "due"} />` : html`<${When} at=${each.run_at} />`}</span></li>`)}</ol><//><//>`;
+      <ol class="plain">${rows.slice(0, 10).map(
+        (each) => html`<li key=${each.job + each.tick} class="pair">
+        <${JobLink} of=${each.job} /><span class="digits">${
+          Date.parse(each.run_at) <= moment
+            ? html`<${State} is=${each.running ? "running" : "waiting"}
+              text=${each.running ? "a run goes on" : "due"} />`
+            : html`<${When} at=${each.run_at} />`
+        }</span></li>`,
+      )}</ol><//><//>`;
 }
 
 function Latest() {
   const [fresh, setFresh] = useState([]);
   const query = useQuery("/executions", { page_size: LATEST }, { every: 60_000 });
-  useEvents(["execution_started", "execution_ended"], (_, data) => setFresh((before) => [
-    data.execution, ...before.filter((each) => each.id !== data.execution.id)].slice(0, LATEST)), []);
+  useEvents(
+    ["execution_started", "execution_ended"],
+    (_, data) =>
+      setFresh((before) =>
+        [data.execution, ...before.filter((each) => each.id !== data.execution.id)].slice(0, LATEST),
+      ),
+    [],
+  );
   const rows = merged(fresh, query.data?.executions ?? []).slice(0, LATEST);
   return html`<${Panel} id="latest" title="Latest runs" more=${html`<a href="/executions">All</a>`}>
-    <${Answered} query=${query} empty=${!rows.length && html`<${Empty} command="cronring runner --module yours.py">
-        Nothing has run yet. A runner that hosts a module brings its jobs.<//>`}>
-      <ol class="plain">${rows.map((run) => html`<li key=${run.id} class="pair">
+    <${Answered} query=${query} empty=${
+      !rows.length &&
+      html`<${Empty} command="cronring runner --module yours.py">
+        Nothing has run yet. A runner that hosts a module brings its jobs.<//>`
+    }>
+      <ol class="plain">${rows.map(
+        (run) => html`<li key=${run.id} class="pair">
         <span><${State} is=${run.outcome || "running"} /> <${RunLink} of=${run.id}>${run.job}<//></span>
         <span class="digits">${run.outcome ? duration(run.duration_ms) : html`<${When} at=${run.claimed_at} />`}</span>
-      </li>`)}</ol><//><//>`;
+      </li>`,
+      )}</ol><//><//>`;
 }
 
 function merged(fresh, listed) {
@@ -82,25 +103,41 @@ function Totals() {
   const query = useQuery("/stats", null, { every: 15_000 });
   const said = query.data;
   return html`<${Panel} id="totals" title="Books" says="Of all time, as runs ended.">
-    <${Answered} query=${query}>${said && html`<${Facts} of=${[
-      ["Jobs", html`<a href="/jobs">${count(Object.values(said.jobs).reduce((sum, each) => sum + Number(each), 0), "job")}</a>`],
-      ...Object.entries(said.jobs).map(([status, number]) => [
-        html`<a href=${`/jobs?q=status:${status}`}><${State} is=${status} /></a>`, Number(number).toLocaleString("en")]),
-      ["Runs", Number(said.executions).toLocaleString("en")],
-      said.success_rate !== undefined && ["Completed", `${(said.success_rate * 100).toFixed(2)} %`],
-      said.average_lateness_ms !== undefined && ["Began late by", `${duration(said.average_lateness_ms)} on average`],
-    ]} />`}<//><//>`;
+    <${Answered} query=${query}>${
+      said &&
+      html`<${Facts} of=${[
+        [
+          "Jobs",
+          html`<a href="/jobs">${count(
+            Object.values(said.jobs).reduce((sum, each) => sum + Number(each), 0),
+            "job",
+          )}</a>`,
+        ],
+        ...Object.entries(said.jobs).map(([status, number]) => [
+          html`<a href=${`/jobs?q=status:${status}`}><${State} is=${status} /></a>`,
+          Number(number).toLocaleString("en"),
+        ]),
+        ["Runs", Number(said.executions).toLocaleString("en")],
+        said.success_rate !== undefined && ["Completed", `${(said.success_rate * 100).toFixed(2)} %`],
+        said.average_lateness_ms !== undefined && ["Began late by", `${duration(said.average_lateness_ms)} on average`],
+      ]} />`
+    }<//><//>`;
 }
 
 function Paused() {
-  const query = useQuery("/jobs", { "filter.statuses": "paused", page_size: 50 },
-    { on: (kind, data) => kind === "job_changed" && Boolean(data.job.paused) });
+  const query = useQuery(
+    "/jobs",
+    { "filter.statuses": "paused", page_size: 50 },
+    { on: (kind, data) => kind === "job_changed" && Boolean(data.job.paused) },
+  );
   const rows = query.data?.jobs ?? [];
   if (query.data && !rows.length) return null;
   return html`<${Panel} id="paused" title="Paused" says="By whom, since when, and why.">
-    <${Answered} query=${query}><ul class="plain">${rows.slice(0, 10).map((job) => html`<li key=${job.key}>
+    <${Answered} query=${query}><ul class="plain">${rows.slice(0, 10).map(
+      (job) => html`<li key=${job.key}>
       <${JobLink} of=${job.key} /> <${When} at=${job.paused?.at} /> by ${job.paused?.by || "nobody named"}
       ${job.paused?.until && html`, until <${When} at=${job.paused.until} />`}
-      ${job.paused?.note && html`<span class="says">: ${job.paused.note}</span>`}</li>`)}</ul>
+      ${job.paused?.note && html`<span class="says">: ${job.paused.note}</span>`}</li>`,
+    )}</ul>
       ${rows.length > 10 && html`<a href="/jobs?q=status:paused">All of them</a>`}<//><//>`;
 }

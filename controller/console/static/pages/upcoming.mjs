@@ -20,6 +20,7 @@ export function Upcoming() {
     <div class="tools"><label>Within <select value=${span} onChange=${(event) => setSpan(event.target.value)}>
       ${Object.keys(SPANS).map((each) => html`<option>${each}</option>`)}</select></label></div>
     <p class="says">The next run of each job, a hundred at most.</p>
-    <${Answered} query=${query} empty=${query.data && !rows.length && html`<${Empty}>Nothing is due within ${span}.<//>`}>
+    <${Answered} query=${query}
+      empty=${query.data && !rows.length && html`<${Empty}>Nothing is due within ${span}.<//>`}>
       <${Rows} caption="What runs next" columns=${COLUMNS} rows=${rows} keyOf=${(due) => due.job} /><//>`;
 }

@@ -15,14 +15,23 @@ export function Wall({ health }) {
   const worst = all[0];
   const hue = dead ? "nosignal" : !worst ? "ok" : worst.worse > 2 ? "failed" : "late";
   const next = health.due.data?.due?.[0];
-  return html`<main id="main" class=${`wall ${hue}`} tabindex="-1"><h1>${dead ? (signal.name === "connecting" && !ready ? "CONNECTING" : "NO SIGNAL")
-      : !worst ? "All well" : worst.text}</h1>
-    <p class="big">${dead ? html`since ${clockTime(signal.since)} · ${worst?.text ?? "What is below is old."}` : worst?.more}</p>
+  return html`<main id="main" class=${`wall ${hue}`} tabindex="-1"><h1>${
+    dead ? (signal.name === "connecting" && !ready ? "CONNECTING" : "NO SIGNAL") : !worst ? "All well" : worst.text
+  }</h1>
+    <p class="big">
+      ${dead ? html`since ${clockTime(signal.since)} · ${worst?.text ?? "What is below is old."}` : worst?.more}</p>
     ${!dead && all.slice(1, 5).map((each) => html`<p class="big">${each.text}</p>`)}
     <div class="wallfoot"><${Ring} members=${health.cluster.data?.members ?? []} />
       <div><p class="huge digits">${clockTime(moment)}</p>
-        ${stats.data && html`<p class="big">${count(Object.values(stats.data.jobs).reduce((sum, each) => sum + Number(each), 0), "job")},
-          ${" "}${Number(stats.data.running).toLocaleString("en")} running</p>`}
-        ${stats.data?.average_lateness_ms !== undefined && html`<p>began late by ${duration(stats.data.average_lateness_ms)} on average</p>`}
+        ${
+          stats.data &&
+          html`<p class="big">${count(
+            Object.values(stats.data.jobs).reduce((sum, each) => sum + Number(each), 0),
+            "job",
+          )},
+          ${" "}${Number(stats.data.running).toLocaleString("en")} running</p>`
+        }
+        ${stats.data?.average_lateness_ms !== undefined && html`<p>
+          began late by ${duration(stats.data.average_lateness_ms)} on average</p>`}
         ${next && html`<p>next: ${next.job} <${When} at=${next.run_at} /></p>`}</div></div></main>`;
 }
