@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
 
 from tests.support.databases import PostgresServer
 from tests.support.secured import SecuredCluster
 
 SHOP: Final = Path(__file__).parent / "modules" / "shop.py"
-LAPTOP: Final = {"width": 1280, "height": 800}
+LAPTOP: Final[ViewportSize] = {"width": 1280, "height": 800}
 # It logs each answer of 400 and above, and each connection that ends, whatever the page makes of it.
 NETWORK: Final = "Failed to load resource"
 

@@ -105,6 +105,8 @@ class LocalCluster:
         """From now on commands on other terminals find it by themselves."""
         self._context.tell(DevTold(tuple(self.grpc_addresses), str(self._trust.ca), str(self._trust.token_file)))
         self._state.found_by_commands = self._context.first
+        self._tell(StartProgress(f"console: https://{self._http_addresses[0]}/ (its CA is this cluster's own)"))
+        self._tell(StartProgress(f"log in there by the token in {self._trust.token_file}"))
 
     async def start_runner(self) -> None:
         name = f"runner-{len(self._state.runners) + 1}"

@@ -148,4 +148,4 @@ async def test_a_stream_that_says_nothing_beats(rest: Rested, scene: Scene, monk
     headers = {"Authorization": "Bearer test-root", "Accept": "text/event-stream"}
     path = f"/api/v1/cron/executions/{running}/output"
     async with asyncio.timeout(TIMEOUT_S), rest.session.get(path, headers=headers) as answer:
-        assert await answer.content.readline() == b": still here\n"
+        assert await answer.content.readline() == b"event: beat\n"

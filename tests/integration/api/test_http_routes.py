@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from cronring.controller.api.rest.bindings import bindings
+from cronring.controller.console.routes import FILES_PATH, PAGES
 from cronring.controller.store.pool import Database
 from tests.integration.api.visitors import Visiting, Visitor
 from tests.support.listening import listening
@@ -16,7 +17,7 @@ from tests.support.secured import Pki
 
 # What a stranger hears, whatever they show. They tell of no job.
 ROUTES: Final = {
-    "/": 200, "/healthz": 200, "/readyz": 200, "/metrics": 200, "/login": 200, "/login.css": 200, "/session": 401,
+    "/healthz": 200, "/readyz": 200, "/metrics": 200, "/login": 200, "/login.css": 200, "/session": 401,
     "/login/{issuer}": 404, "/login/callback/{issuer}": 404, "/logout": 405,
     "/api/": 200, "/api/openapi.json": 200, "/api/page.js": 200, "/api/page.css": 200,
     "/api/v1/jobs": 401, "/api/v1/jobs/{id}": 401, "/api/v1/jobs/{id}/executions": 401, "/api/v1/jobs/{id}/stats": 401,
@@ -32,17 +33,19 @@ async def test_a_stranger_hears_the_same_whatever_they_show(database_url: str, t
     strangers = await visiting.strangers() | visiting.uncertified()
     async with listening(database, visiting.pki, None) as opened:
         read = {each.path for each in bindings() if each.verb == "GET"}
+        console = {route: 200 for route in opened.routes if route in PAGES or route.startswith(f"{FILES_PATH}/")}
         of_rest = {each.path: 401 if each.path in read else 405 for each in bindings()}
-        assert set(opened.routes) == set(ROUTES) | set(of_rest), "each route has a row, or is an RPC's"
+        assert set(opened.routes) == set(ROUTES) | set(of_rest) | set(console), "each has a row, or is an RPC's"
         for name, visitor in strangers.items():
             async with web_client(visitor, tmp_path) as client:
-                for route, status in (ROUTES | of_rest).items():
+                for route, status in (ROUTES | of_rest | console).items():
                     path = re.sub(r"\{\w+\}", "corp", route)
                     async with client.get(f"https://{opened.http}{path}", headers=dict(visitor.metadata)) as answer:
                         assert answer.status == status, (name, route)
                         told = await answer.text()
-                        # The document has examples of the .proto files, and is the same for all.
-                        assert "billing" not in told or route == "/api/openapi.json", (name, route)
+                        # The document has examples of the .proto files, and the console its own: the same for all.
+                        examples = route == "/api/openapi.json" or route in console
+                        assert "billing" not in told or examples, (name, route)
         async with aiohttp.ClientSession() as client:
             with pytest.raises(aiohttp.ClientError):
                 await client.get(f"http://{opened.http}/healthz")
