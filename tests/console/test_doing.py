@@ -73,6 +73,7 @@ def test_the_keyboard_alone_finds_a_job_and_pauses_it(visit: Callable[..., Visit
     page.keyboard.press("/")
     page.keyboard.type("module:shop")
     page.wait_for_url(re.compile("q=module"))
+    expect(page.locator('tr[data-row="shop.fails"]')).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     page.keyboard.press("Enter")

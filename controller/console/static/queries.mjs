@@ -15,6 +15,7 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
   const last = useRef(0);
   const timer = useRef(0);
   const asking = useRef(null);
+  const asked = useRef(null);
 
   const ask = useCallback(async () => {
     clearTimeout(timer.current);
@@ -35,7 +36,9 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
   }, [address]);
 
   useEffect(() => {
-    set({ data: null, problem: null, at: 0 });
+    // What another filter of the same list showed stays until the new answer is there: nothing flickers while one types.
+    set((before) => (asked.current === path ? { ...before, problem: null } : { data: null, problem: null, at: 0 }));
+    asked.current = path;
     ask();
     return () => {
       clearTimeout(timer.current);
