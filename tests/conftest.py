@@ -1,6 +1,7 @@
 """Fixtures that every test may use. Those of databases are explained in tests/support/databases.py."""
 
 import contextlib
+import gc
 import os
 import signal
 import tempfile
@@ -28,7 +29,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long examples take says more of the machine than of the test: hypothesis's deadline of 200 ms is of wall time, and
 # in a fresh clone the first ones wait for its table of characters.
 SLOW_IS_WELL = [HealthCheck.too_slow]
-settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=SLOW_IS_WELL)
+settings.register_profile(
+    "same", derandomize=True, max_examples=drawing.examples(), deadline=None, suppress_health_check=SLOW_IS_WELL
+)
 settings.register_profile("drawn", deadline=None, suppress_health_check=SLOW_IS_WELL)
 settings.load_profile("drawn" if drawing.DRAWS else "same")
 
@@ -45,6 +48,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
     order = {file: place for place, file in enumerate(mixing.mixed(dict.fromkeys(item.path for item in items)))}
     items.sort(key=lambda item: order[item.path])
+
+
+def pytest_collection_finish() -> None:
+    # Ten thousand tests stay until the end. Each look for garbage would go through them: half a second each time.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
