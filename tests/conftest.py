@@ -7,6 +7,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -44,10 +45,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at -m
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if lanes.is_long(item.path):
+        call = getattr(item, "callspec", None)
+        parameters = () if call is None else call.params.values()
+        if lanes.is_long(item.path) or lanes.is_of_an_older_server(item.path, parameters):
             item.add_marker("long")
     order = {file: place for place, file in enumerate(mixing.mixed(dict.fromkeys(item.path for item in items)))}
     items.sort(key=lambda item: order[item.path])
+
+
+@pytest.hookimpl(optionalhook=True)  # where tests run in one process, no plugin knows it
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> mixing.TogetherScheduling | None:
+    return mixing.TogetherScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:
