@@ -1,11 +1,13 @@
 """Fixtures that every test may use. Those of databases are explained in tests/support/databases.py."""
 
 import contextlib
+import gc
 import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,7 +30,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long examples take says more of the machine than of the test: hypothesis's deadline of 200 ms is of wall time, and
 # in a fresh clone the first ones wait for its table of characters.
 SLOW_IS_WELL = [HealthCheck.too_slow]
-settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=SLOW_IS_WELL)
+settings.register_profile(
+    "same", derandomize=True, max_examples=drawing.examples(), deadline=None, suppress_health_check=SLOW_IS_WELL
+)
 settings.register_profile("drawn", deadline=None, suppress_health_check=SLOW_IS_WELL)
 settings.load_profile("drawn" if drawing.DRAWS else "same")
 
@@ -41,10 +45,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at -m
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if lanes.is_long(item.path):
+        call = getattr(item, "callspec", None)
+        parameters = () if call is None else call.params.values()
+        if lanes.is_long(item.path) or lanes.is_of_an_older_server(item.path, parameters):
             item.add_marker("long")
     order = {file: place for place, file in enumerate(mixing.mixed(dict.fromkeys(item.path for item in items)))}
     items.sort(key=lambda item: order[item.path])
+
+
+@pytest.hookimpl(optionalhook=True)  # where tests run in one process, no plugin knows it
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> mixing.TogetherScheduling | None:
+    return mixing.TogetherScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_finish() -> None:
+    # Ten thousand tests stay until the end. Each look for garbage would go through them: half a second each time.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,13 @@
 
 A file or folder is listed when it waits for real processes through minutes, or draws many seeds. So are those that only
 prove that a benchmark can be run, and those that cost more than half a minute of CPU. Each area keeps quick ones.
+
+Of tests that are parametrised over PostgreSQL servers, those on an older release than 18 are long. They were a quarter
+of the CPU of `make test`. The same tests, with the same assertions, stay there on PostgreSQL 18 and on the store in
+memory.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -66,12 +71,23 @@ LONG: Final = (
     "unit/test_regular_expressions.py",
     "unit/virtual/test_leaps.py",
 )
+OLDER: Final = ("postgres15", "postgres16")  # as parameters of tests name them
+BY_SERVER: Final = ("conformance", "migration", "plans")  # folders of such tests, which both lanes read
 _PATHS: Final = frozenset(TESTS / name for name in LONG)
 
 
 def is_long(file: Path) -> bool:
     """Of a test's file: it, or a folder above it, is listed."""
     return not _PATHS.isdisjoint((file, *file.parents))
+
+
+def is_of_an_older_server(file: Path, parameters: Iterable[object]) -> bool:
+    """Of a test with these parameters, in a folder of BY_SERVER."""
+    return _is_by_server(file) and any(each in OLDER for each in parameters)
+
+
+def _is_by_server(file: Path) -> bool:
+    return any(TESTS / folder in file.parents for folder in BY_SERVER)
 
 
 def is_passed_over(file: Path, expression: str) -> bool:
@@ -81,4 +97,6 @@ def is_passed_over(file: Path, expression: str) -> bool:
     """
     if "long" not in expression or not file.name.startswith("test_"):
         return False
-    return is_long(file) == ("not long" in expression)
+    if "not long" in expression:
+        return is_long(file)
+    return not is_long(file) and not _is_by_server(file)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+from xdist.scheduler import LoadFileScheduling
+
 ROOT: Final = Path(__file__).parent
 # docs/decisions/0041: in alphabetical order the machine idles, then is short of cores
 WAITING: Final = ("faults", "integration", "acceptance", "attacks")
@@ -18,6 +20,8 @@ LONGEST: Final = (
     "integration/trust/test_letting_in.py",
     "acceptance/test_distributions.py",
 )
+# Folders whose files share what is dear: one worker takes all of them. To fill a database of plans takes 6 s of CPU.
+TOGETHER: Final = ("tests/plans/",)
 ENDS: Final = 0.8  # by then all that wait have been begun: quick files fill the rest evenly
 T = TypeVar("T")
 
@@ -50,3 +54,11 @@ def _name(file: Path) -> str:
 
 def _folder(file: Path) -> str:
     return _name(file).partition("/")[0]
+
+
+class TogetherScheduling(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist ships no types
+    """A worker takes a file, as by `--dist loadfile`, or all files of a folder of TOGETHER."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        together = next((folder for folder in TOGETHER if nodeid.startswith(folder)), None)
+        return together or str(super()._split_scope(nodeid))

@@ -36,7 +36,7 @@ async def test_a_packet_makes_no_owner(small: Cluster) -> None:
     for controller in small.controllers:
         async with channel_to(controller.grpc, answer_bytes=4096, tls=None) as channel:
             for _ in range(3):  # through several renewals of the lease
-                await gossip_pb2_grpc.GossipStub(channel).Deliver(_packet(), timeout=5)
+                await gossip_pb2_grpc.GossipStub(channel).Deliver(_packet(), timeout=60)
                 shares = json.dumps(await asyncio.to_thread(small.cli, "cluster", "ring"))
                 assert not any(name in shares for name in FAKES), shares
     # They are known by gossip: that is what makes the test one.

@@ -140,7 +140,7 @@ def _weigh(cluster: Cluster) -> dict[str, float]:
 
 
 def _metric(controller: Process, name: str) -> float:
-    with urllib.request.urlopen(f"http://{controller.http}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://{controller.http}/metrics", timeout=60) as answer:
         for line in answer.read().decode().splitlines():
             if line.startswith(f"{name} "):
                 return float(line.split()[1])

@@ -41,7 +41,7 @@ def refused(controllers: list[Process]) -> Counter[str]:
     """What all controllers together say that they refused, by kind."""
     counts: Counter[str] = Counter()
     for controller in controllers:
-        with urllib.request.urlopen(f"http://{controller.http}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{controller.http}/metrics", timeout=60) as answer:
             text = answer.read().decode()
         for what, count in re.findall(r'^cronring_refused_total\{what="(\w+)"\} (\S+)$', text, re.MULTILINE):
             counts[what] += int(float(count))

@@ -84,7 +84,7 @@ def _postmaster_dies(stage: Stage, members: Patroni) -> None:
     """Patroni starts it again, or lets another lead."""
     postmaster = members.leader().postgres()[0]
     postmaster.kill()
-    postmaster.wait(timeout=10)
+    postmaster.wait(timeout=60)
     stage.pass_time(1.0)  # what had been claimed before has begun by then
     _wait_for_next_run(stage, f"{members.leader().name} leads")
 

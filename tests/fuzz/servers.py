@@ -90,7 +90,7 @@ class Served:
         """It lives, answers, has not grown, and has met nothing that nobody foresaw."""
         if not self.process.alive():
             raise Misbehaved(f"the controller died: {self.process.tail()}")
-        with urllib.request.urlopen(f"http://{self.process.http}/healthz", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{self.process.http}/healthz", timeout=60) as answer:
             if answer.status != 200:
                 raise Misbehaved(f"/healthz says {answer.status}")
         rss = psutil.Process(self.process.pid).memory_info().rss

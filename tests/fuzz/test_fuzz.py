@@ -54,7 +54,7 @@ def served(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -
         module = schema_pb2.Module(name="fuzz", verbs=verbs)
         request = deployments_pb2.CreateDeploymentRequest(schema=module, digest="f" * 64)
         served.channel.unary_unary("/cronring.v1.Deployments/CreateDeployment", None, None)(
-            request.SerializeToString(), timeout=10
+            request.SerializeToString(), timeout=60
         )
         yield served
 

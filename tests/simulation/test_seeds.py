@@ -11,9 +11,9 @@ import pytest
 from tests import drawing
 from tests.simulation.world import World
 
-BUDGET_S = 30.0  # of CPU time
+BUDGET_S = 15.0  # of CPU time: ten thousand are soaked
 WALL_S = 60.0  # on a machine that is busy with something else
-SEEDS_MIN = 20  # even then
+SEEDS_MIN = 10  # even then
 SEEDS_MAX = 400
 SOAKED = 10_000
 WORDS = {"plain", "without-orders", "without-table-faults", "places"}  # of a line in seeds.txt, beside names of faults

@@ -216,7 +216,7 @@ def test_two_hundred_nodes_find_each_other_and_detect_a_death() -> None:
     assert safety.violations == []
 
 
-@pytest.mark.parametrize("first", range(0, 120, 40))
+@pytest.mark.parametrize("first", range(0, 80, 40))  # and ten thousand are soaked
 def test_seeds(first: int) -> None:
     for seed in range(first, first + 40):
         verdict = World(seed).run()

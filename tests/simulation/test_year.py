@@ -12,11 +12,13 @@ from tests import drawing
 from tests.oracle.walk import ticks_between
 from tests.simulation.year_days import DAY, Pattern, ticks_of_pattern
 from tests.simulation.year_workload import DENSE, OFTEN, OTHER_ZONES, SPARSE, ZONES
-from tests.simulation.year_world import FIRST_START, YearWorld
+from tests.simulation.year_world import DAYS, FIRST_START, YearWorld
 
 SEEDS_DRAWN = 1
 SEEDS_SOAKED = 200
 SHORT_DAYS = 40
+# Four more of 200 days are lived through, and checked, in test_year_checkers.py; two hundred whole years are soaked.
+DRAWN_DAYS = DAYS if drawing.DRAWS else 200
 
 
 def _known_seeds() -> list[int]:
@@ -24,11 +26,11 @@ def _known_seeds() -> list[int]:
     return [int(line.split()[0]) for line in lines if line and not line.startswith("#")]
 
 
-def _run(seed: int) -> None:
+def _run(seed: int, days: int = DAYS) -> None:
     try:
-        YearWorld(seed).run()
+        YearWorld(seed, days=days).run()
     except Exception as error:
-        command = f"python -m tests.simulation.run --year --seed {seed}"
+        command = f"python -m tests.simulation.run --year --days {days} --seed {seed}"
         raise AssertionError(f"the year of seed {seed} fails: {error}; see {command}") from error
 
 
@@ -36,7 +38,7 @@ def test_drawn_years() -> None:
     """Others each time where DRAWN=1: the printed seed reproduces a failure."""
     first = drawing.seed(1_000)  # those before it are soaked
     for number in range(SEEDS_DRAWN):
-        _run(first + number)
+        _run(first + number, DRAWN_DAYS)
 
 
 @pytest.mark.soak

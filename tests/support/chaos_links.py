@@ -120,4 +120,4 @@ class Links:
         return link
 
     def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=10)
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=60)

@@ -99,7 +99,7 @@ class HostedCluster(SecuredCluster):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._asker is not None:
-            self._asker.communicate(timeout=10)
+            self._asker.communicate(timeout=60)
         super().__exit__(kind, error, trace)
 
     def start_controller(self, *extra: str, wait: bool = True, wrapper: tuple[str, ...] = ()) -> Process:

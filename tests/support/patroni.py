@@ -107,7 +107,7 @@ class Patroni:
             self.kill(member)
         if self._etcd is not None:
             self._etcd.kill()
-            self._etcd.wait(timeout=10)
+            self._etcd.wait(timeout=60)
         for log in self._crash_logs:
             LOGS.close(log)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -188,7 +188,7 @@ class Patroni:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         if member.popen is not None:
-            member.popen.wait(timeout=10)
+            member.popen.wait(timeout=60)
             member.popen = None
 
     def roles(self) -> dict[str, Member]:

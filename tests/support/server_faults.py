@@ -93,7 +93,7 @@ def kill_nine(server: PostgresServer) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(processes, timeout=10)
+    psutil.wait_procs(processes, timeout=60)
 
 
 def kill_backend(server: PostgresServer, database: str) -> int:

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.lanes import LONG, TESTS, is_long
+from tests.lanes import BY_SERVER, LONG, TESTS, is_long, is_of_an_older_server, is_passed_over
 from tests.tidy.test_tidy import ROOT
 
 
@@ -10,6 +10,16 @@ def test_what_is_listed_is_there_once() -> None:
     assert [name for name in LONG if not (TESTS / name).exists()] == []
     assert sorted(set(LONG)) == list(LONG)
     assert [name for name in LONG if is_long((TESTS / name).parent)] == [], "a folder that is listed holds these"
+
+
+def test_what_is_of_an_older_server_is_read_by_both_lanes_and_is_long() -> None:
+    for folder in BY_SERVER:
+        file = next(file for file in sorted((TESTS / folder).glob("test_*.py")) if not is_long(file))
+        assert is_of_an_older_server(file, ["postgres15"])
+        assert not is_of_an_older_server(file, ["postgres18", "memory"])
+        assert not is_passed_over(file, "not soak and not long")
+        assert not is_passed_over(file, "long and not soak")
+    assert not is_of_an_older_server(TESTS / "acceptance" / "test_demo.py", ["postgres15"])
 
 
 def test_ci_runs_both_lanes_and_fails_for_either() -> None:

@@ -138,6 +138,9 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
       cronring controller --insecure                for a try on this machine
     """
     url = require_database_url(database_url)
+    from cronring.cli.loading import load_structlog
+
+    load_structlog()
     from cronring.cli.parent import watch_parent
     from cronring.controller.config import ConfigError, LogFormat, LogLevel, MetricsAuth, ProcessConfig
     from cronring.controller.core.settings import SettingsError

@@ -86,6 +86,9 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
         gain_nothing_by_exec()
     described = DescribedFiles(config.files, config.interpreter, config.namespace, config.run_as)
     # These take as long as what the children are doing meanwhile.
+    from cronring.cli.loading import load_structlog
+
+    load_structlog()
     from cronring.controller.config import LogFormat, LogLevel
     from cronring.controller.runtime.logs import set_up_logging
     from cronring.runner.main import run

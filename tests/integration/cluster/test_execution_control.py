@@ -340,6 +340,6 @@ def on_a_terminal(field: Field) -> str:
         with contextlib.suppress(OSError):  # Linux: its other end is closed
             while os.read(own, 65_536):
                 pass
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     os.close(own)
     return seen

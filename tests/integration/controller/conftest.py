@@ -37,11 +37,11 @@ class Client:
         self.cluster = cluster_pb2_grpc.ClusterStub(channel)
 
     async def view(self) -> cluster_pb2.GetClusterResponse:
-        return await self.cluster.GetCluster(cluster_pb2.GetClusterRequest(), timeout=5)
+        return await self.cluster.GetCluster(cluster_pb2.GetClusterRequest(), timeout=60)
 
     async def deploy(self, module: schema_pb2.Module, digest: str) -> deployments_pb2.CreateDeploymentResponse:
         request = deployments_pb2.CreateDeploymentRequest(schema=module, digest=digest)
-        return await self.deployments.CreateDeployment(request, timeout=10)
+        return await self.deployments.CreateDeployment(request, timeout=60)
 
 
 class Clients:

@@ -110,7 +110,7 @@ OF_CERTIFICATES = {
 
 
 def test_the_page_on_operations_names_metrics_that_are_there(place: Place) -> None:
-    with urllib.request.urlopen(f"http://{place.cluster.controllers[0].http}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://{place.cluster.controllers[0].http}/metrics", timeout=60) as answer:
         shown = set(re.findall(r"^# TYPE (\w+)", answer.read().decode(), re.MULTILINE))
     named = set(re.findall(r"cronring_[a-z_]*[a-z]", PAGE.read_text().partition("### Metrics")[2].partition("## ")[0]))
     assert len(named) > 10
@@ -118,7 +118,7 @@ def test_the_page_on_operations_names_metrics_that_are_there(place: Place) -> No
 
 
 def test_each_metric_says_what_it_counts(place: Place) -> None:
-    with urllib.request.urlopen(f"http://{place.cluster.controllers[0].http}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://{place.cluster.controllers[0].http}/metrics", timeout=60) as answer:
         text = answer.read().decode()
     helps = dict(re.findall(r"^# HELP (\w+) (.*)$", text, re.MULTILINE))
     assert {name for name in helps if not says_something(name, helps[name])} == set()
@@ -227,7 +227,7 @@ def test_a_controller_with_other_settings_and_another_clock(place: Place) -> Non
         # `faketime` stays beside what it started, and passes no signal on.
         for process in psutil.Process(odd.pid).children(recursive=True):
             process.terminate()
-        odd.popen.wait(timeout=20)
+        odd.popen.wait(timeout=60)
         place.cluster.controllers.remove(odd)
 
 

@@ -59,7 +59,7 @@ def until(what: str, found: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 def gauge(controller: Process, name: str) -> float:
-    with urllib.request.urlopen(f"http://{controller.http}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://{controller.http}/metrics", timeout=60) as answer:
         matched = re.search(rf"^cronring_{name} (\S+)$", answer.read().decode(), re.MULTILINE)
     assert matched, f"no {name}"
     return float(matched[1])

@@ -43,7 +43,7 @@ def stop(cluster: Cluster) -> None:
     for process in [*cluster.runners, *cluster.controllers]:
         process.send(signal.SIGTERM)
     for process in [*cluster.runners, *cluster.controllers]:
-        process.popen.wait(timeout=20)
+        process.popen.wait(timeout=60)
     cluster.runners.clear()
     cluster.controllers.clear()
 

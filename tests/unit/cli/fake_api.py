@@ -478,10 +478,10 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     try:
         yield api
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        thread.join(60)
         loop.close()

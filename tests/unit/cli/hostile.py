@@ -183,10 +183,10 @@ def serving_hostile() -> Iterator[HostileServer]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     try:
         yield hostile
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        thread.join(60)
         loop.close()

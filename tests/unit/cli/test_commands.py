@@ -264,3 +264,45 @@ print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("module", "idle"),
+    [
+        ("cronring.controller.main", ("rich", "pygments", "click", "croniter", "cronring.runner", "cronring.client")),
+        (
+            "cronring.runner.main",
+            ("rich", "pygments", "click", "asyncpg", "aiohttp", "jwt", "cronring.controller"),
+        ),
+    ],
+)
+def test_processes_import_nothing_that_they_never_use(module: str, idle: tuple[str, ...]) -> None:
+    """Each start pays for what it imports: structlog alone would bring rich."""
+    script = f"""
+import sys
+from cronring.cli.loading import load_structlog
+load_structlog()
+import {module}
+print([name for name in {idle!r} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_rich_may_be_imported_after_structlog_was() -> None:
+    script = "from cronring.cli.loading import load_structlog; load_structlog(); import rich.console"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_garbage_is_not_looked_for_while_a_command_is_imported() -> None:
+    script = """
+import gc, sys
+sys.argv[1:] = ["--version"]
+from cronring.cli.main import main
+try:
+    main()
+finally:
+    print(sum(each["collections"] for each in gc.get_stats()) < 20)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "True", done.stdout + done.stderr

@@ -17,7 +17,7 @@ RUNNING = {"outcome": "", "ended_at": None}
 
 @pytest.fixture
 async def client(api: FakeApi) -> AsyncIterator[Client]:
-    async with Client([api.address], timeout_s=5) as client:
+    async with Client([api.address], timeout_s=60) as client:
         yield client
 
 

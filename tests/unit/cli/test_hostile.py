@@ -176,7 +176,7 @@ class _Terminal:
 
     def text(self) -> str:
         self.stream.close()
-        self._reader.join(10)
+        self._reader.join(60)
         os.close(self._master)
         return self._read.decode().replace("\r\n", "\n")
 

@@ -13,6 +13,7 @@ from cronring.controller.core.node import ring as ring_module
 from cronring.controller.core.node.ring import NOBODY, POINTS_PER_MEMBER, Owners, Ring
 from cronring.controller.core.swim.beliefs import MEMBERS_MAX
 from cronring.schema.keys import SLOTS
+from tests.drawing import examples
 
 THIRTY: Final = tuple(f"host-{number}" for number in range(30))
 member_sets = st.lists(st.from_regex(r"[a-z]{1,6}-[0-9a-f]{4}", fullmatch=True), max_size=12, unique=True)
@@ -48,7 +49,7 @@ def uhashring_of(members: list[str]) -> HashRing:
     return HashRing(members, vnodes=POINTS_PER_MEMBER, hash_fn=ring_module._position)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(member_sets, st.randoms(use_true_random=False))
 def test_owners_are_those_of_the_dumb_twin(members: list[str], rng: random.Random) -> None:
     ring = Ring.build(tuple(members))
@@ -65,7 +66,7 @@ def test_owners_are_those_of_uhashrings_own_search(count: int) -> None:
         assert ring.owners(slot) == tuple(node["nodename"] for node in theirs.range(f"slot-{slot}", 2))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(member_sets.filter(bool))
 def test_owners_are_those_of_the_releases_before(members: list[str]) -> None:
     """All controllers of a cluster agree, during a rolling upgrade too."""
@@ -73,7 +74,7 @@ def test_owners_are_those_of_the_releases_before(members: list[str]) -> None:
     assert (ring.primary, ring.backup) == walked_owners(ring.members)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(member_sets, min_size=2, max_size=6))
 def test_a_ring_over_other_members_is_the_one_that_is_built_of_them(courses: list[list[str]]) -> None:
     ring = Ring.build(())
@@ -95,7 +96,7 @@ def test_members_that_come_and_go_one_by_one_leave_the_table_of_the_releases_bef
             assert ring == Ring.build(ring.members)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(member_sets, st.randoms(use_true_random=False))
 def test_the_order_of_members_does_not_matter(members: list[str], rng: random.Random) -> None:
     shuffled = list(members)
@@ -105,7 +106,7 @@ def test_the_order_of_members_does_not_matter(members: list[str], rng: random.Ra
     assert one.digest == other.digest
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(member_sets)
 def test_every_slot_has_one_primary_and_another_as_backup(members: list[str]) -> None:
     ring = Ring.build(tuple(members))

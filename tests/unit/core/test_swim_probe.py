@@ -9,9 +9,10 @@ from cronring.controller.core.swim.probe import URGENT_CAPACITY, Probe, TargetOr
 from cronring.controller.core.swim.relays import CAPACITY, Relay, Relays
 from cronring.controller.core.swim.roster import Roster
 from cronring.controller.core.swim.seeds import Seeds
+from tests.drawing import examples
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(1, 30), st.integers(0, 2**32))
 def test_everyone_is_probed_within_one_and_a_half_rounds(members: int, seed: int) -> None:
     order = TargetOrder(random.Random(seed))
@@ -37,7 +38,7 @@ def test_two_targets_take_turns() -> None:
     assert turns[0] != turns[1]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.tuples(st.sampled_from(["add", "remove", "next"]), st.integers(0, 9)), max_size=60))
 def test_members_come_and_go(steps: list[tuple[str, int]]) -> None:
     order, present = TargetOrder(random.Random(3)), dict[str, None]()

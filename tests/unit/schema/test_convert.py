@@ -7,6 +7,7 @@ from cronring.schema.convert import interval_of, pattern_of
 from cronring.schema.duration import parse_duration
 from cronring.schema.instant import parse_instant
 from cronring.schema.pattern import CronPattern
+from tests.drawing import examples
 from tests.unit.schema.strategies import PATTERNS
 
 DAY = 86_400
@@ -54,7 +55,7 @@ def test_why_there_is_no_equal_interval(pattern: str, why: str, nearest: tuple[s
     assert why in found.sense
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(PATTERNS)
 def test_an_interval_is_equal_exactly_when_ticks_are_even(text: str):
     pattern = CronPattern.parse(text)

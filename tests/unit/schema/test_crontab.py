@@ -72,10 +72,11 @@ def agree(text: str, chance: random.Random) -> str:
 
 def test_random_lines_tick_as_in_cron():
     chance = random.Random(17)
-    seen = [agree(random_fields(chance), chance) for _ in range(3_000)]
-    assert seen.count("same") > 1_500
-    assert seen.count("refused") > 500
-    assert seen.count("never") > 20
+    # Of each kind there are enough; two hundred thousand others are soaked.
+    seen = [agree(random_fields(chance), chance) for _ in range(1_000)]
+    assert seen.count("same") > 500
+    assert seen.count("refused") > 150
+    assert seen.count("never") > 6
 
 
 @pytest.mark.soak

@@ -11,6 +11,7 @@ from cronring.schema.declaration import Problem, read_declaration
 from cronring.schema.module import DataField, DataType, Module, Verb
 from cronring.schema.policy import FIELDS, Policy
 from cronring.schema.validate import validate
+from tests.drawing import examples
 
 CTX = {"name": "ctx", "annotation": "Context", "has_default": False, "kind": "positional"}
 
@@ -310,7 +311,7 @@ DUMP = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(JSON | DUMP)
 def test_any_json_value_is_a_module_or_problems(value: object):
     found = read_declaration(value)

@@ -10,6 +10,7 @@ from cronring.schema.instant import parse_instant
 from cronring.schema.policy_model import Policy
 from cronring.schema.schedule import parse_schedule
 from cronring.schema.zone import load_zone
+from tests.drawing import examples
 from tests.unit.schema.strategies import SCHEDULES
 
 NOW = parse_instant("2026-11-21T12:00:00Z")
@@ -121,7 +122,7 @@ ZONES = st.sampled_from(
 INSTANTS = st.integers(631_152_000, 3_900_000_000).map(lambda second: second * 1_000_000)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(SCHEDULES, ZONES, INSTANTS)
 def test_walls_and_sums_are_right(text: str, zone: str, now: int):
     policy = Policy(timezone=zone)

@@ -8,6 +8,7 @@ from cronring.schema.instant import parse_instant
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import read_policy
 from cronring.schema.schedule import parse_schedule
+from tests.drawing import examples
 from tests.unit.schema.strategies import SCHEDULES
 
 NOW = parse_instant("2026-11-21T12:00:00Z")
@@ -91,7 +92,7 @@ def test_ticks_of_each_second_are_counted_only():
     assert added.new == 365 * 86_400
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(SCHEDULES, SCHEDULES, st.integers(1, 30))
 def test_counts_add_up(one: str, other: str, days: int):
     job = between(verb(one), verb(other), days)

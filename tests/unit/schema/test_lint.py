@@ -12,6 +12,7 @@ from cronring.schema.module import Module, Verb
 from cronring.schema.pattern import CronPattern
 from cronring.schema.policy import read_policy
 from cronring.schema.timetable import timetable
+from tests.drawing import examples
 from tests.unit.schema.strategies import PATTERNS
 
 NOW = parse_instant("2026-11-21T12:00:00Z")
@@ -163,7 +164,7 @@ def test_a_herd_of_seldom_jobs_among_busy_ones():
     assert "8 verbs of the module start at 2027-01-01T06:00:00Z" in herd.message
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(PATTERNS)
 def test_the_shortest_gap_is_that_of_the_closest_ticks(text: str):
     pattern = CronPattern.parse(text)
@@ -179,7 +180,7 @@ def test_the_shortest_gap_is_that_of_the_closest_ticks(text: str):
         assert min(gaps) == least
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(PATTERNS)
 def test_every_pattern_can_be_linted(text: str):
     for finding in linted(verb(CronPattern.parse(text).text, timezone="Europe/Berlin")):

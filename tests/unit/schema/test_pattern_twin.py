@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from cronring.schema.pattern import CronPattern
 from cronring.schema.search import CLOCK_END
+from tests.drawing import examples
 from tests.unit.schema.strategies import BOUNDS, INSTANTS, PATTERNS, fields, fires
 from tests.unit.schema.twin import Twin, instant
 
@@ -37,13 +38,13 @@ def check_window(text: str, start: datetime, length: timedelta, step: timedelta)
         assert pattern.count_seconds(first, middle) + pattern.count_seconds(middle, last) == len(expected)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(PATTERNS, INSTANTS)
 def test_second_by_second(text: str, start: int):
     check_window(text, instant(start), timedelta(seconds=900), SECOND)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(PATTERNS, INSTANTS, st.integers(0, 6))
 def test_second_by_second_around_a_tick(text: str, start: int, ticks: int):
     """Random windows of sparse patterns are empty: this one has a tick in its middle."""
@@ -64,13 +65,13 @@ WHOLE_DAYS = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(WHOLE_MINUTES, INSTANTS)
 def test_minute_by_minute(text: str, start: int):
     check_window(text, instant(start), timedelta(hours=30), MINUTE)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(WHOLE_DAYS.map(" ".join).filter(fires), INSTANTS)
 def test_day_by_day(text: str, start: int):
     minute, hour, rest = text.split(" ", 2)
@@ -84,7 +85,7 @@ def test_day_by_day(text: str, start: int):
     assert after == (None if before is None else before + shift)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(PATTERNS, INSTANTS)
 def test_next_and_last_are_inverse(text: str, start: int):
     pattern = CronPattern.parse(text)
@@ -116,7 +117,7 @@ COMMON = st.tuples(
 ).map(" ".join)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(COMMON.filter(fires), st.integers(0, 4_000_000_000))
 def test_croniter_agrees_on_the_common_subset(text: str, start: int):
     pattern = CronPattern.parse(text)

@@ -12,6 +12,7 @@ from cronring.schema.schedule import Schedule, check_schedule, parse_schedule
 from cronring.schema.spacing import earliest_start, least_distance
 from cronring.schema.timetable import PlannedTick, Range, Timetable
 from cronring.schema.window import parse_window
+from tests.drawing import examples
 from tests.unit.schema.strategies import PATTERNS
 
 S = 1_000_000
@@ -165,7 +166,7 @@ def walk(text: str, policy: Policy, key: str, lengths: list[tuple[int, int, bool
     return seen
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     tables(),
     st.lists(st.tuples(LENGTHS, LENGTHS, st.sampled_from([False, False, False, True])), min_size=3, max_size=STEPS),
@@ -177,7 +178,7 @@ def test_every_tick_is_accounted_for_once(table: tuple[str, Policy], lengths: li
     assert walk(text, parse_policy(policy.text), "billing.close", lengths) == seen
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tables(), st.text("ab.c", max_size=9), st.integers(0, 40 * DAY))
 def test_jitter_keeps_the_order_of_ticks(table: tuple[str, Policy], key: str, after: int):
     text, policy = table

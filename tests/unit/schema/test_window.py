@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cronring.schema.instant import parse_instant
 from cronring.schema.window import WindowError, canonical_window, parse_window
+from tests.drawing import examples
 
 S = 1_000_000
 MINUTE = 60 * S
@@ -181,7 +182,7 @@ INSTANTS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(TEXTS, INSTANTS)
 def test_as_zoneinfo_has_it(text: str, instant: int):
     window = parse_window(text)

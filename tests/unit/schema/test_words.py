@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from cronring.schema.pattern import CronPattern
 from cronring.schema.schedule import parse_schedule
 from cronring.schema.words import pattern_words
+from tests.drawing import examples
 from tests.unit.schema.strategies import PATTERNS
 from tests.unit.schema.twin import Twin, instant
 
@@ -67,7 +68,7 @@ def test_words(text: str, words: str):
     assert parse_schedule(text, 0).words() == words
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(PATTERNS, PATTERNS)
 def test_patterns_of_the_same_words_have_the_same_ticks(one: str, other: str):
     first, second = CronPattern.parse(one), CronPattern.parse(other)
@@ -84,7 +85,7 @@ def test_patterns_of_the_same_words_have_the_same_ticks(one: str, other: str):
 FEW = st.sampled_from(["*", "0", "1", "*/2", "0-1", "1,3", "0-3"])
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.tuples(FEW, FEW, FEW), st.tuples(FEW, FEW, FEW))
 def test_times_of_the_same_words_are_the_same(one: tuple[str, str, str], other: tuple[str, str, str]):
     """Small fields, so that different texts meet in the same words (`*/2` and `0/2`, `0-1` and `0,1`)."""
