@@ -1208,6 +1208,8 @@ class ControlJobsRequest(_message.Message):
         ACTION_RESTORE: ControlJobsRequest._Action.ValueType  # 6
         ACTION_DELETE: ControlJobsRequest._Action.ValueType  # 7
         """of jobs that CreateJob made"""
+        ACTION_UPDATE: ControlJobsRequest._Action.ValueType  # 8
+        """the same change to each of them, as UpdateJob makes it"""
 
     class Action(_Action, metaclass=_ActionEnumTypeWrapper): ...
     ACTION_UNSPECIFIED: ControlJobsRequest.Action.ValueType  # 0
@@ -1219,6 +1221,8 @@ class ControlJobsRequest(_message.Message):
     ACTION_RESTORE: ControlJobsRequest.Action.ValueType  # 6
     ACTION_DELETE: ControlJobsRequest.Action.ValueType  # 7
     """of jobs that CreateJob made"""
+    ACTION_UPDATE: ControlJobsRequest.Action.ValueType  # 8
+    """the same change to each of them, as UpdateJob makes it"""
 
     FILTER_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
@@ -1227,6 +1231,8 @@ class ControlJobsRequest(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     UNTIL_FIELD_NUMBER: _builtins.int
     EXPECTED_FIELD_NUMBER: _builtins.int
+    SPEC_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
     action: Global___ControlJobsRequest.Action.ValueType
     dry_run: _builtins.bool
     """only say what it would do"""
@@ -1242,6 +1248,14 @@ class ControlJobsRequest(_message.Message):
     def until(self) -> _timestamp_pb2.Timestamp:
         """of a pause"""
 
+    @_builtins.property
+    def spec(self) -> Global___JobSpec:
+        """of an update, as UpdateJob has it"""
+
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """of an update: what of the spec to set"""
+
     def __init__(
         self,
         *,
@@ -1252,10 +1266,12 @@ class ControlJobsRequest(_message.Message):
         requested_by: _builtins.str = ...,
         until: _timestamp_pb2.Timestamp | None = ...,
         expected: _builtins.int | None = ...,
+        spec: Global___JobSpec | None = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "expected", b"expected", "filter", b"filter", "until", b"until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "expected", b"expected", "filter", b"filter", "spec", b"spec", "until", b"until", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "action", b"action", "dry_run", b"dry_run", "expected", b"expected", "filter", b"filter", "note", b"note", "requested_by", b"requested_by", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "action", b"action", "dry_run", b"dry_run", "expected", b"expected", "filter", b"filter", "note", b"note", "requested_by", b"requested_by", "spec", b"spec", "until", b"until", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__expected: _TypeAlias = _typing.Literal["expected"]  # noqa: Y015
     _WhichOneofArgType__expected: _TypeAlias = _typing.Literal["_expected", b"_expected"]  # noqa: Y015
