@@ -46,7 +46,7 @@ _TEXTS: Final = (
     ),
     (
         ACTOR,
-        "accuser_id controller controller_id digest hostname member_id outcome requested_by role runner_id "
+        "accuser_id controller controller_id digest hostname list member_id outcome requested_by role runner_id "
         "sender_id sort state status target_id version",
     ),
     (NOTE, "description note problem reason"),
@@ -133,6 +133,7 @@ _LISTS_OF_ANSWERS: Final = {
     "jobs_misfit": Cap(items=40 * COLUMN),
     "faults": Cap(TRACE, COLUMN),
     "first_gone": Cap(NAME, 100),
+    "terms": Cap(PATTERN, 50),
     "file_descriptor_proto": Cap(SCHEMA, 1_000),
 }
 

@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
+from cronring.controller.api.filters import job_filter
 from cronring.controller.api.job_orders import details_text, until_of
 from cronring.controller.api.job_specs import read_mask
 from cronring.controller.api.lookup import find_module, find_verb
 from cronring.controller.api.many import ManyJobWrites, check_item
 from cronring.controller.api.payloads import payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
-from cronring.controller.api.requests import Context, actor, any_of, labels, name, note
+from cronring.controller.api.requests import Context, actor, note
 from cronring.controller.api.scope import namespaces
 from cronring.controller.core.node.events import ActivationsCreated, JobsNotified
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
@@ -18,7 +19,6 @@ from cronring.controller.ports.many import JobDone
 from cronring.controller.ports.reads import JobFilter
 from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.protos.cronring.v1 import jobs_pb2
-from cronring.schema.filters import LAST_OUTCOMES, STATUSES, expand_outcomes
 from cronring.schema.identity import Permission
 from cronring.schema.module import Module
 
@@ -136,18 +136,6 @@ class JobsInBulk(ManyJobWrites):
             if faults:
                 problems[job_id] = "; ".join(f"{field} {fault}" for field, fault in faults)
         return problems
-
-
-def job_filter(asked: jobs_pb2.JobFilter) -> JobFilter:
-    """Raises InvalidRequest."""
-    return JobFilter(
-        namespace=name("filter.namespace", asked.namespace),
-        module=name("filter.module", asked.module),
-        verb=name("filter.verb", asked.verb),
-        statuses=any_of("filter.statuses", asked.statuses, STATUSES),
-        labels=labels("filter.labels", asked.labels),
-        outcomes=expand_outcomes(any_of("filter.outcomes", asked.outcomes, LAST_OUTCOMES)),
-    )
 
 
 def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _Wish:

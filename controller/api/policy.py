@@ -82,7 +82,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _OPERATE, _ONE, NAMES, "DeleteJob PauseJob ResumeJob SkipNextTick CancelJob RestoreJob"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "BackfillJob CancelActivation"),
         (_PEOPLE, _VIEW, _ONE, LABELS, "ListJobs CountJobs WatchJobs"),
-        (_PEOPLE, _VIEW, _ONE, NAMES, "GetJob ListActions ListActivations"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetJob ListActions ListActivations SuggestFilter"),
     ),
     # Nobody gives, or takes away, what they don't have themselves.
     "cronring.v1.Identities": (

@@ -14,6 +14,7 @@ from cronring.controller.core.orders.orders import OrderColumns
 from cronring.controller.core.orders.orphaning import told
 from cronring.controller.ports.audit_log import Change
 from cronring.controller.ports.limits import LimitRow
+from cronring.controller.ports.store import ActiveVersion
 from cronring.controller.ports.templates import TemplateValues, template_key
 from cronring.controller.ports.tokens import RunnerGrant, TokenRow
 from cronring.controller.ports.webhooks import NewWebhook
@@ -30,14 +31,6 @@ _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 Fields = Mapping[str, object]
 Changes = Iterable[Change]
 """None, where nothing differs."""
-
-
-class ActiveVersion(NamedTuple):
-    """Of a module, as the audit log tells it. None: none is active."""
-
-    deployment: str | None = None
-    digest: str | None = None
-    min_replicas: int = 0
 
 
 class RunBeside(NamedTuple):
