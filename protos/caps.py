@@ -46,7 +46,7 @@ _TEXTS: Final = (
     ),
     (
         ACTOR,
-        "accuser_id controller controller_id digest hostname member_id outcome requested_by role runner_id "
+        "accuser_id controller controller_id digest hostname list member_id outcome requested_by role runner_id "
         "sender_id sort state status target_id version",
     ),
     (NOTE, "description note problem reason"),
@@ -133,6 +133,7 @@ _LISTS_OF_ANSWERS: Final = {
     "jobs_misfit": Cap(items=40 * COLUMN),
     "faults": Cap(TRACE, COLUMN),
     "first_gone": Cap(NAME, 100),
+    "terms": Cap(PATTERN, 50),
     "file_descriptor_proto": Cap(SCHEMA, 1_000),
 }
 
@@ -161,21 +162,19 @@ class FieldRule(NamedTuple):
 def faults(message: Message) -> list[Fault]:
     """What is over its cap, the first few: (path of the field, description)."""
     found: list[Fault] = []
-    _look(message, found)
+    _look(message, rules_of(message.DESCRIPTOR), found)
     return found[:FAULTS_SHOWN]
 
 
 def rules_of(descriptor: Any) -> Mapping[int, FieldRule]:
     """Of the fields that can grow, by their numbers. Raises KeyError for a field that has no cap."""
-    known = _RULES.get(descriptor.full_name)
+    known = _RULES.get(descriptor)
     if known is None:
-        known = _RULES[descriptor.full_name] = {
-            field.number: _rule(field) for field in descriptor.fields if can_grow(field)
-        }
+        known = _RULES[descriptor] = {field.number: _rule(field) for field in descriptor.fields if can_grow(field)}
     return known
 
 
-_RULES: Final[dict[str, dict[int, FieldRule]]] = {}
+_RULES: Final[dict[Any, dict[int, FieldRule]]] = {}
 
 
 def can_grow(field: FieldDescriptor) -> bool:
@@ -194,9 +193,8 @@ def _rule(field: FieldDescriptor) -> FieldRule:
     return FieldRule(field.name, cap, field.is_repeated, is_map, is_text, inner)
 
 
-def _look(message: Message, found: list[Fault]) -> None:
+def _look(message: Message, rules: Mapping[int, FieldRule], found: list[Fault]) -> None:
     """Hot: reports of runs pass here. So a path is only made where there is a fault."""
-    rules = rules_of(message.DESCRIPTOR)
     for field, value in message.ListFields():
         rule = rules.get(field.number)
         if rule is None:
@@ -218,9 +216,10 @@ def _look_inside(rule: FieldRule, value: Any, found: list[Fault]) -> None:
     elif rule.is_text:
         _look_at_texts(rule.name, value, rule.cap.length, found)
     elif rule.inner is not None:
+        inner = rules_of(rule.inner)
         for index, each in enumerate(value) if rule.repeats else ((-1, value),):
             known = len(found)
-            _look(each, found)
+            _look(each, inner, found)
             if len(found) > known:
                 _prefix(found, known, f"{rule.name}[{index}]." if rule.repeats else f"{rule.name}.")
             if len(found) >= FAULTS_SHOWN:
@@ -241,9 +240,9 @@ def _look_in_map(rule: FieldRule, entries: Any, found: list[Fault]) -> None:
     if value is not None and value.is_text:
         _look_at_texts(rule.name, entries.values(), value.cap.length, found)
     elif value is not None:
-        known = len(found)
+        known, inner = len(found), rules_of(entries.GetEntryClass().DESCRIPTOR.fields_by_number[2].message_type)
         for name in entries:
-            _look(entries[name], found)
+            _look(entries[name], inner, found)
         _prefix(found, known, f"{rule.name}.")
 
 

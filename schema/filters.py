@@ -26,16 +26,28 @@ EXECUTION_SORTS: Final = ("newest", "slowest", "latest")
 JOB_SORTS: Final = ("key", "next", "last", "failures")
 _MS: Final = 1_000  # microseconds
 
-Term = tuple[str, str]
-"""A key, and its value."""
+
+class Term(NamedTuple):
+    """A key, and its value. `at`: where the term begins in the text, from 0; None: it stood in none.
+
+    `key` "": the word stands alone, and means what it can only mean.
+    """
+
+    key: str
+    value: str
+    at: int | None = None
 
 
 class FilterError(ValueError):
-    """A text that is no filter: `message` names the term, and says what to write instead."""
+    """A text that is no filter: `message` names the term, and says what to write instead.
 
-    def __init__(self, message: str) -> None:
+    `at`: where that term begins, from 0; None: it is the text as a whole, or stood in none.
+    """
+
+    def __init__(self, message: str, at: int | None = None) -> None:
         super().__init__(message)
         self.message = message
+        self.at = at
 
 
 class ExecutionQuery(NamedTuple):
@@ -116,51 +128,125 @@ def split_terms(text: str) -> list[Term]:
     """
     if len(text) > TEXT_LIMIT:
         raise FilterError(f"the filter has {len(text):,} characters; at most {TEXT_LIMIT:,} are allowed")
-    return [_term(each) for each in _words(text)]
+    return [_term(word, at) for word, at in _words(text)]
 
 
-def _words(text: str) -> list[str]:
-    words: list[str] = []
-    word, quoted, begun = "", False, False
-    for character in text:
+def _words(text: str) -> list[tuple[str, int]]:
+    """Each with where it begins. Raises FilterError for a quote without its partner."""
+    words, last, quoted = _scanned(text)
+    if quoted >= 0:
+        raise FilterError('a " lacks its partner; write values with spaces like runner:"a b"', quoted)
+    return words if last is None else [*words, last]
+
+
+def _scanned(text: str) -> tuple[list[tuple[str, int]], tuple[str, int] | None, int]:
+    """Words that are complete; the one at the end of the text, if any; and where a quote begins that is open (-1)."""
+    words: list[tuple[str, int]] = []
+    word, quoted, begins = "", -1, -1
+    for at, character in enumerate(text):
+        if begins < 0 and not character.isspace():
+            begins = at
         if character == '"':
-            quoted, begun = not quoted, True
-        elif character.isspace() and not quoted:
-            words += [word] if begun else []
-            word, begun = "", False
+            quoted = at if quoted < 0 else -1
+        elif character.isspace() and quoted < 0:
+            words += [(word, begins)] if begins >= 0 else []
+            word, begins = "", -1
         else:
-            word, begun = word + character, True
-    if quoted:
-        raise FilterError('the filter has a " without its partner; write values with spaces like runner:"a b"')
-    return [*words, word] if begun else words
+            word += character
+    return words, (word, begins) if begins >= 0 else None, quoted
 
 
-def _term(word: str) -> Term:
+class Unfinished(NamedTuple):
+    """What is being typed at the end of a text: `begun` of a value of `key`, or ("") of a word. `at`: its beginning."""
+
+    at: int
+    key: str
+    begun: str
+
+
+def unfinished(text: str) -> Unfinished:
+    """Raises FilterError for a text that is too long."""
+    if len(text) > TEXT_LIMIT:
+        raise FilterError(f"the filter has {len(text):,} characters; at most {TEXT_LIMIT:,} are allowed")
+    word, at = _scanned(text)[1] or ("", len(text))
+    key, colon, begun = word.partition(":")
+    return Unfinished(at, key, begun) if colon else Unfinished(at, "", word)
+
+
+def suggested(typed: Unfinished, words: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Terms that may stand in place of it, of what is always there: keys with their colons, and fixed words."""
+    if typed.key:
+        return [term_of(typed.key, word) for word in words.get(typed.key, ()) if word.startswith(typed.begun)]
+    alone = [word for key in _LISTS for word in words.get(key, ())]
+    once = [word for word in dict.fromkeys(alone) if alone.count(word) == 1]
+    return [word for word in (*(f"{key}:" for key in words), *once) if word.startswith(typed.begun)]
+
+
+def term_of(key: str, value: str) -> str:
+    """As it is written, so that it is read as one term."""
+    return f'{key}:"{value}"' if any(map(str.isspace, value)) else f"{key}:{value}"
+
+
+def _term(word: str, at: int) -> Term:
     key, colon, value = word.partition(":")
     if not colon:
-        raise FilterError(f"{_shown(word)} is no term; write KEY:VALUE, like outcome:failed or module:reports")
+        return Term("", word, at)
+    if not key:
+        raise FilterError(f"{_shown(word)} has nothing before its colon; write KEY:VALUE, like outcome:failed", at)
     if not value:
-        raise FilterError(f"{_shown(word)} has nothing after its colon; leave the term out for any")
-    return key, value
+        raise FilterError(f"{_shown(word)} has nothing after its colon; leave the term out for any", at)
+    return Term(key, value, at)
+
+
+class _Found:
+    """What terms have come to so far."""
+
+    def __init__(self, words: Mapping[str, tuple[str, ...]], now: int) -> None:
+        self._words = words
+        self._now = now
+        self.single: dict[str, Any] = {}
+        self.labels: dict[str, str] = {}
+        self.lists: dict[str, list[str]] = {}
+
+    def take(self, key: str, value: str) -> None:
+        """Raises FilterError."""
+        key = key or _meant(value, self._words)
+        if key not in self._words:
+            close = nearest(key, self._words)
+            hint = f"did you mean {close[0]}:?" if close else f"there are {', '.join(self._words)}"
+            raise FilterError(f"{_shown(key)}: is not known here; {hint}")
+        allowed = self._words[key]
+        if key in _LISTS:
+            self.lists.setdefault(_LISTS[key], []).extend(_one_of(key, each, allowed) for each in value.split(","))
+        elif key == "label":
+            _add_label(self.labels, value)
+        else:
+            one = _instant(key, value, self._now) if key in _INSTANTS else _one_of(key, value, allowed)
+            _set_once(self.single, key, one)
 
 
 def _read(terms: Iterable[Term], words: Mapping[str, tuple[str, ...]], now: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    labels: dict[str, str] = {}
-    lists: dict[str, list[str]] = {}
-    for key, value in terms:
-        if key not in words:
-            close = nearest(key, words)
-            hint = f"did you mean {close[0]}:?" if close else f"there are {', '.join(words)}"
-            raise FilterError(f"{_shown(key)}: is not known here; {hint}")
-        if key in _LISTS:
-            lists.setdefault(_LISTS[key], []).extend(_one_of(key, each, words[key]) for each in value.split(","))
-        elif key == "label":
-            _add_label(labels, value)
-        else:
-            _set_once(found, key, _instant(key, value, now) if key in _INSTANTS else _one_of(key, value, words[key]))
-    found |= {key: tuple(dict.fromkeys(values)) for key, values in lists.items()}
-    return found | ({"labels": labels} if labels else {})
+    found = _Found(words, now)
+    for term in terms:
+        try:
+            found.take(term.key, term.value)
+        except FilterError as error:
+            raise FilterError(error.message, term.at) from None
+    lists = {key: tuple(dict.fromkeys(values)) for key, values in found.lists.items()}
+    return found.single | lists | ({"labels": found.labels} if found.labels else {})
+
+
+def _meant(word: str, words: Mapping[str, tuple[str, ...]]) -> str:
+    """The key of a word that stands alone, as `failed` does. Raises FilterError where it could be several, or none."""
+    keys = [key for key in _LISTS if word in words.get(key, ())]
+    if len(keys) == 1:
+        return keys[0]
+    if keys:
+        raise FilterError(f"{word} may be {' or '.join(f'{key}:{word}' for key in keys)}; write which")
+    alone = [each for key in _LISTS for each in words.get(key, ())]
+    close = nearest(word, alone)
+    hint = f"did you mean {close[0]}?" if close else "write KEY:VALUE, like outcome:failed or module:reports"
+    raise FilterError(f"{_shown(word)} is no term; {hint}")
 
 
 def _set_once(found: dict[str, Any], key: str, value: object) -> None:

@@ -77,8 +77,7 @@ def _second(wall: "_Wall", timezone: str, *, end_of_day: bool) -> int:
 
 def format_instant(instant: int) -> str:
     """The canonical text of an instant in microseconds: `2026-03-01T08:00:00Z`. Fractions of a second are dropped."""
-    moment = _EPOCH + datetime.timedelta(seconds=instant // _SECOND_US)
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{(_NAIVE_EPOCH + datetime.timedelta(seconds=instant // _SECOND_US)).isoformat()}Z"
 
 
 def first_instant(zone: Zone, clock: int) -> int:

@@ -73,16 +73,20 @@ def canonical_json(value: object) -> str:
     return text
 
 
-def read_payload(text: str) -> Any:
-    """The value of a payload's text, of which there is a canonical one.
+class Payload(NamedTuple):
+    """A payload's value, and the one text of it that is stored."""
 
-    Raises PayloadError for what is too long or too deep, no JSON, or holds what other readers of JSON don't take.
-    """
+    value: Any
+    text: str
+
+
+def read_payload(text: str) -> Payload:
+    """Raises NoPayload for what is too long or too deep, no JSON, or holds what other readers of JSON don't take."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > PAYLOAD_LIMIT:
         raise NoPayload(f"it has {size} bytes; at most {PAYLOAD_LIMIT} are allowed")
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise NoPayload(f"it is nested deeper than {DEPTH_LIMIT}") from None
     except NoPayload:
@@ -94,16 +98,15 @@ def read_payload(text: str) -> Any:
     if _depth(value) > DEPTH_LIMIT:
         raise NoPayload(f"it is nested deeper than {DEPTH_LIMIT}")
     try:
-        canonical_json(value)
+        return Payload(value, canonical_json(value))
     except ValueError:
         raise NoPayload("it holds halves of surrogate pairs, which no text may") from None
-    return value
 
 
 def payload_faults(module: Module, type_text: str, json_text: str) -> list[str]:
     """What is wrong with a payload for a parameter of that type, each by its JSON path; none: the verb may have it."""
     try:
-        value = read_payload(json_text)
+        value = read_payload(json_text).value
     except NoPayload as error:
         return [str(error)]
     return value_faults({data.name: data for data in module.types}, type_text, value)
@@ -282,6 +285,9 @@ def _finite(text: str) -> float:
 
 def _no_constant(name: str) -> None:
     raise NoPayload(f"it is no JSON: {name} is no number there")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def _depth(value: object) -> int:

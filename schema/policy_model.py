@@ -148,6 +148,8 @@ class Policy:
     @property
     def text(self) -> str:
         """Canonical JSON of what is not the default, in the order of FIELDS; "" when all is."""
+        if self == _UNSAID:  # as most jobs' are
+            return ""
         raw = self.raw()
         return json.dumps(raw, separators=(",", ":"), ensure_ascii=False) if raw else ""
 
@@ -159,3 +161,6 @@ class Policy:
             if value != field.default:
                 raw[field.name] = list(value) if isinstance(value, tuple) else value
         return raw
+
+
+_UNSAID: Final = Policy()

@@ -67,8 +67,13 @@ class Reading(NamedTuple):
         return frozenset(error.field for error in self.errors)
 
 
+_NOTHING: Final = Reading(Policy(), ())
+
+
 def read_each(raw: Mapping[str, object]) -> Reading:
     """Instants without an offset are in UTC where the time zone is wrong. Raises nothing."""
+    if not raw:  # as of most jobs
+        return _NOTHING
     values: dict[str, str | int | tuple[str, ...]] = {}
     errors: list[PolicyError] = []
     for name in sorted(_PLACES.keys() & raw, key=_PLACES.__getitem__):

@@ -14,7 +14,6 @@ from cronring.schema.module import DEFAULT_POLICY, DataType, Module, Verb
 from cronring.schema.payload import (
     RESERVED,
     NoPayload,
-    canonical_json,
     parse_type,
     payload_faults,
     read_payload,
@@ -34,6 +33,7 @@ MODULE_DOCS_LIMIT: Final = 4 * 1024 * 1024
 LINE_LIMIT: Final = 2**31 - 1
 ON_DISCONNECT: Final = ("stop", "finish")
 _FLAWS_SHOWN: Final = 100
+_NAMES_CACHED: Final = 4_096  # of thousands of jobs made at once, most are of a few verbs
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAMESPACE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -85,6 +85,7 @@ def _cycle_flaws(module: Module) -> list[Flaw]:
     return flaws
 
 
+@lru_cache(maxsize=_NAMES_CACHED)
 def name_fault(name: str) -> str | None:
     """What is wrong with the name of a module or a verb; None if nothing."""
     if not name:
@@ -96,6 +97,7 @@ def name_fault(name: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=_NAMES_CACHED)
 def namespace_fault(namespace: str) -> str | None:
     """What is wrong with a namespace; None if nothing."""
     if not namespace:
@@ -223,7 +225,7 @@ def _payload_fault(verb: Verb, module: Module) -> str | None:
 
 def _json_fault(text: str) -> str | None:
     try:
-        canonical = canonical_json(read_payload(text))
+        canonical = read_payload(text).text
     except NoPayload as error:
         return str(error)
     return None if canonical == text else f"{text!r:.120} is written {canonical!r:.120}"
@@ -259,7 +261,7 @@ def _data_flaws(data: DataType, known: dict[str, DataType]) -> list[Flaw]:
             if not field.optional:
                 default = "is given, so the field may be left out: say that it is optional"
             elif default is None and type_fault is None:
-                default = "; ".join(value_faults(known, field.type, read_payload(field.default))) or None
+                default = "; ".join(value_faults(known, field.type, read_payload(field.default).value)) or None
         repeated = f"{field.name!r:.120} is declared twice" if field.name in names else None
         names.add(field.name)
         found = _field_flaws(("name", name_fault(field.name) or repeated), ("type", type_fault), ("default", default))

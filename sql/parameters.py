@@ -1812,6 +1812,27 @@ class StartCronJobs(Statement):
     hard_grace_ms: int
 
 
+class SuggestKeys(Statement):
+    begun: str
+    namespaces: Sequence[str] | None
+    limit: int
+
+
+class SuggestOfDeployments(Statement):
+    kind: str
+    namespaces: Sequence[str] | None
+    begun: str
+    limit: int
+
+
+class SuggestOfJobs(Statement):
+    namespaces: Sequence[str] | None
+    looked: int
+    kind: str
+    begun: str
+    limit: int
+
+
 class SumClosings(Statement):
     boundary: int
 

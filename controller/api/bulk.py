@@ -3,12 +3,14 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, NamedTuple
 
+from cronring.controller.api.filters import job_filter
 from cronring.controller.api.job_orders import details_text, until_of
-from cronring.controller.api.job_writes import JobWrites
+from cronring.controller.api.job_specs import read_mask
 from cronring.controller.api.lookup import find_module, find_verb
+from cronring.controller.api.many import ManyJobWrites, check_item
 from cronring.controller.api.payloads import payload_violations
-from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.api.requests import Context, actor, any_of, labels, name, note
+from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.requests import Context, actor, note
 from cronring.controller.api.scope import namespaces
 from cronring.controller.core.node.events import ActivationsCreated, JobsNotified
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
@@ -17,7 +19,6 @@ from cronring.controller.ports.many import JobDone
 from cronring.controller.ports.reads import JobFilter
 from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.protos.cronring.v1 import jobs_pb2
-from cronring.schema.filters import LAST_OUTCOMES, STATUSES, expand_outcomes
 from cronring.schema.identity import Permission
 from cronring.schema.module import Module
 
@@ -33,11 +34,22 @@ class Delete(NamedTuple):
     note: str = ""
 
 
-_Wish = Wish | RunByHand | Delete
+class Update(NamedTuple):
+    """As an order to many jobs: what is to be set, as of a job of its own."""
+
+    change: jobs_pb2.UpdateJobRequest
+    note: str = ""
+
+    def of(self, key: str) -> jobs_pb2.UpdateJobRequest:
+        """The change of this job."""
+        return jobs_pb2.UpdateJobRequest(key=key, spec=self.change.spec, update_mask=self.change.update_mask)
+
+
+_Wish = Wish | RunByHand | Delete | Update
 _Outcome = Controlled | JobDone | Exception | str | None
 
 
-class JobsInBulk(JobWrites):
+class JobsInBulk(ManyJobWrites):
     """The part of JobsService that gives orders to many jobs."""
 
     async def ControlJobs(
@@ -50,6 +62,8 @@ class JobsInBulk(JobWrites):
         until = await until_of(request, self._reads)
         if until is not None and request.action != _Request.ACTION_PAUSE:
             raise InvalidRequest([("until", "is of pauses only; leave it out")])
+        if request.action != _Request.ACTION_UPDATE and (request.HasField("spec") or request.update_mask.paths):
+            raise InvalidRequest([("spec", "and update_mask are of updates only; leave them out")])
         wish = _wish(request, until)
         total = await self._reads.count_jobs(where)
         if request.HasField("expected") and total != request.expected:
@@ -81,6 +95,9 @@ class JobsInBulk(JobWrites):
             if not dry_run:
                 self._put(JobsNotified())
             return gone
+        if isinstance(wish, Update):
+            changes = jobs_pb2.UpdateJobsRequest(jobs=[wish.of(key) for _, key in found], dry_run=dry_run)
+            return await self._updated_all(changes, by, wish.note, where.labels, None)
         problems = await self._unfit(found) if isinstance(wish, RunByHand) else {}
         fit = [job_id for job_id, _ in found if job_id not in problems]
         done = dict(zip(fit, await self._controlled(fit, wish, by, dry_run=dry_run), strict=True))
@@ -121,18 +138,6 @@ class JobsInBulk(JobWrites):
         return problems
 
 
-def job_filter(asked: jobs_pb2.JobFilter) -> JobFilter:
-    """Raises InvalidRequest."""
-    return JobFilter(
-        namespace=name("filter.namespace", asked.namespace),
-        module=name("filter.module", asked.module),
-        verb=name("filter.verb", asked.verb),
-        statuses=any_of("filter.statuses", asked.statuses, STATUSES),
-        labels=labels("filter.labels", asked.labels),
-        outcomes=expand_outcomes(any_of("filter.outcomes", asked.outcomes, LAST_OUTCOMES)),
-    )
-
-
 def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _Wish:
     why = note("note", request.note)
     match request.action:
@@ -150,9 +155,23 @@ def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _Wish:
             return Restore(why)
         case _Request.ACTION_DELETE:
             return Delete(why)
+        case _Request.ACTION_UPDATE:
+            return Update(_change(request), why)
         case _:
             names = ", ".join(value.name for value in _Request.Action.DESCRIPTOR.values if value.number)
             raise InvalidRequest([("action", f"must be one of {names}")])
+
+
+def _change(request: _Request) -> jobs_pb2.UpdateJobRequest:
+    """What is wrong with it whatever the job is said once. Raises InvalidRequest."""
+    problems: Violations = []
+    if not read_mask("update_mask", request.update_mask.paths, problems):
+        problems.append(("update_mask", "names nothing to set, of any job"))
+    if problems:
+        raise InvalidRequest(problems)
+    change = jobs_pb2.UpdateJobRequest(spec=request.spec, update_mask=request.update_mask)
+    check_item(change)
+    return change
 
 
 def _progress(key: str, outcome: _Outcome, position: int, total: int) -> jobs_pb2.ControlJobsProgress:
@@ -161,7 +180,7 @@ def _progress(key: str, outcome: _Outcome, position: int, total: int) -> jobs_pb
         case Controlled():
             answer.done, answer.unchanged, answer.details = True, not outcome.changed, details_text(outcome)
         case JobDone():
-            answer.done = True
+            answer.done, answer.unchanged = True, outcome.unchanged
         case None:
             answer.problem = "it was removed meanwhile"
         case _:

@@ -2,6 +2,7 @@
 
 import contextlib
 
+from cronring.controller.api.etags import check_etag, deployment_etag
 from cronring.controller.api.lookup import admit_to_deployment, check_followed
 from cronring.controller.api.messages import deployment_message
 from cronring.controller.api.paging import Pages, page_size
@@ -10,7 +11,7 @@ from cronring.controller.api.scope import namespaces, require, sees, shows_outpu
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import DeploymentFilter, Reads
-from cronring.controller.ports.store import Deployed
+from cronring.controller.ports.store import ActiveVersion, CheckActive, Deployed
 from cronring.controller.services.deploying import Deployer
 from cronring.protos.cronring.v1 import deployments_pb2, deployments_pb2_grpc, schema_pb2
 from cronring.schema.after import canonical_after
@@ -93,7 +94,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
     ) -> deployments_pb2.Deployment:
         key = required("key", request.key, _KEY)
         admit_to_deployment(key, Permission.VIEW)
-        return deployment_message(await self._reads.get_deployment(key))
+        return await self._told(key)
 
     async def ActivateDeployment(
         self, request: deployments_pb2.ActivateDeploymentRequest, context: Context
@@ -101,11 +102,12 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         by, why = actor(request.requested_by, context), note("note", request.note)
         key = await self._deployed(request.key)
         replicas = request.min_replicas if request.HasField("min_replicas") else 1
-        activated = await self._deployer.activate(key, replicas, by, why, dry_run=request.dry_run)
+        check = self._check(request.etag, key)
+        activated = await self._deployer.activate(key, replicas, by, why, check, dry_run=request.dry_run)
         previous = activated.previous
         deployed = activated.deployed
         return deployments_pb2.ActivateDeploymentResponse(
-            deployment=deployment_message(await self._reads.get_deployment(key)),
+            deployment=await self._told(key),
             activated=deployed.created,
             previous=None if previous is None else deployment_message(await self._reads.get_deployment(previous)),
             previous_running=activated.running,
@@ -121,12 +123,27 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
     ) -> deployments_pb2.KillDeploymentResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
         key = await self._deployed(request.key)
-        killed = await self._deployer.kill(key, by, why, dry_run=request.dry_run)
+        killed = await self._deployer.kill(key, by, why, self._check(request.etag, key), dry_run=request.dry_run)
         return deployments_pb2.KillDeploymentResponse(
-            deployment=deployment_message(await self._reads.get_deployment(key)),
+            deployment=await self._told(key),
             jobs_removed=killed.removed,
             jobs_orphaned=killed.orphaned,
         )
+
+    async def _told(self, key: str) -> deployments_pb2.Deployment:
+        """Raises NotFound. Where another version becomes active meanwhile, the etag is an old one."""
+        row = await self._reads.get_deployment(key)
+        rows = await self._reads.list_deployments(DeploymentFilter(row.namespace, row.module, active_only=True), 0, 1)
+        active = ActiveVersion(rows[0].key, rows[0].digest, rows[0].min_replicas) if rows else ActiveVersion()
+        message = deployment_message(row)
+        message.etag = deployment_etag(self._box, key, active)
+        return message
+
+    def _check(self, etag: str, key: str) -> CheckActive:
+        def check(active: ActiveVersion) -> None:
+            check_etag(etag, deployment_etag(self._box, key, active), f"what is active of the module of {key!r}")
+
+        return check
 
     async def _deployed(self, key: str) -> str:
         """The key, of a deployment that the caller may change. Raises InvalidRequest, NotFound, Forbidden."""

@@ -1,4 +1,4 @@
-"""What a job, or a template, was defined as when somebody read it: who shows that changes nothing that is newer.
+"""What a thing was defined as when somebody read it: who shows that changes nothing that is newer.
 
 docs/decisions/0079: it is of what people define, and not of what happens.
 """
@@ -9,8 +9,11 @@ from typing import Final
 
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotAsSeen
+from cronring.controller.ports.limits import LimitRow
 from cronring.controller.ports.reads import JobRow
+from cronring.controller.ports.store import ActiveVersion
 from cronring.controller.ports.templates import TemplateRow
+from cronring.controller.ports.webhooks import WebhookSeen
 
 ANY: Final = "*"  # whatever it is, if it is there
 _KIND: Final = "etag"
@@ -25,6 +28,20 @@ def job_etag(box: TokenBox, row: JobRow) -> str:
 
 def template_etag(box: TokenBox, row: TemplateRow) -> str:
     return _locked(box, row.template_id, row.revision)
+
+
+def limit_etag(box: TokenBox, row: LimitRow) -> str:
+    return _locked(box, row.namespace, row.module, row.max_concurrent, row.note, row.changed_at)
+
+
+def webhook_etag(box: TokenBox, seen: WebhookSeen) -> str:
+    """The rest of a webhook stays as it was made."""
+    return _locked(box, *seen)
+
+
+def deployment_etag(box: TokenBox, key: str, active: ActiveVersion) -> str:
+    """Who activates a version, or ends it, decides by which one is active."""
+    return _locked(box, key, *active)
 
 
 def check_etag(asked: str, current: str, what: str) -> None:

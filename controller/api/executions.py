@@ -5,20 +5,20 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from cronring.controller.api.execution_writes import ExecutionWrites, Put
+from cronring.controller.api.filters import execution_filter, executions_asked
 from cronring.controller.api.following import OutputFollowers
 from cronring.controller.api.lookup import admit_to_job, find_execution
 from cronring.controller.api.messages import execution_message
 from cronring.controller.api.paging import Pages, page_size
-from cronring.controller.api.requests import Context, any_of, execution_id, instant, labels, name, one_of, row_id
+from cronring.controller.api.requests import Context, execution_id, name, one_of, row_id
 from cronring.controller.api.scope import namespaces
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, Matches
-from cronring.controller.ports.reads import ExecutionFilter, ExecutionSort, Reads, within
+from cronring.controller.ports.reads import ExecutionFilter, Reads, within
 from cronring.controller.ports.store import ExecutionControl
-from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc
+from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc, lists_pb2
 from cronring.protos.instants import timestamp
 from cronring.schema.execution import Outcome
-from cronring.schema.filters import OUTCOMES, expand_outcomes
 from cronring.schema.identity import Permission
 
 _KINDS: Final = {
@@ -48,22 +48,23 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
     async def ListExecutions(
         self, request: executions_pb2.ListExecutionsRequest, context: Context
     ) -> executions_pb2.ListExecutionsResponse:
-        where, limit = _filter(request.filter), page_size(request)
-        sort = ExecutionSort(one_of("sort", request.sort, tuple(ExecutionSort)) or ExecutionSort.NEWEST)
-        named = where._replace(labels={})
-        pages = Pages(self._box, "ListExecutions", sort.value, *named, *sorted(where.labels.items()))
+        where, sort, words = await executions_asked(request.filter, request.sort, self._reads.database_now)
+        limit, pages = page_size(request), Pages(self._box, "ListExecutions", sort.value, *words)
         where = _within_sight(where)
         page = await self._reads.list_executions(where, sort, pages.place_cursor(request.page_token), limit)
+        found = await self._reads.count_executions(where) if request.total else None
         return executions_pb2.ListExecutionsResponse(
             executions=[execution_message(row) for row in page.rows],
             next_page_token=pages.token(page.next),
             looked_to=timestamp(page.looked_to),
+            total=None if found is None else lists_pb2.Total(count=found.executions, at_least=found.at_least),
         )
 
     async def CountExecutions(
         self, request: executions_pb2.CountExecutionsRequest, context: Context
     ) -> executions_pb2.CountExecutionsResponse:
-        found = await self._reads.count_executions(_within_sight(_filter(request.filter)))
+        where = await execution_filter(request.filter, self._reads.database_now)
+        found = await self._reads.count_executions(_within_sight(where))
         return executions_pb2.CountExecutionsResponse(count=found.executions, at_least=found.at_least)
 
     async def GetExecution(
@@ -96,22 +97,6 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
                 execution = None if event.row is None else execution_message(event.row)
                 kind = _KINDS[event.kind]
                 yield executions_pb2.ExecutionEvent(kind=kind, execution=execution, resume_token=event.token)
-
-
-def _filter(asked: executions_pb2.ExecutionFilter) -> ExecutionFilter:
-    """Raises InvalidRequest."""
-    return ExecutionFilter(
-        job=name("filter.job", asked.job),
-        outcomes=expand_outcomes(any_of("filter.outcomes", asked.outcomes, OUTCOMES)),
-        since=instant("filter.since", asked.since) if asked.HasField("since") else None,
-        after_id=row_id("filter.after_id", asked.after_id),
-        until=instant("filter.until", asked.until) if asked.HasField("until") else None,
-        namespace=name("filter.namespace", asked.namespace),
-        module=name("filter.module", asked.module),
-        verb=name("filter.verb", asked.verb),
-        labels=labels("filter.labels", asked.labels),
-        runner=name("filter.runner", asked.runner),
-    )
 
 
 def _within_sight(where: ExecutionFilter) -> ExecutionFilter:

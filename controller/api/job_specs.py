@@ -11,7 +11,6 @@ from cronring.controller.api.requests import instant
 from cronring.controller.ports.many import JobChange, NewJob, Seen
 from cronring.controller.ports.reads import JobRow
 from cronring.protos.cronring.v1 import jobs_pb2
-from cronring.protos.jobs import decode_spec
 from cronring.protos.modules import raw_policy
 from cronring.protos.unknown import unknown_fields
 from cronring.schema.job import JobSpec
@@ -66,24 +65,23 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
         module=module.name,
         verb=verb.name,
         name=request.name,
-        spec=_completed(spec, verb, defaults)._replace(
+        spec=JobSpec(
             schedule=schedule,
-            policy=stored_policy(schedule, policy.text, defaults.jitter),
             anchor=anchor,
-            payload=canonical_payload(spec.payload),
+            timeout_ms=_timeout_ms(spec, verb, defaults),
+            on_disconnect=spec.on_disconnect or verb.on_disconnect,
+            policy=stored_policy(schedule, policy.text, defaults.jitter),
             labels=labels,
+            payload=canonical_payload(spec.payload),
         ),
         template=request.template,
         run_now=request.run_now,
     )
 
 
-def _completed(spec: jobs_pb2.JobSpec, verb: Verb, defaults: Defaults) -> JobSpec:
-    """With what the verb says where the spec says nothing, and the cluster where that doesn't either."""
-    return decode_spec(spec)._replace(
-        timeout_ms=spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms,
-        on_disconnect=spec.on_disconnect or verb.on_disconnect,
-    )
+def _timeout_ms(spec: jobs_pb2.JobSpec, verb: Verb, defaults: Defaults) -> int:
+    """What the verb says where the spec says nothing, and the cluster where that doesn't either."""
+    return spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms
 
 
 def job_change(
@@ -110,12 +108,14 @@ def job_change(
     check_known(spec, problems)
     if problems:
         raise InvalidRequest(problems)
-    wanted = _completed(spec, verb, defaults)._replace(
+    wanted = JobSpec(
         schedule=schedule,
-        policy=stored_policy(schedule, policy.text, defaults.jitter),
         anchor=anchor,
-        payload=canonical_payload(spec.payload) if "payload" in fields else "",
+        timeout_ms=_timeout_ms(spec, verb, defaults),
+        on_disconnect=spec.on_disconnect or verb.on_disconnect,
+        policy=stored_policy(schedule, policy.text, defaults.jitter),
         labels=labels,
+        payload=canonical_payload(spec.payload) if "payload" in fields else "",
     )
     # Whether jitter is the cluster's goes by the schedule.
     names = fields | {"policy"} if "schedule" in fields else fields

@@ -1,11 +1,12 @@
 """cronring.v1.Jobs: list, get, watch; other methods stand in job_writes, many, job_orders, bulk, activations."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Final
 
 from cronring.controller.api.activations import ActivationWrites
-from cronring.controller.api.bulk import JobsInBulk, job_filter
+from cronring.controller.api.bulk import JobsInBulk
+from cronring.controller.api.filters import job_filter, jobs_asked
 from cronring.controller.api.job_orders import JobOrders
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.job_writes import Put
@@ -21,10 +22,14 @@ from cronring.controller.api.watch import JobEventKind, JobHub
 from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, JobSort, Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates, template_key
-from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc, lists_pb2
+from cronring.schema.filters import EXECUTION_WORDS, JOB_WORDS, FilterError, suggested, term_of, unfinished
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
 
+_SUGGESTED_MAX: Final = 50
+_WORDS: Final = {"jobs": JOB_WORDS, "executions": EXECUTION_WORDS}
+_NAMED: Final = ("job", "label", "verb", "module", "namespace")
 _KINDS: Final = {
     JobEventKind.PRESENT: jobs_pb2.JobEvent.KIND_PRESENT,
     JobEventKind.LISTED: jobs_pb2.JobEvent.KIND_LISTED,
@@ -51,20 +56,38 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
         self._hub = hub
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
-        where, limit = job_filter(request.filter), page_size(request)
-        sort = JobSort(one_of("sort", request.sort, tuple(JobSort)) or JobSort.KEY)
+        where, sort = jobs_asked(request.filter, request.sort)
+        limit = page_size(request)
         pages = Pages(self._box, "ListJobs", sort.value, *_named(where), *sorted(where.labels.items()))
         where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
         if sort is not JobSort.KEY:
             ranked = await self._reads.rank_jobs(where, sort, pages.place_cursor(request.page_token), limit)
-            return self._listed(ranked.rows, pages.token(ranked.next))
-        # One more than asked for tells whether there is another page.
-        rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
-        return self._listed(rows[:limit], pages.token(rows[limit - 1].key) if len(rows) > limit else "")
+            rows, token = ranked.rows, pages.token(ranked.next)
+        else:
+            # One more than asked for tells whether there is another page.
+            rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
+            token = pages.token(rows[limit - 1].key) if len(rows) > limit else ""
+        answer = jobs_pb2.ListJobsResponse(
+            jobs=[job_message(row, self._defaults.jitter) for row in rows[:limit]], next_page_token=token
+        )
+        if request.total:
+            answer.total.CopyFrom(lists_pb2.Total(count=await self._reads.count_jobs(where)))
+        return answer
 
-    def _listed(self, rows: Sequence[JobRow], token: str) -> jobs_pb2.ListJobsResponse:
-        jobs = [job_message(row, self._defaults.jitter) for row in rows]
-        return jobs_pb2.ListJobsResponse(jobs=jobs, next_page_token=token)
+    async def SuggestFilter(
+        self, request: jobs_pb2.SuggestFilterRequest, context: Context
+    ) -> jobs_pb2.SuggestFilterResponse:
+        words = _WORDS[one_of("list", request.list, tuple(_WORDS)) or "jobs"]
+        try:
+            typed = unfinished(request.text)
+        except FilterError as error:
+            raise InvalidRequest([("text", error.message)]) from None
+        terms = suggested(typed, words)
+        if typed.key in words and typed.key in _NAMED:
+            seen = namespaces(Permission.VIEW)
+            names = await self._reads.suggest(typed.key, typed.begun, seen, _SUGGESTED_MAX)
+            terms = [term_of(typed.key, name) for name in names]
+        return jobs_pb2.SuggestFilterResponse(at=typed.at, terms=terms[:_SUGGESTED_MAX])
 
     async def CountJobs(self, request: jobs_pb2.CountJobsRequest, context: Context) -> jobs_pb2.CountJobsResponse:
         where = job_filter(request.filter)

@@ -2,12 +2,13 @@
 
 from typing import Final
 
+from cronring.controller.api.etags import check_etag, limit_etag
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import namespaces, require
 from cronring.controller.api.token_box import TokenBox
-from cronring.controller.ports.limits import LimitRow, Limits
+from cronring.controller.ports.limits import Check, LimitRow, Limits, limit_name
 from cronring.protos.cronring.v1 import limits_pb2, limits_pb2_grpc
 from cronring.protos.instants import timestamp
 from cronring.schema.identity import Permission
@@ -31,13 +32,15 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
         places = request.max_concurrent
         if not 1 <= places <= PLACES_MAX:
             raise InvalidRequest([("max_concurrent", f"is {places}; it must be from 1 to {PLACES_MAX}")])
-        return limit_message(await self._limits.set_limit(namespace, module, places, by, why))
+        check = self._check(request.etag, namespace, module)
+        return self._told(await self._limits.set_limit(namespace, module, places, by, why, check))
 
     async def RemoveLimit(self, request: limits_pb2.RemoveLimitRequest, context: Context) -> limits_pb2.Limit:
         by, why = actor(request.requested_by, context), note("note", request.note)
         namespace, module = _named(request.namespace, request.module)
         require(Permission.ADMIN, namespace)
-        return limit_message(await self._limits.remove_limit(namespace, module, by, why))
+        check = self._check(request.etag, namespace, module)
+        return self._told(await self._limits.remove_limit(namespace, module, by, why, check))
 
     async def ListLimits(
         self, request: limits_pb2.ListLimitsRequest, context: Context
@@ -50,9 +53,21 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
         )
         page = rows[:size]
         return limits_pb2.ListLimitsResponse(
-            limits=map(limit_message, page),
+            limits=map(self._told, page),
             next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].module}") if len(rows) > size else "",
         )
+
+    def _told(self, row: LimitRow) -> limits_pb2.Limit:
+        message = limit_message(row)
+        message.etag = limit_etag(self._box, row)
+        return message
+
+    def _check(self, etag: str, namespace: str, module: str) -> Check:
+        def check(row: LimitRow | None) -> None:
+            what = f"the limit of {limit_name(namespace, module)}"
+            check_etag(etag, "" if row is None else limit_etag(self._box, row), what)
+
+        return check
 
 
 def limit_message(row: LimitRow) -> limits_pb2.Limit:

@@ -218,8 +218,16 @@ async def _style(_: web.Request) -> web.Response:
 
 
 async def _session(request: web.Request) -> web.Response:
-    """Who asks, as `cronring whoami` says it, and what unsafe requests of this session have to show."""
-    caller = await web_caller(request)
+    """Who asks, as `cronring whoami` says it, and what unsafe requests of this session have to show.
+
+    With `?optional` nobody is an answer, too: browsers log an error for each 401, and a page only wants to know.
+    """
+    try:
+        caller = await web_caller(request)
+    except Unauthenticated:
+        if "optional" not in request.query:
+            raise
+        return web.Response(status=204, headers=pages.HEADERS)
     who = caller.principal
     expires = None if who.expires_us is None else timestamp(who.expires_us)
     said = {

@@ -20,6 +20,7 @@ from cronring.controller.errors import CronringError, NotFound, Outdated, Overdu
 from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobChange, JobDone, NewJob, Outcome
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.templates import TemplateRow
+from cronring.controller.services.refusals import other_labels
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.problems import said_in
 from cronring.schema.identity import Permission
@@ -145,13 +146,20 @@ class ManyJobWrites(JobWrites):
     async def UpdateJobs(self, request: jobs_pb2.UpdateJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
         by, why = _who(request, len(request.jobs), "jobs", context)
         _check_keys("jobs", [item.key for item in request.jobs])
+        outcomes = await self._updated_all(request, by, why, {}, context.time_remaining())
+        return await _answer(outcomes, request)
+
+    async def _updated_all(
+        self, request: jobs_pb2.UpdateJobsRequest, by: str, why: str, having: Mapping[str, str], left_s: float | None
+    ) -> list[Outcome]:
+        """Of each item. `having`: labels that each job must have by then."""
 
         async def judge(part: Sequence[jobs_pb2.UpdateJobRequest]) -> list[tuple[str, JobChange] | Exception]:
             rows = {row.key: row for row in await self._reads.get_jobs([each.key for each in part if sees(each.key)])}
             of_modules = {_version(row): row for row in rows.values()}
             modules = {of: await _or_not_found(find_module_of(self._reads, row)) for of, row in of_modules.items()}
             return await asyncio.to_thread(
-                lambda: [_judged(self._change, item, rows.get(item.key), modules) for item in part]
+                lambda: [_judged(self._change, item, rows.get(item.key), modules, having) for item in part]
             )
 
         async def write(changes: Sequence[tuple[str, JobChange]], dry_run: bool) -> list[Outcome]:
@@ -159,7 +167,7 @@ class ManyJobWrites(JobWrites):
             return await self._control.update_jobs(asked, by, why, whole=request.all_or_nothing, dry_run=dry_run)
 
         work = JobWork[jobs_pb2.UpdateJobRequest, tuple[str, JobChange]](judge, write, self._tell)
-        return await _answer(await work.done(list(request.jobs), request, context.time_remaining()), request)
+        return await work.done(list(request.jobs), request, left_s)
 
     async def DeleteJobs(self, request: jobs_pb2.DeleteJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
         by, why = _who(request, len(request.keys), "keys", context)
@@ -197,7 +205,7 @@ class ManyJobWrites(JobWrites):
         return given
 
     def _new(self, item: jobs_pb2.CreateJobRequest, given: _Given) -> NewJob:
-        _check_item(item)
+        check_item(item)
         check_names(item)
         module = _there(given.modules[_namespace(item), item.module])
         verb = find_verb(module, item.verb)
@@ -211,10 +219,13 @@ class ManyJobWrites(JobWrites):
         item: jobs_pb2.UpdateJobRequest,
         row: JobRow | None,
         modules: Mapping[tuple[str, str, str], Module | NotFound],
+        having: Mapping[str, str],
     ) -> tuple[str, JobChange]:
-        _check_item(item)
+        check_item(item)
         if row is None:
             raise no_job(item.key)
+        if not having.items() <= row.spec.labels.items():
+            raise other_labels(item.key)
         module = _there(modules[_version(row)])
         change = job_change(item, row, module, find_verb(module, row.verb), self._defaults)
         check_other(change, row)
@@ -228,7 +239,7 @@ def _who(request: _Request, items: int, field: str, context: Context) -> tuple[s
     return actor(request.requested_by, context), note("note", request.note)
 
 
-def _check_item(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> None:
+def check_item(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> None:
     """Raises InvalidRequest."""
     for field in ("requested_by", "note"):
         if getattr(item, field):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from cronring.controller.api.etags import check_etag, webhook_etag
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, labels, name, note, one_of, required
@@ -14,7 +15,16 @@ from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
 from cronring.controller.core.notify.endpoint import Endpoint, origin
 from cronring.controller.core.notify.notices import EVENTS, FAILURES, trial_letter
-from cronring.controller.ports.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
+from cronring.controller.ports.webhooks import (
+    CheckWebhook,
+    DeliveryFilter,
+    DeliveryRow,
+    NewWebhook,
+    Posting,
+    WebhookRow,
+    Webhooks,
+    WebhookSeen,
+)
 from cronring.controller.services.vault import Vault, encrypt_endpoint, open_endpoint
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
@@ -59,19 +69,19 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
                 tuple(dict.fromkeys(request.outcomes)),
             )
         )
-        return pb2.AddWebhookResponse(webhook=_webhook(row), secret=secret)
+        return pb2.AddWebhookResponse(webhook=self._told(row), secret=secret)
 
     async def ListWebhooks(self, request: pb2.ListWebhooksRequest, context: Context) -> pb2.ListWebhooksResponse:
         size, pages = page_size(request), Pages(self._box, "ListWebhooks")
         rows = await self._webhooks.list(after=pages.text_cursor(request.page_token), limit=size + 1)
         token = pages.token(rows[size - 1].name) if len(rows) > size else ""
-        return pb2.ListWebhooksResponse(webhooks=map(_webhook, rows[:size]), next_page_token=token)
+        return pb2.ListWebhooksResponse(webhooks=map(self._told, rows[:size]), next_page_token=token)
 
     async def GetWebhook(self, request: pb2.GetWebhookRequest, context: Context) -> pb2.Webhook:
-        return _webhook(await self._webhooks.get(required("name", request.name, _WEBHOOK)))
+        return self._told(await self._webhooks.get(required("name", request.name, _WEBHOOK)))
 
     async def RemoveWebhook(self, request: pb2.RemoveWebhookRequest, context: Context) -> pb2.RemoveWebhookResponse:
-        await self._webhooks.remove(required("name", request.name, _WEBHOOK))
+        await self._webhooks.remove(required("name", request.name, _WEBHOOK), self._check(request.etag, request.name))
         return pb2.RemoveWebhookResponse()
 
     async def SetWebhookEnabled(self, request: pb2.SetWebhookEnabledRequest, context: Context) -> pb2.Webhook:
@@ -81,8 +91,9 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
             required("name", request.name, _WEBHOOK),
             enabled=request.enabled,
             reason=f"by {by}: {why}" if why else f"by {by}",
+            check=self._check(request.etag, request.name),
         )
-        return _webhook(row)
+        return self._told(row)
 
     async def TestWebhook(self, request: pb2.TestWebhookRequest, context: Context) -> pb2.TestWebhookResponse:
         to = await self._webhooks.addressee(required("name", request.name, _WEBHOOK))
@@ -121,6 +132,19 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
                 raise InvalidRequest([("delivery_id", words)])
         count = await self._webhooks.redeliver(webhook, delivery_id)
         return pb2.RedeliverResponse(deliveries=count)
+
+    def _told(self, row: WebhookRow) -> pb2.Webhook:
+        message = _webhook(row)
+        message.etag = webhook_etag(
+            self._box, WebhookSeen(row.webhook_id, row.disabled_at is None, row.disabled_reason)
+        )
+        return message
+
+    def _check(self, etag: str, webhook: str) -> CheckWebhook:
+        def check(seen: WebhookSeen) -> None:
+            check_etag(etag, webhook_etag(self._box, seen), f"webhook {webhook!r}")
+
+        return check
 
 
 def _faults(request: pb2.AddWebhookRequest, secret: str) -> Violations:

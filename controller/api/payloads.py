@@ -1,12 +1,11 @@
 """A payload that a caller sent, held against the parameter of the verb that will get it."""
 
-import json
 from functools import lru_cache
 from typing import Final
 
 from cronring.controller.api.problems import Violations
 from cronring.schema.module import Module, Verb
-from cronring.schema.payload import PAYLOAD_LIMIT, NoPayload, canonical_json, payload_faults, read_payload, value_faults
+from cronring.schema.payload import PAYLOAD_LIMIT, NoPayload, payload_faults, read_payload, value_faults
 from cronring.schema.types import UNIT
 
 _LATEST: Final = 8  # what is judged is stored next
@@ -25,17 +24,19 @@ def payload_violations(field: str, module: Module, verb: Verb, payload: str, req
 
 def _faults(module: Module, verb: Verb, payload: str) -> list[str]:
     try:
-        canonical = canonical_payload(payload)
+        value, canonical = _read(payload)
     except NoPayload as error:
         return [str(error)]
     types = {data.name: data for data in module.types}
-    return value_faults(types, verb.request, json.loads(canonical)) or _size_faults(canonical)
+    return value_faults(types, verb.request, value) or _size_faults(canonical)
 
 
-@lru_cache(maxsize=_LATEST)
+_read = lru_cache(maxsize=_LATEST)(read_payload)
+
+
 def canonical_payload(payload: str) -> str:
-    """As it is stored, so that the same payload is the same text. "" stays "". Raises PayloadError for no JSON."""
-    return canonical_json(read_payload(payload)) if payload else ""
+    """As it is stored, so that the same payload is the same text. "" stays "". Raises NoPayload for no JSON."""
+    return _read(payload).text if payload else ""
 
 
 def _size_faults(canonical: str) -> list[str]:

@@ -77,13 +77,12 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _OPERATE, _ONE, NAMES, "CancelExecution RetryExecution"),
     ),
     "cronring.v1.Jobs": (
-        (_PEOPLE, _OPERATE, _ONE, SPEC, "CreateJob UpdateJob TriggerJob"),
+        (_PEOPLE, _OPERATE, _ONE, SPEC, "CreateJob UpdateJob TriggerJob ControlJobs"),
         (_PEOPLE, _OPERATE, _ONE, JOBS, "CreateJobs UpdateJobs DeleteJobs"),
-        (_PEOPLE, _OPERATE, _ONE, LABELS, "ControlJobs"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "DeleteJob PauseJob ResumeJob SkipNextTick CancelJob RestoreJob"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "BackfillJob CancelActivation"),
         (_PEOPLE, _VIEW, _ONE, LABELS, "ListJobs CountJobs WatchJobs"),
-        (_PEOPLE, _VIEW, _ONE, NAMES, "GetJob ListActions ListActivations"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetJob ListActions ListActivations SuggestFilter"),
     ),
     # Nobody gives, or takes away, what they don't have themselves.
     "cronring.v1.Identities": (

@@ -1,5 +1,6 @@
 """Limits: how much may run at once of a module, or of a namespace. Instants are int microseconds since 1970."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from cronring.controller.ports.reads import Namespaces
@@ -17,19 +18,27 @@ class LimitRow(NamedTuple):
     note: str
 
 
+Check = Callable[[LimitRow | None], None]
+"""Is told what is there (None: nothing), before it is changed and while nobody else can; raises to leave it so."""
+
+
 class Limits(Protocol):
     """Each method is one statement or transaction. Raises StoreUnavailable and StoreError as
     controller.ports.store.Store.
     """
 
-    async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
+    async def set_limit(
+        self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "", check: Check | None = None
+    ) -> LimitRow:
         """From now on at most so many executions of the module (empty: of the namespace) begin to run at once.
 
         What runs already goes on, and counts; it is counted anew each time. There need not be such a module yet.
         """
         ...
 
-    async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
+    async def remove_limit(
+        self, namespace: str, module: str, by: str, note: str = "", check: Check | None = None
+    ) -> LimitRow:
         """As it was. Raises cronring.controller.errors.NotFound."""
         ...
 

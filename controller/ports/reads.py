@@ -349,6 +349,13 @@ class Reads(Protocol):
         """How many find_jobs finds, a page after the other."""
         ...
 
+    async def suggest(self, kind: str, begun: str, namespaces: Namespaces, limit: int) -> list[str]:
+        """Names that begin so, in order: of a "job", "label" (KEY=VALUE), "verb", "module" or "namespace".
+
+        As far as one answer looks.
+        """
+        ...
+
     async def get_job(self, key: str) -> JobRow:
         """Raises cronring.controller.errors.NotFound."""
         ...

@@ -53,6 +53,18 @@ class SentModule(NamedTuple):
     judge: Callable[[], Awaitable[Module]]
 
 
+class ActiveVersion(NamedTuple):
+    """Of a module. None: none is active."""
+
+    deployment: str | None = None
+    digest: str | None = None
+    min_replicas: int = 0
+
+
+CheckActive = Callable[[ActiveVersion], None]
+"""Is told which version is active, under its module's lock; raises to leave all as it is."""
+
+
 class Deployed(NamedTuple):
     """What CreateDeployment did. `jobs` are the added and the carried-over ones, as they are now.
 
@@ -140,12 +152,14 @@ class Store(Protocol):
 
     async def activate_deployment(
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
-        *, dry_run: bool = False,
+        *, dry_run: bool = False, check: CheckActive | None = None,
     ) -> ActivatedDeployment:  # fmt: skip
         """Make a version that is there the active one; as create_deployment. Raises controller.errors.NotFound."""
         ...
 
-    async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
+    async def kill_deployment(
+        self, key: str, by: str = "", note: str = "", *, dry_run: bool = False, check: CheckActive | None = None
+    ) -> Killed:
         """min_replicas 0, jobs removed, or orphaned. Raises cronring.controller.errors.NotFound."""
         ...
 

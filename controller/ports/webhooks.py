@@ -1,6 +1,6 @@
 """Webhooks as the controller's parts speak of them. Instants are int microseconds since 1970."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from cronring.controller.core.notify.delivering import Answer
@@ -43,6 +43,18 @@ class WebhookRow(NamedTuple):
     delivered: int
     failed: int
     outcomes: tuple[str, ...]
+
+
+class WebhookSeen(NamedTuple):
+    """What there is to change of a webhook."""
+
+    webhook_id: int
+    enabled: bool
+    disabled_reason: str
+
+
+CheckWebhook = Callable[[WebhookSeen], None]
+"""Is told how it stands, under its row's lock; raises to leave it so."""
 
 
 class DeliveryRow(NamedTuple):
@@ -140,8 +152,10 @@ class Webhooks(Protocol):
         """Raises cronring.controller.errors.NotFound, as all below do."""
         ...
 
-    async def remove(self, name: str) -> None: ...
-    async def set_enabled(self, name: str, *, enabled: bool, reason: str) -> WebhookRow: ...
+    async def remove(self, name: str, check: CheckWebhook | None = None) -> None: ...
+    async def set_enabled(
+        self, name: str, *, enabled: bool, reason: str, check: CheckWebhook | None = None
+    ) -> WebhookRow: ...
     async def addressee(self, name: str) -> Addressee: ...
     async def deliveries(self, where: DeliveryFilter, before_id: int, limit: int) -> Sequence[DeliveryRow]: ...
     async def redeliver(self, name: str, delivery_id: int) -> int:

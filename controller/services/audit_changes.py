@@ -14,6 +14,7 @@ from cronring.controller.core.orders.orders import OrderColumns
 from cronring.controller.core.orders.orphaning import told
 from cronring.controller.ports.audit_log import Change
 from cronring.controller.ports.limits import LimitRow
+from cronring.controller.ports.store import ActiveVersion
 from cronring.controller.ports.templates import TemplateValues, template_key
 from cronring.controller.ports.tokens import RunnerGrant, TokenRow
 from cronring.controller.ports.webhooks import NewWebhook
@@ -24,19 +25,12 @@ from cronring.schema.keys import JobKey, namespace_of
 
 FIELD_MAX: Final = 4_096  # characters of the JSON of one field
 _SHORT: Final = 300  # characters, each of which JSON writes by twelve at most
+_NUMBER: Final = 20  # digits
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 Fields = Mapping[str, object]
 Changes = Iterable[Change]
 """None, where nothing differs."""
-
-
-class ActiveVersion(NamedTuple):
-    """Of a module, as the audit log tells it. None: none is active."""
-
-    deployment: str | None = None
-    digest: str | None = None
-    min_replicas: int = 0
 
 
 class RunBeside(NamedTuple):
@@ -184,7 +178,7 @@ def _instant(at: int | None) -> str | None:
 
 
 def _bounded(value: object) -> object:
-    if value is None or isinstance(value, int) or (isinstance(value, str) and len(value) <= _SHORT):
+    if _size(value) <= _SHORT:
         return value
     text = _json(value)
     if len(text) <= FIELD_MAX:
@@ -192,6 +186,19 @@ def _bounded(value: object) -> object:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return _first(value)
     return digest(value if isinstance(value, str) else text)
+
+
+def _size(value: object) -> int:
+    """At least its characters, each of which JSON writes by twelve at most. Of what is no field of ours: too many."""
+    match value:
+        case str():
+            return len(value)
+        case None | int():
+            return _NUMBER
+        case dict():  # nearly all are of few: labels, a policy, a digest
+            return sum(len(name) + _size(each) + 1 for name, each in value.items())
+        case _:
+            return FIELD_MAX
 
 
 def _first(values: Sequence[object]) -> list[object]:

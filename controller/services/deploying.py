@@ -11,7 +11,7 @@ from cronring.controller.core.node.events import JobsCreated, JobsNotified
 from cronring.controller.core.orders.orphaning import misfits
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import Conflict, InvalidModule
-from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed, SentModule, Store
+from cronring.controller.ports.store import ActivatedDeployment, CheckActive, Deployed, Killed, SentModule, Store
 from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.modules import module_of
 from cronring.protos.unknown import unknown_fields
@@ -104,21 +104,25 @@ class Deployer:
         return deployed
 
     async def activate(
-        self, key: str, min_replicas: int, by: str, note: str, *, dry_run: bool = False
-    ) -> ActivatedDeployment:
+        self, key: str, min_replicas: int, by: str, note: str, check: CheckActive | None = None, *,
+        dry_run: bool = False,
+    ) -> ActivatedDeployment:  # fmt: skip
         """A version that is there becomes the active one. Raises what the store raises."""
         if problems := _problems_of_replicas(min_replicas):
             raise InvalidModule(problems)
         activated = await self._store.activate_deployment(
-            key, min_replicas, self._settings.timeout_ms, self._settings.default_jitter, by, note, dry_run=dry_run
-        )
+            key, min_replicas, self._settings.timeout_ms, self._settings.default_jitter, by, note, dry_run=dry_run,
+            check=check,
+        )  # fmt: skip
         if not dry_run:
             self._tell(activated.deployed, by)
         return activated
 
-    async def kill(self, key: str, by: str, note: str, *, dry_run: bool = False) -> Killed:
+    async def kill(
+        self, key: str, by: str, note: str, check: CheckActive | None = None, *, dry_run: bool = False
+    ) -> Killed:
         """Raises what the store raises."""
-        killed = await self._store.kill_deployment(key, by, note, dry_run=dry_run)
+        killed = await self._store.kill_deployment(key, by, note, dry_run=dry_run, check=check)
         if not dry_run:
             self._put(JobsNotified())
             self._log("undeployed", key, by, {"removed": killed.removed, "orphaned": killed.orphaned})

@@ -36,6 +36,11 @@ def not_of_api(key: str, done: str) -> Conflict:
     return Conflict(f"{key!r} is declared in its module: it can't be {done} but by deploying another version of it")
 
 
+def other_labels(key: str) -> Conflict:
+    """It was found by labels that it has lost since."""
+    return Conflict(f"{key!r} has other labels by now")
+
+
 def changed_meanwhile(key: str) -> Outdated:
     """It was judged by what it isn't any more."""
     return Outdated(f"{key!r} has been changed meanwhile; try again")

@@ -11,7 +11,7 @@ from cronring.controller.core.orders.redeploy import Added
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import JobDone, NewJob, Outcome
 from cronring.controller.ports.store import RunByHand
-from cronring.controller.services.audit_changes import of_job, spec_fields
+from cronring.controller.services.audit_changes import Changes, of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.locked import lock_jobs
@@ -134,13 +134,10 @@ class Creating:
     async def _write(self, planned: Sequence[_Planned]) -> dict[str, JobDone]:
         ids: dict[str, int] = {}
         for part in sliced(planned):
-            records = await self._transaction.fetch(_insertion(part, self._by, self._now))
-            ids |= {key: job_id for job_id, key in records}
+            insertion = await beside(len(part), _insertion, part, self._by, self._now)
+            ids |= {key: job_id for job_id, key in await self._transaction.fetch(insertion)}
             await add_actions(self._transaction, [self._action(each, ids) for each in part], self._now)
-            await record(
-                self._transaction,
-                *[of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template)) for each in part],
-            )
+            await record(self._transaction, *await beside(len(part), _changes, part))
         for at_once in sliced(sorted(ids[each.added.key] for each in planned if each.job.run_now)):
             rows = await lock_jobs(self._transaction, list(at_once))
             await make_activations(self._transaction, rows, RunByHand(None, self._note), self._by)
@@ -169,6 +166,10 @@ def _told(planned: Outcome | _Planned, key: str, *, again: bool) -> Outcome:
         return planned
     done = planned if isinstance(planned, JobDone) else JobDone(key)
     return done._replace(unchanged=done.unchanged or again)
+
+
+def _changes(planned: Sequence[_Planned]) -> list[Changes]:
+    return [of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template)) for each in planned]
 
 
 def _insertion(planned: Sequence[_Planned], by: str, now: int) -> CreateApiJobs:

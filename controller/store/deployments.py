@@ -1,7 +1,7 @@
 """A new version of a module becomes the active one, or a version is killed: one transaction each."""
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 from cronring.controller.core.model import Job
@@ -16,8 +16,15 @@ from cronring.controller.core.orders.redeploy import (
     plan_removal,
 )
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed, SentModule
-from cronring.controller.services.audit_changes import ActiveVersion, Changes, of_module
+from cronring.controller.ports.store import (
+    ActivatedDeployment,
+    ActiveVersion,
+    CheckActive,
+    Deployed,
+    Killed,
+    SentModule,
+)
+from cronring.controller.services.audit_changes import Changes, of_module
 from cronring.controller.services.refusals import other_schema
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.ordering import latest_starts, take_back, take_over
@@ -156,13 +163,15 @@ class DeploymentStatements:
 
     async def activate_deployment(
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
-        *, dry_run: bool = False,
+        *, dry_run: bool = False, check: CheckActive | None = None,
     ) -> ActivatedDeployment:  # fmt: skip
         """Make a version that is there the active one; see cronring.controller.ports.store.Store."""
         async with self._database.transaction("activating a deployment", rehearsal=dry_run) as transaction:
             name, digest, schema_text = await _find(transaction, key)
             await transaction.fetch(LockModule(namespaced_module=str(name)))
             now, rows = await _deployments(transaction, name, digest)
+            if check is not None:
+                check(_active(rows))
             row = next(row for row in rows if row.key == key)
             module = await asyncio.to_thread(parse_module, schema_text)
             change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now, ("activate", by, note))
@@ -174,12 +183,16 @@ class DeploymentStatements:
             )[0][0]
             return ActivatedDeployment(deployed, change.previous, running)
 
-    async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
+    async def kill_deployment(
+        self, key: str, by: str = "", note: str = "", *, dry_run: bool = False, check: CheckActive | None = None
+    ) -> Killed:
         """Deactivate it; its declared jobs are removed, others orphaned. Raises cronring.controller.errors.NotFound."""
         async with self._database.transaction("killing a deployment", rehearsal=dry_run) as transaction:
             name, digest, _ = await _find(transaction, key)
             await transaction.fetch(LockModule(namespaced_module=str(name)))
             now, rows = await _deployments(transaction, name, digest)
+            if check is not None:
+                check(_active(rows))
             row = next((row for row in rows if row.key == key and row.active), None)
             if row is None:
                 return Killed()
@@ -243,13 +256,16 @@ class _Change(NamedTuple):
 
     def audited(self, **jobs: tuple[str, ...]) -> Changes:
         """`jobs`: what it does to them; see of_module."""
-        before = next((row.version for row in self.rows if row.active), ActiveVersion())
         after = self.row.version._replace(min_replicas=self.min_replicas)
-        return of_module(self.name[:2], before, after, **jobs)
+        return of_module(self.name[:2], _active(self.rows), after, **jobs)
 
     @property
     def due_until(self) -> int | None:
         return None if self.soon_ms is None else self.now + 1_000 * self.soon_ms
+
+
+def _active(rows: Iterable[_Row]) -> ActiveVersion:
+    return next((row.version for row in rows if row.active), ActiveVersion())
 
 
 async def _find(transaction: Transaction, key: str) -> tuple[_Name, str, str]:

@@ -1,7 +1,7 @@
 """Limits in PostgreSQL. Claims and ends look after them by themselves: sql/queries/cron_jobs.sql."""
 
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.limits import LimitRow, no_such_limit
+from cronring.controller.ports.limits import Check, LimitRow, no_such_limit
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.services.audit_changes import of_limit
 from cronring.controller.store.pool import Database, Transaction
@@ -15,23 +15,31 @@ class PostgresLimits:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
+    async def set_limit(
+        self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "", check: Check | None = None
+    ) -> LimitRow:
         """See cronring.controller.ports.limits.Limits."""
         async with self._database.transaction("setting a limit") as transaction:
             await transaction.fetch(LockLimits())
             before = await _list(transaction, namespace, module)
+            if check is not None:
+                check(before[0] if before else None)
             await _change(transaction, namespace, module, max_concurrent, (by, note))
             (after,) = await _list(transaction, namespace, module)
             await record(transaction, of_limit(before[0] if before else None, after))
             return after
 
-    async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
+    async def remove_limit(
+        self, namespace: str, module: str, by: str, note: str = "", check: Check | None = None
+    ) -> LimitRow:
         """Raises NotFound; see cronring.controller.ports.limits.Limits."""
         async with self._database.transaction("removing a limit") as transaction:
             await transaction.fetch(LockLimits())
             found = await _list(transaction, namespace, module)
             if not found:
                 raise NotFound(no_such_limit(namespace, module))
+            if check is not None:
+                check(found[0])
             await _change(transaction, namespace, module, None, (by, note))
             await record(transaction, of_limit(found[0], None))
             return found[0]

@@ -12,10 +12,9 @@ from cronring.controller.core.orders.control import NeverRuns, plan_change
 from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Carried, plan_removal
 from cronring.controller.core.orders.states import Order
-from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
 from cronring.controller.services.audit_changes import digest, of_job, spec_fields
-from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, refused_circles
+from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_labels, refused_circles
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.creating import Creating
 from cronring.controller.store.locked import Locked, lock_keys, no_such_job
@@ -197,7 +196,7 @@ def _deletable(key: str, row: Locked | None, labels: Mapping[str, str], seen: Se
     if row.job.source != "api":
         return not_of_api(key, "deleted")
     if any(row.spec.labels.get(name) != value for name, value in labels.items()):
-        return Conflict(f"{key!r} has other labels by now")
+        return other_labels(key)
     if seen not in (None, _seen(row)):
         return changed_meanwhile(key)
     return JobDone(key)

@@ -80,12 +80,16 @@ from cronring.sql.parameters import (
     ListTemplateActions,
     ListTickRuns,
     RankJobs,
+    SuggestKeys,
+    SuggestOfDeployments,
+    SuggestOfJobs,
 )
 from cronring.sql.records import Statement
 
 # However many ask, claims and ends find a free connection.
 _AT_ONCE: Final = 3
 _HIGHEST: Final = 2**63 - 1
+_SUGGESTED_OF: Final = 5_000  # jobs that one suggestion looks at
 _NONE: Final = -9_000_000_000_000_000_000  # the `value` in RankJobs of what a job has none of
 RANKED_MAX: Final = 20_000  # jobs
 _SPEC_FIRST: Final = JobRow._fields.index("spec")
@@ -151,6 +155,17 @@ class PostgresReads:
         statement: type[CountChosenJobs | CountJobs] = CountChosenJobs if _few(where) else CountJobs
         count: int = (await self._fetch(statement(**_columns(where))))[0][0]
         return count
+
+    async def suggest(self, kind: str, begun: str, namespaces: Namespaces, limit: int) -> list[str]:
+        """Names that begin so, in order; as far as one answer looks."""
+        asked: Statement
+        if kind == "job":
+            asked = SuggestKeys(begun=begun, namespaces=namespaces, limit=limit)
+        elif kind in {"label", "verb"}:
+            asked = SuggestOfJobs(kind=kind, begun=begun, namespaces=namespaces, looked=_SUGGESTED_OF, limit=limit)
+        else:
+            asked = SuggestOfDeployments(kind=kind, begun=begun, namespaces=namespaces, limit=limit)
+        return [record[0] for record in await self._fetch(asked)]
 
     async def list_actions(self, where: ActionFilter, before_id: int, limit: int) -> list[ActionRow]:
         """The newest first, from before `before_id` on (0: from the newest). NotFound for what never was."""

@@ -9,6 +9,7 @@ import asyncpg
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.webhooks import (
     Addressee,
+    CheckWebhook,
     DeliveryBatch,
     DeliveryFilter,
     DeliveryRow,
@@ -16,6 +17,7 @@ from cronring.controller.ports.webhooks import (
     Tried,
     Waiting,
     WebhookRow,
+    WebhookSeen,
 )
 from cronring.controller.services.audit_changes import of_webhook, webhook_fields
 from cronring.controller.store.notices import begin
@@ -89,19 +91,21 @@ class PostgresWebhooks:
             raise _unknown(name)
         return rows[0]
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, check: CheckWebhook | None = None) -> None:
         """With its log, and what waits for it. Raises NotFound."""
         async with self._database.transaction("removing a webhook") as transaction:
-            locked = await _lock(transaction, name)
+            locked = await _lock(transaction, name, check)
             await transaction.fetch(RemoveWebhook(name=name))
             await record(transaction, of_webhook(name, webhook_fields(locked.webhook), None))
 
-    async def set_enabled(self, name: str, *, enabled: bool, reason: str) -> WebhookRow:
+    async def set_enabled(
+        self, name: str, *, enabled: bool, reason: str, check: CheckWebhook | None = None
+    ) -> WebhookRow:
         """Idempotent. Raises NotFound."""
         async with self._database.transaction("enabling a webhook" if enabled else "disabling one") as transaction:
             if enabled:
                 await begin(transaction)
-            locked = await _lock(transaction, name)
+            locked = await _lock(transaction, name, check)
             if enabled:
                 changed = await transaction.fetch(EnableWebhook(name=name))
             else:
@@ -208,12 +212,14 @@ class _Locked(NamedTuple):
     webhook: NewWebhook
 
 
-async def _lock(transaction: Transaction, name: str) -> _Locked:
+async def _lock(transaction: Transaction, name: str, check: CheckWebhook | None) -> _Locked:
     """Raises NotFound."""
     records = await transaction.fetch(LockWebhook(name=name))
     if not records:
         raise _unknown(name)
     webhook_id, enabled, disabled_reason, origin, events, reasons, namespace, module, job, labels, outcomes = records[0]
+    if check is not None:
+        check(WebhookSeen(webhook_id, enabled, disabled_reason))
     webhook = NewWebhook(
         name, origin, "", tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), created_by="",
         outcomes=tuple(outcomes),

@@ -10,7 +10,7 @@ import click
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.interrupts import confirm
 from cronring.cli.job_options import Label, labels_of, whoami
-from cronring.cli.options import option
+from cronring.cli.options import count, option
 from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import progress_bar, say
 from cronring.cli.session import ask
@@ -18,13 +18,13 @@ from cronring.schema.filters import STATUSES
 
 if TYPE_CHECKING:
     from cronring.client import Client
-    from cronring.client.model import Progress
+    from cronring.client.model import JobSpec, Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _DONE: Final = {
     "pause": "paused", "resume": "resumed", "skip_next": "told to skip their next tick", "trigger": "triggered",
-    "cancel": "cancelled", "restore": "restored", "delete": "deleted",
+    "cancel": "cancelled", "restore": "restored", "delete": "deleted", "update": "changed",
 }  # fmt: skip
 
 
@@ -49,6 +49,9 @@ class Many(NamedTuple):
         return any(self)
 
 
+expect_option = click.option(
+    "--expect", type=count(0), metavar="N", help="Do nothing unless exactly N jobs match; of many jobs."
+)
 as_option = option("--as", "as_name", metavar="NAME", help="Who asks, as it is kept.  [default: user@host]")
 note_option = click.option("--note", default="", help="Why; kept, and shown to whoever looks.")
 
@@ -87,13 +90,18 @@ def one_or_many(key: str | None, many: Many) -> None:
 
 
 class BulkOrder(NamedTuple):
-    """What is to become of them. `action`: a key of _DONE. `expected`: how many; None: any number."""
+    """What is to become of them. `action`: a key of _DONE. `expected`: how many; None: any number.
+
+    `spec`, `fields`: of an update, as `client.jobs.update` takes them.
+    """
 
     action: str
     note: str
     by: str
     until: datetime | None = None
     expected: int | None = None
+    spec: "JobSpec | None" = None
+    fields: Sequence[str] = ()
 
 
 def order_many(
@@ -108,7 +116,7 @@ def order_many(
             _tell(rehearsed, wanted, output, dry_run=True)
             return
         _confirm(rehearsed, wanted)
-        if wanted.action == "delete":  # what was not there to be confirmed stays
+        if wanted.action in {"delete", "update"}:  # what was not there to be confirmed stays as it is
             wanted = wanted._replace(expected=len(rehearsed))
     done = _ordered(controllers, many, wanted, dry_run=False)
     _tell(done, wanted, output, dry_run=False)
@@ -124,7 +132,7 @@ def _ordered(controllers: tuple[str, ...], many: Many, wanted: BulkOrder, *, dry
         progress = client.jobs.control(
             wanted.action, namespace=many.namespace, module=many.module, verb=many.verb, status=many.status,
             labels=many.labels, note=wanted.note, by=wanted.by, until=wanted.until, dry_run=dry_run,
-            expected=wanted.expected,
+            expected=wanted.expected, spec=wanted.spec, fields=wanted.fields,
         )  # fmt: skip
         with progress_bar(0, "looking" if dry_run else "jobs", show_pos=True) as bar:
             async for row in progress:

@@ -53,6 +53,7 @@ def principal_name(ctx: "click.Context", param: "click.Parameter", incomplete: s
 
 def filter_term(words: Mapping[str, tuple[str, ...]]) -> Callable[..., list[str]]:
     """Completes one `KEY:VALUE` of a filter, whose keys are `words`, with the words that may follow them."""
+    from cronring.schema.filters import Unfinished, suggested
 
     def complete(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
         key, colon, begun = incomplete.partition(":")
@@ -64,11 +65,12 @@ def filter_term(words: Mapping[str, tuple[str, ...]]) -> Callable[..., list[str]
         elif before[-1:] == (":",) and len(before) > 1:
             key, begun, colon, shown = before[-2], incomplete, ":", ""
         if not colon:
-            return [f"{word}:" for word in words if word.startswith(incomplete)]
-        fixed = words.get(key, ())
-        found = [word for word in fixed if word.startswith(begun)]
-        if key in _FILTERED:
-            found = _known(ctx, param, begun, _FILTERED[key])
+            return suggested(Unfinished(0, "", incomplete), words)
+        found = [word for word in words.get(key, ()) if word.startswith(begun)]
+        if key == "runner":
+            found = _known(ctx, param, begun, _runner_ids)
+        elif key in words and not words[key]:
+            found = _known(ctx, param, begun, lambda client: client.jobs.suggest(key, begun))
         return [f"{shown}{word}" for word in found]
 
     return complete
@@ -98,11 +100,6 @@ async def _template_names(client: "Client") -> list[str]:
     return sorted({template.name for template in await client.templates.list(limit=1000)})
 
 
-async def _labels(client: "Client") -> list[str]:
-    jobs = await client.jobs.list(limit=1000)
-    return sorted({f"{key}={value}" for job in jobs for key, value in job.labels.items()})
-
-
 async def _runner_ids(client: "Client") -> list[str]:
     return [runner.id for runner in (await client.cluster.get()).runners]
 
@@ -117,11 +114,6 @@ async def _principal_names(client: "Client") -> list[str]:
 
 async def _grant_names(client: "Client") -> list[str]:
     return [row.name for row in await client.identities.runner_grants(limit=1000)]
-
-
-_FILTERED: Final[dict[str, Callable[["Client"], Awaitable[list[str]]]]] = {
-    "job": _job_keys, "module": _active_modules, "label": _labels, "runner": _runner_ids,
-}  # fmt: skip
 
 
 def _known(

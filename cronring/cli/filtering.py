@@ -93,7 +93,7 @@ def execution_query(filters: tuple[str, ...], values: dict[str, Any]) -> Executi
 
 def job_query(filters: tuple[str, ...], values: dict[str, Any]) -> JobQuery:
     """Of both. `values`: of the options, by name. Raises click.UsageError."""
-    terms = [*_split(filters), *(("status", each) for each in values["status"])]
+    terms = [*_split(filters), *(Term("status", each) for each in values["status"])]
     return _read(lambda: read_job_terms([*terms, *_of_options(values, ("module", "verb", "namespace", "sort"))]))
 
 
@@ -110,10 +110,10 @@ def _split(filters: Iterable[str]) -> list[Term]:
 
 
 def _of_options(values: Mapping[str, Any], names: Sequence[str]) -> list[Term]:
-    terms = [(name, values[name]) for name in names if values[name]]
-    terms += [("outcome", each) for each in values["outcome"]]
-    terms += [("outcome", UNSUCCESSFUL)] if values["failed"] else []
-    return terms + [("label", f"{key}={value}") for key, value in values["label"]]
+    terms = [Term(name, values[name]) for name in names if values[name]]
+    terms += [Term("outcome", each) for each in values["outcome"]]
+    terms += [Term("outcome", UNSUCCESSFUL)] if values["failed"] else []
+    return terms + [Term("label", f"{key}={value}") for key, value in values["label"]]
 
 
 Read = TypeVar("Read")

@@ -12,12 +12,13 @@ from cronring.schema.policy_model import FIELDS
 if TYPE_CHECKING:
     from cronring.client.errors import Invalid
 
+_LABEL: Final = ("set_label", "label")
 # By field, the parameters of commands that set it. Fields that are called like their option need no line here.
 _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "spec.schedule": ("cron", "every", "at", "manual"),
     "spec.anchor": ("anchor",),
     "spec.payload": ("payload",),
-    "spec.labels": ("label",),
+    "spec.labels": _LABEL,
     "spec.timeout_ms": ("timeout",),
     "spec.on_disconnect": ("on_disconnect",),
     **{f"spec.policy.{field.name}": (field.name,) for field in FIELDS},
@@ -54,7 +55,7 @@ def _typed(context: click.Context | None, field: str) -> str:
     """The option or argument of a field; the field's own name where the command has none for it."""
     label = field.removeprefix("spec.labels.")
     if label != field:
-        return f"{_flag(context, ('label',)) or 'label'} {label}"
+        return f"{_flag(context, _LABEL) or 'label'} {label}"
     one = re.sub(r"\[\d+\]$", "", field)  # of a list
     names = _PARAMETERS.get(one, (one.rpartition(".")[2],) if not field.startswith("schema.") else ())
     return _flag(context, names) or field

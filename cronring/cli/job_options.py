@@ -73,6 +73,15 @@ payload_option = click.option(
 
 def job_options(command: Command) -> Command:
     """When it ticks, and everything else but policies."""
+    return _options(command, "--label")
+
+
+def changed_options(command: Command) -> Command:
+    """The same of jobs that are there: --label says which ones there, so one is set by --set-label."""
+    return _options(command, "--set-label")
+
+
+def _options(command: Command, label: str) -> Command:
     options = (
         click.option("--cron", metavar="PATTERN", help='By a pattern, like "0 9 * * 1-5".'),
         click.option("--every", metavar="DURATION", help="By an interval, like 30m."),
@@ -80,7 +89,7 @@ def job_options(command: Command) -> Command:
         click.option("--manual", is_flag=True, help="Only when triggered."),
         instant_option("--anchor", zone="--timezone's", help="Where an interval counts from; else when it is set"),
         payload_option,
-        click.option("--label", type=Label(), multiple=True, help="For your own sorting; may be repeated."),
+        click.option(label, type=Label(), multiple=True, help="For your own sorting; may be repeated."),
         click.option("--timeout", type=OrUnset(Duration()), help="Soft timeout of a run.  [the verb's]"),
         click.option("--on-disconnect", type=click.Choice(["stop", "finish"]),
                      help="What a run does when its runner has lost all controllers.  [the verb's]"),

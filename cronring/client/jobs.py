@@ -67,6 +67,12 @@ class JobCalls(ManyJobCalls):
         request = jobs_pb2.CountJobsRequest(filter=job_filter(query))
         return (await self._unary(lambda stub, timeout: stub.CountJobs(request, timeout=timeout))).count
 
+    async def suggest(self, kind: str, begun: str) -> builtins.list[str]:
+        """Values that a filter's `kind:` may have, of which `begun` has been typed: keys of jobs, labels, modules..."""
+        request = jobs_pb2.SuggestFilterRequest(list="executions", text=f'{kind}:"{begun}')
+        terms = (await self._unary(lambda stub, timeout: stub.SuggestFilter(request, timeout=timeout))).terms
+        return [term.removeprefix(f"{kind}:").strip('"') for term in terms]
+
     async def get(self, key: str) -> model.Job:
         """Raises NotFound."""
         request = jobs_pb2.GetJobRequest(key=key)
@@ -171,18 +177,24 @@ class JobCalls(ManyJobCalls):
         until: datetime | None = None,
         dry_run: bool = False,
         expected: int | None = None,
+        spec: model.JobSpec | None = None,
+        fields: Sequence[str] = (),
     ) -> AsyncIterator[model.Progress]:
-        """Pause, resume, skip_next, trigger, cancel, restore or delete all that match: first how many, then each one.
+        """Pause, resume, skip_next, trigger, cancel, restore, delete or update all that match.
 
-        When its controller dies, another begins anew, and finds what was done unchanged; but for skip_next, trigger and
-        delete, which raise OutcomeUnknown then. Raises Conflict unless `expected` match, with nothing done.
+        First comes how many, then each one. `spec`, `fields`: of an update, as `update` takes them.
+        When its controller dies, another begins anew, and finds what was done unchanged. But skip_next, trigger,
+        delete, and whatever `expected` so many, raise OutcomeUnknown then. Raises Conflict unless `expected` match,
+        with nothing done.
         """
         request = jobs_pb2.ControlJobsRequest(
             filter=job_filter(JobQuery(namespace, module, verb, labels or {}, (status,) if status else ())),
             action=jobs_pb2.ControlJobsRequest.Action.Value(f"ACTION_{action.upper()}"), dry_run=dry_run, note=note,
             requested_by=by, until=convert.timestamp(until), expected=expected,
+            spec=None if spec is None else convert.job_spec(spec),
+            update_mask=FieldMask(paths=fields) if fields else None,
         )  # fmt: skip
-        repeatable = dry_run or action not in _NOT_REPEATABLE
+        repeatable = dry_run or (action not in _NOT_REPEATABLE and expected is None)
         look = "" if repeatable else _ACTIONS
         async for message in self._failover.finite(lambda channel: JobsStub(channel).ControlJobs(request), look):
             if message is not None:

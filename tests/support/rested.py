@@ -29,7 +29,8 @@ class Answer(NamedTuple):
 class Rested:
     """A client; `refused`: what was counted. `ask` is by a named caller, "" by nobody."""
 
-    def __init__(self, session: aiohttp.ClientSession, refused: list[str]) -> None:
+    def __init__(self, url: str, session: aiohttp.ClientSession, refused: list[str]) -> None:
+        self.url = url
         self.session = session
         self.refused = refused
 
@@ -60,8 +61,9 @@ async def rested(
     api = api_on(database)
     calls = Calls(Around(), counting(refused), lambda: None)
     web.rest.open(api.registrations(), PostgresRequestKeys(database), calls, counting(refused))
-    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}", cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield Rested(session, refused)
+    url = f"http://127.0.0.1:{port}"
+    async with aiohttp.ClientSession(url, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        yield Rested(url, session, refused)
     await api.close()
     await web.rest.close(0)
     await http.stop()

@@ -124,6 +124,9 @@ def nested(descriptor: Any, query: Iterable[tuple[str, str]], faults: list[Fault
                 parts, field = [".".join(parts)], None
                 break
             kind = field.message_type
+            if not parts and kind.fields_by_name.get("text") is not None:
+                parts, field = ["text"], kind.fields_by_name["text"]  # a filter in words
+                break
             if not parts:
                 faults.append((shown(key), f"has fields, each given by its own name: {_names(kind)}"))
                 return found

@@ -6,8 +6,8 @@ from cronring.controller.core.orders.followers import declared
 from cronring.controller.core.orders.orphaning import Orphan, Return, keys_of, plan_orphans, plan_return, told
 from cronring.controller.core.orders.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed
-from cronring.controller.services.audit_changes import ActiveVersion, of_module
+from cronring.controller.ports.store import ActivatedDeployment, ActiveVersion, CheckActive, Deployed, Killed
+from cronring.controller.services.audit_changes import of_module
 from cronring.controller.services.refusals import other_schema
 from cronring.controller.store.memory.control import MemoryControl
 from cronring.controller.store.memory.many import job_row
@@ -46,9 +46,11 @@ class MemoryDeployments(MemoryControl):
 
     async def activate_deployment(
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
-        *, dry_run: bool = False,
+        *, dry_run: bool = False, check: CheckActive | None = None,
     ) -> ActivatedDeployment:  # fmt: skip
         row = self._deployment(key)
+        if check is not None:
+            check(self._active(row.module))
         self._refuse_cycles(row.schema)
         others = [other for other in self.deployments if other.module == row.module and other is not row]
         previous = next((other.key for other in others if other.min_replicas), None)
@@ -69,13 +71,17 @@ class MemoryDeployments(MemoryControl):
             keys = tuple(job.key for job in jobs)
             return Deployed(row.key, True, False, (), (), keys, [job.job() for job in jobs])
         active = [other for other in self.deployments if other.module == row.module and other.min_replicas]
-        before = active[0].version if active else ActiveVersion()
+        before = self._active(row.module)
         if dry_run:
             return self._apply(row, jobs, defaults, action, before, dry_run=True)
         for other in active:
             other.min_replicas = 0
         row.min_replicas = min_replicas
         return self._apply(row, jobs, defaults, action, before)
+
+    def _active(self, module: tuple[str, str]) -> ActiveVersion:
+        active = (each.version for each in self.deployments if each.module == module and each.min_replicas)
+        return next(active, ActiveVersion())
 
     def _refuse_cycles(self, module: Module) -> None:
         """Raises Conflict, before anything is changed."""
@@ -122,8 +128,12 @@ class MemoryDeployments(MemoryControl):
         self.on_notify()
         return deployed._replace(jobs=[job.job() for job in self._jobs_of(deployment.module)])
 
-    async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
+    async def kill_deployment(
+        self, key: str, by: str = "", note: str = "", *, dry_run: bool = False, check: CheckActive | None = None
+    ) -> Killed:
         row = self._deployment(key)
+        if check is not None:
+            check(self._active(row.module))
         if not row.min_replicas:
             return Killed()
         jobs = self._jobs_of(row.module)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.limits import LimitRow, limit_name, no_such_limit
+from cronring.controller.ports.limits import Check, LimitRow, limit_name, no_such_limit
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.services.audit_changes import of_limit
 from cronring.controller.store.memory.rows import JobRow
@@ -13,8 +13,12 @@ from cronring.controller.store.memory.tables import MemoryTables
 class MemoryLimits(MemoryTables):
     """Implements cronring.controller.ports.limits.Limits."""
 
-    async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
+    async def set_limit(
+        self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "", check: Check | None = None
+    ) -> LimitRow:
         key = namespace, module
+        if check is not None:
+            check(self.limits.get(key))
         self.limit_ids.setdefault(key, len(self.limit_ids) + 1)
         before = self.limits.get(key)
         self.limits[key] = LimitRow(namespace, module, max_concurrent, 0, self.now_us(), by, note)
@@ -22,10 +26,14 @@ class MemoryLimits(MemoryTables):
         self.on_places()
         return self._limit(key)
 
-    async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
+    async def remove_limit(
+        self, namespace: str, module: str, by: str, note: str = "", check: Check | None = None
+    ) -> LimitRow:
         if (namespace, module) not in self.limits:
             raise NotFound(no_such_limit(namespace, module))
         row = self._limit((namespace, module))
+        if check is not None:
+            check(row)
         del self.limits[namespace, module]
         self.limits_removed.append((row, by, note))
         self._record(of_limit(row, None))

@@ -7,8 +7,7 @@ from cronring.controller.core.model import Activation, CancelRequest, Execution,
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.core.ticks import PlannedTick, upcoming
 from cronring.controller.ports.interval_jobs import Terms
-from cronring.controller.ports.store import ControllerInfo
-from cronring.controller.services.audit_changes import ActiveVersion
+from cronring.controller.ports.store import ActiveVersion, ControllerInfo
 from cronring.schema.execution import Outcome, Report, Skipped, Trigger
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module

@@ -4,15 +4,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
+from cronring.cli.bulk import (
+    BulkOrder,
+    Many,
+    actor,
+    as_option,
+    expect_option,
+    many_options,
+    note_option,
+    one_or_many,
+    order_many,
+)
 from cronring.cli.completion import job_key, template_name
 from cronring.cli.dependencies import followed, warn_of_unknown
-from cronring.cli.job_options import (
-    VerbParam,
-    job_options,
-)
+from cronring.cli.instants import resolved
+from cronring.cli.job_options import VerbParam, changed_options, job_options
 from cronring.cli.job_specs import given_fields, spec_of
-from cronring.cli.options import controllers_option, count, output_option
+from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.policies import policy_options
 from cronring.cli.printing import say, say_lines
@@ -101,26 +109,31 @@ def create_job(
 
 
 @click.command("update")
-@click.argument("key", shell_complete=job_key)
-@job_options
+@click.argument("key", required=False, shell_complete=job_key)
+@changed_options
 @click.option("--remove-label", metavar="KEY", multiple=True, help="May be repeated.")
 @policy_options
+@many_options
+@expect_option
 @note_option
 @as_option
 @output_option
 @controllers_option
 def update_job(
-    key: str,
+    key: str | None,
     remove_label: tuple[str, ...],
+    expect: int | None,
     note: str,
     as_name: str | None,
     output: str,
     controllers: tuple[str, ...],
     **values: Any,
 ) -> None:
-    """Change what is given of a job that `jobs create` made; the rest stays. An empty value unsets.
+    """Change what is given of the job KEY that `jobs create` made, or of all that match. An empty value unsets.
 
-    A new schedule takes effect at its next tick, and the old one never runs again.
+    The rest stays. A new schedule takes effect at its next tick, and the old one never runs again. --label says which
+    jobs; --set-label gives them one. In a script, give --yes, and --expect with the number that --dry-run has shown:
+    if others match by then, nothing is changed.
 
     \b
     Examples:
@@ -128,26 +141,38 @@ def update_job(
       cronring jobs update crawl.site:docs --retries 5 --overlap ""
       cronring jobs update crawl.site:docs --payload @docs.json \\
         --remove-label team
+      cronring jobs update --label tier=slow --retries 3 --dry-run
+      cronring jobs update --label tier=slow --retries 3 --expect 40 --yes
     """
+    many = Many.taken_from(values)
+    one_or_many(key, many)
+    dry_run, yes, values["label"] = values.pop("dry_run"), values.pop("yes"), values.pop("set_label")
     fields = [*given_fields(values), *(f"labels.{label}" for label in remove_label)]
     if not fields:
         raise click.UsageError("nothing to change is given; --help shows what there is")
+    if key is None:
+        _check_instants(values)
+        wanted = BulkOrder("update", note, actor(as_name), expected=expect, spec=spec_of(values), fields=fields)
+        order_many(controllers, many, wanted, dry_run=dry_run, yes=yes, output=output)
+        return
+    _refuse_of_many(dry_run=dry_run, yes=yes, expect=expect)
+    name = key
 
     async def change(client: "Client") -> "Job":
         zone = values["timezone"]
         if zone is None and (values["at"] or values["anchor"]):
-            zone = (await client.jobs.get(key)).timezone
-        job = await client.jobs.update(key, spec_of(values, zone), fields, actor(as_name), note)
+            zone = (await client.jobs.get(name)).timezone
+        job = await client.jobs.update(name, spec_of(values, zone), fields, actor(as_name), note)
         await warn_of_unknown(client, [followed(job)] if values["after"] else [])
         return job
 
-    _show(_changed(controllers, key, change), "changed", output)
+    _show(_changed(controllers, name, change), "changed", output)
 
 
 @click.command("delete")
 @click.argument("key", required=False, shell_complete=job_key)
 @many_options
-@click.option("--expect", type=count(0), metavar="N", help="Delete nothing unless exactly N jobs match.")
+@expect_option
 @note_option
 @as_option
 @output_option
@@ -178,8 +203,7 @@ def delete_job(
         wanted = BulkOrder("delete", note, actor(as_name), expected=expect)
         order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
         return
-    if values["dry_run"] or values["yes"] or expect is not None:
-        raise click.UsageError("--dry-run, --expect and --yes are for many jobs; one is done at once")
+    _refuse_of_many(dry_run=values["dry_run"], yes=values["yes"], expect=expect)
     name = key
 
     async def question(client: "Client") -> None:
@@ -190,6 +214,23 @@ def delete_job(
         print_json({"key": key, "deleted": True})
         return
     say(f"{key} is deleted")
+
+
+def _refuse_of_many(*, dry_run: bool, yes: bool, expect: int | None) -> None:
+    """Raises UsageError for what makes no sense of one job."""
+    if dry_run or yes or expect is not None:
+        raise click.UsageError("--dry-run, --expect and --yes are for many jobs; one is done at once")
+
+
+def _check_instants(values: dict[str, Any]) -> None:
+    """Raises UsageError: what one job takes on its own clocks is another instant for the next one."""
+    for option in ("at", "anchor"):
+        given = values[option]
+        alone = (
+            not given or given == "now" or given[0] in "+-" or resolved(given, "UTC") == resolved(given, "Asia/Tokyo")
+        )
+        if values["timezone"] is None and not alone:
+            raise click.UsageError(f"--{option}: the jobs may have several time zones; write its offset, like {given}Z")
 
 
 def _changed(controllers: tuple[str, ...], key: str, change: "Callable[[Client], Awaitable[Job]]") -> "Job":

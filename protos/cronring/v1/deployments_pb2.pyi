@@ -37,6 +37,7 @@ class Deployment(_message.Message):
     ACTIVATED_AT_FIELD_NUMBER: _builtins.int
     DEACTIVATED_AT_FIELD_NUMBER: _builtins.int
     OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -49,6 +50,8 @@ class Deployment(_message.Message):
     jobs: _builtins.int
     outputs_hidden: _builtins.bool
     """who asks may not see payloads: schema_text is left without them"""
+    etag: _builtins.str
+    """Of it, and of which version of its module is active. Only from GetDeployment, and from what activates or kills it."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -75,10 +78,11 @@ class Deployment(_message.Message):
         activated_at: _timestamp_pb2.Timestamp | None = ...,
         deactivated_at: _timestamp_pb2.Timestamp | None = ...,
         outputs_hidden: _builtins.bool = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "created_at", b"created_at", "deactivated_at", b"deactivated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "digest", b"digest", "jobs", b"jobs", "key", b"key", "min_replicas", b"min_replicas", "module", b"module", "namespace", b"namespace", "outputs_hidden", b"outputs_hidden", "runners", b"runners", "schema_text", b"schema_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "digest", b"digest", "etag", b"etag", "jobs", b"jobs", "key", b"key", "min_replicas", b"min_replicas", "module", b"module", "namespace", b"namespace", "outputs_hidden", b"outputs_hidden", "runners", b"runners", "schema_text", b"schema_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -289,12 +293,15 @@ class ActivateDeploymentRequest(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     MIN_REPLICAS_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     note: _builtins.str
     requested_by: _builtins.str
     min_replicas: _builtins.int
     """at least 1; absent: 1"""
     dry_run: _builtins.bool
+    etag: _builtins.str
+    """Only if it still has this one, or one of these, with commas between: else ABORTED, reason "ETAG_MISMATCH"."""
     def __init__(
         self,
         *,
@@ -303,10 +310,11 @@ class ActivateDeploymentRequest(_message.Message):
         requested_by: _builtins.str = ...,
         min_replicas: _builtins.int | None = ...,
         dry_run: _builtins.bool = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas", "min_replicas", b"min_replicas"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas", "dry_run", b"dry_run", "key", b"key", "min_replicas", b"min_replicas", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas", "dry_run", b"dry_run", "etag", b"etag", "key", b"key", "min_replicas", b"min_replicas", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__min_replicas: _TypeAlias = _typing.Literal["min_replicas"]  # noqa: Y015
     _WhichOneofArgType__min_replicas: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas"]  # noqa: Y015
@@ -376,10 +384,13 @@ class KillDeploymentRequest(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     requested_by: _builtins.str
     note: _builtins.str
     dry_run: _builtins.bool
+    etag: _builtins.str
+    """as of ActivateDeployment"""
     def __init__(
         self,
         *,
@@ -387,10 +398,11 @@ class KillDeploymentRequest(_message.Message):
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
         dry_run: _builtins.bool = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "etag", b"etag", "key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

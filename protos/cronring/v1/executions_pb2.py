@@ -24,10 +24,11 @@ _sym_db = _symbol_database.Default()
 
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from cronring.protos.cronring.v1 import lists_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_lists__pb2
 from cronring.protos.cronring.v1 import jobs_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/executions.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\"\xbe\x07\n\tExecution\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0b\n\x03job\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06run_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nclaimed_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07outcome\x18\x08 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\t \x01(\x05\x12\x0f\n\x07trigger\x18\n \x01(\t\x12\x12\n\ncontroller\x18\x0b \x01(\t\x12\x0e\n\x06runner\x18\x0c \x01(\t\x12\x13\n\x0blateness_ms\x18\r \x01(\x01\x12\x12\n\nerror_type\x18\x0e \x01(\t\x12\x15\n\rerror_message\x18\x0f \x01(\t\x12\x0e\n\x06output\x18\x10 \x01(\t\x12\x12\n\ndeployment\x18\x11 \x01(\t\x12\x0e\n\x06missed\x18\x12 \x01(\x03\x12\x31\n\rprevious_tick\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10previous_success\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x15 \x01(\t\x12\x12\n\npayload_of\x18% \x01(\t\x12,\n\x08retry_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x62\x65side\x18\x17 \x01(\x08\x12\x0e\n\x06number\x18\x1e \x01(\x03\x12\x13\n\x0b\x64uration_ms\x18\x1f \x01(\x01\x12\x13\n\x06\x63pu_ms\x18  \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x11memory_peak_bytes\x18! \x01(\x03\x12\x15\n\rmemory_shared\x18\" \x01(\x08\x12\r\n\x05stack\x18# \x01(\t\x12\x14\n\x0cmetrics_json\x18$ \x01(\t\x12\x37\n\x13\x63\x61ncel_requested_at\x18\x18 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\x13\x63\x61ncel_requested_by\x18\x19 \x01(\t\x12\x13\n\x0b\x63\x61ncel_note\x18\x1a \x01(\t\x12\x16\n\x0eoutputs_hidden\x18\x1b \x01(\x08\x42\t\n\x07_cpu_ms\"\x8d\x01\n\x15ListExecutionsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12,\n\x06\x66ilter\x18\x08 \x01(\x0b\x32\x1c.cronring.v1.ExecutionFilter\x12\x0c\n\x04sort\x18\t \x01(\tB\x0c\n\n_page_size\"\xc2\x02\n\x0f\x45xecutionFilter\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08outcomes\x18\x02 \x03(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61\x66ter_id\x18\x05 \x01(\x03\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0c\n\x04verb\x18\x08 \x01(\t\x12\x38\n\x06labels\x18\t \x03(\x0b\x32(.cronring.v1.ExecutionFilter.LabelsEntry\x12\x0e\n\x06runner\x18\n \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x8c\x01\n\x16ListExecutionsResponse\x12*\n\nexecutions\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Execution\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12-\n\tlooked_to\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"F\n\x16\x43ountExecutionsRequest\x12,\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1c.cronring.v1.ExecutionFilter\":\n\x17\x43ountExecutionsResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x03\x12\x10\n\x08\x61t_least\x18\x02 \x01(\x08\"!\n\x13GetExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\"H\n\x16\x43\x61ncelExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\"G\n\x15RetryExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"G\n\x16\x46ollowExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x13\n\x0b\x66rom_offset\x18\x02 \x01(\x03\x12\x0c\n\x04once\x18\x03 \x01(\x08\"V\n\x0bOutputChunk\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12)\n\texecution\x18\x03 \x01(\x0b\x32\x16.cronring.v1.Execution\"L\n\x16WatchExecutionsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x0f\n\x07outcome\x18\x03 \x01(\t\"\xd4\x01\n\x0e\x45xecutionEvent\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .cronring.v1.ExecutionEvent.Kind\x12)\n\texecution\x18\x02 \x01(\x0b\x32\x16.cronring.v1.Execution\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\"Q\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x11\n\rKIND_WATCHING\x10\x01\x12\x10\n\x0cKIND_STARTED\x10\x02\x12\x0e\n\nKIND_ENDED\x10\x03\x32\xfb\x06\n\nExecutions\x12z\n\x0eListExecutions\x12\".cronring.v1.ListExecutionsRequest\x1a#.cronring.v1.ListExecutionsResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/api/v1/cron/executions\x12\x83\x01\n\x0f\x43ountExecutions\x12#.cronring.v1.CountExecutionsRequest\x1a$.cronring.v1.CountExecutionsResponse\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/v1/cron/executions:count\x12n\n\x0cGetExecution\x12 .cronring.v1.GetExecutionRequest\x1a\x16.cronring.v1.Execution\"$\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/v1/cron/executions/{id}\x12~\n\x0f\x43\x61ncelExecution\x12#.cronring.v1.CancelExecutionRequest\x1a\x16.cronring.v1.Execution\".\x82\xd3\xe4\x93\x02(\"#/api/v1/cron/executions/{id}/cancel:\x01*\x12|\n\x0eRetryExecution\x12\".cronring.v1.RetryExecutionRequest\x1a\x17.cronring.v1.Activation\"-\x82\xd3\xe4\x93\x02\'\"\"/api/v1/cron/executions/{id}/retry:\x01*\x12\x7f\n\x0f\x46ollowExecution\x12#.cronring.v1.FollowExecutionRequest\x1a\x18.cronring.v1.OutputChunk\"+\x82\xd3\xe4\x93\x02%\x12#/api/v1/cron/executions/{id}/output0\x01\x12|\n\x0fWatchExecutions\x12#.cronring.v1.WatchExecutionsRequest\x1a\x1b.cronring.v1.ExecutionEvent\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/v1/cron/executions:watch0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/executions.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\'cronring/protos/cronring/v1/lists.proto\x1a&cronring/protos/cronring/v1/jobs.proto\"\xbe\x07\n\tExecution\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0b\n\x03job\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06run_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nclaimed_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07outcome\x18\x08 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\t \x01(\x05\x12\x0f\n\x07trigger\x18\n \x01(\t\x12\x12\n\ncontroller\x18\x0b \x01(\t\x12\x0e\n\x06runner\x18\x0c \x01(\t\x12\x13\n\x0blateness_ms\x18\r \x01(\x01\x12\x12\n\nerror_type\x18\x0e \x01(\t\x12\x15\n\rerror_message\x18\x0f \x01(\t\x12\x0e\n\x06output\x18\x10 \x01(\t\x12\x12\n\ndeployment\x18\x11 \x01(\t\x12\x0e\n\x06missed\x18\x12 \x01(\x03\x12\x31\n\rprevious_tick\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10previous_success\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x15 \x01(\t\x12\x12\n\npayload_of\x18% \x01(\t\x12,\n\x08retry_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x62\x65side\x18\x17 \x01(\x08\x12\x0e\n\x06number\x18\x1e \x01(\x03\x12\x13\n\x0b\x64uration_ms\x18\x1f \x01(\x01\x12\x13\n\x06\x63pu_ms\x18  \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x11memory_peak_bytes\x18! \x01(\x03\x12\x15\n\rmemory_shared\x18\" \x01(\x08\x12\r\n\x05stack\x18# \x01(\t\x12\x14\n\x0cmetrics_json\x18$ \x01(\t\x12\x37\n\x13\x63\x61ncel_requested_at\x18\x18 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\x13\x63\x61ncel_requested_by\x18\x19 \x01(\t\x12\x13\n\x0b\x63\x61ncel_note\x18\x1a \x01(\t\x12\x16\n\x0eoutputs_hidden\x18\x1b \x01(\x08\x42\t\n\x07_cpu_ms\"\x9c\x01\n\x15ListExecutionsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12,\n\x06\x66ilter\x18\x08 \x01(\x0b\x32\x1c.cronring.v1.ExecutionFilter\x12\x0c\n\x04sort\x18\t \x01(\t\x12\r\n\x05total\x18\n \x01(\x08\x42\x0c\n\n_page_size\"\xd0\x02\n\x0f\x45xecutionFilter\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08outcomes\x18\x02 \x03(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61\x66ter_id\x18\x05 \x01(\x03\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0c\n\x04verb\x18\x08 \x01(\t\x12\x38\n\x06labels\x18\t \x03(\x0b\x32(.cronring.v1.ExecutionFilter.LabelsEntry\x12\x0e\n\x06runner\x18\n \x01(\t\x12\x0c\n\x04text\x18\x0b \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xaf\x01\n\x16ListExecutionsResponse\x12*\n\nexecutions\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Execution\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12-\n\tlooked_to\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12!\n\x05total\x18\x04 \x01(\x0b\x32\x12.cronring.v1.Total\"F\n\x16\x43ountExecutionsRequest\x12,\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1c.cronring.v1.ExecutionFilter\":\n\x17\x43ountExecutionsResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x03\x12\x10\n\x08\x61t_least\x18\x02 \x01(\x08\"!\n\x13GetExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\"H\n\x16\x43\x61ncelExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\"G\n\x15RetryExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"G\n\x16\x46ollowExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x13\n\x0b\x66rom_offset\x18\x02 \x01(\x03\x12\x0c\n\x04once\x18\x03 \x01(\x08\"V\n\x0bOutputChunk\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12)\n\texecution\x18\x03 \x01(\x0b\x32\x16.cronring.v1.Execution\"L\n\x16WatchExecutionsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x14\n\x0cresume_token\x18\x02 \x01(\t\x12\x0f\n\x07outcome\x18\x03 \x01(\t\"\xd4\x01\n\x0e\x45xecutionEvent\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .cronring.v1.ExecutionEvent.Kind\x12)\n\texecution\x18\x02 \x01(\x0b\x32\x16.cronring.v1.Execution\x12\x14\n\x0cresume_token\x18\x03 \x01(\t\"Q\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x11\n\rKIND_WATCHING\x10\x01\x12\x10\n\x0cKIND_STARTED\x10\x02\x12\x0e\n\nKIND_ENDED\x10\x03\x32\xfb\x06\n\nExecutions\x12z\n\x0eListExecutions\x12\".cronring.v1.ListExecutionsRequest\x1a#.cronring.v1.ListExecutionsResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/api/v1/cron/executions\x12\x83\x01\n\x0f\x43ountExecutions\x12#.cronring.v1.CountExecutionsRequest\x1a$.cronring.v1.CountExecutionsResponse\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/v1/cron/executions:count\x12n\n\x0cGetExecution\x12 .cronring.v1.GetExecutionRequest\x1a\x16.cronring.v1.Execution\"$\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/v1/cron/executions/{id}\x12~\n\x0f\x43\x61ncelExecution\x12#.cronring.v1.CancelExecutionRequest\x1a\x16.cronring.v1.Execution\".\x82\xd3\xe4\x93\x02(\"#/api/v1/cron/executions/{id}/cancel:\x01*\x12|\n\x0eRetryExecution\x12\".cronring.v1.RetryExecutionRequest\x1a\x17.cronring.v1.Activation\"-\x82\xd3\xe4\x93\x02\'\"\"/api/v1/cron/executions/{id}/retry:\x01*\x12\x7f\n\x0f\x46ollowExecution\x12#.cronring.v1.FollowExecutionRequest\x1a\x18.cronring.v1.OutputChunk\"+\x82\xd3\xe4\x93\x02%\x12#/api/v1/cron/executions/{id}/output0\x01\x12|\n\x0fWatchExecutions\x12#.cronring.v1.WatchExecutionsRequest\x1a\x1b.cronring.v1.ExecutionEvent\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/v1/cron/executions:watch0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -50,36 +51,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXECUTIONS'].methods_by_name['FollowExecution']._serialized_options = b'\202\323\344\223\002%\022#/api/v1/cron/executions/{id}/output'
   _globals['_EXECUTIONS'].methods_by_name['WatchExecutions']._loaded_options = None
   _globals['_EXECUTIONS'].methods_by_name['WatchExecutions']._serialized_options = b'\202\323\344\223\002\037\022\035/api/v1/cron/executions:watch'
-  _globals['_EXECUTION']._serialized_start=165
-  _globals['_EXECUTION']._serialized_end=1123
-  _globals['_LISTEXECUTIONSREQUEST']._serialized_start=1126
-  _globals['_LISTEXECUTIONSREQUEST']._serialized_end=1267
-  _globals['_EXECUTIONFILTER']._serialized_start=1270
-  _globals['_EXECUTIONFILTER']._serialized_end=1592
-  _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_start=1547
-  _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_end=1592
-  _globals['_LISTEXECUTIONSRESPONSE']._serialized_start=1595
-  _globals['_LISTEXECUTIONSRESPONSE']._serialized_end=1735
-  _globals['_COUNTEXECUTIONSREQUEST']._serialized_start=1737
-  _globals['_COUNTEXECUTIONSREQUEST']._serialized_end=1807
-  _globals['_COUNTEXECUTIONSRESPONSE']._serialized_start=1809
-  _globals['_COUNTEXECUTIONSRESPONSE']._serialized_end=1867
-  _globals['_GETEXECUTIONREQUEST']._serialized_start=1869
-  _globals['_GETEXECUTIONREQUEST']._serialized_end=1902
-  _globals['_CANCELEXECUTIONREQUEST']._serialized_start=1904
-  _globals['_CANCELEXECUTIONREQUEST']._serialized_end=1976
-  _globals['_RETRYEXECUTIONREQUEST']._serialized_start=1978
-  _globals['_RETRYEXECUTIONREQUEST']._serialized_end=2049
-  _globals['_FOLLOWEXECUTIONREQUEST']._serialized_start=2051
-  _globals['_FOLLOWEXECUTIONREQUEST']._serialized_end=2122
-  _globals['_OUTPUTCHUNK']._serialized_start=2124
-  _globals['_OUTPUTCHUNK']._serialized_end=2210
-  _globals['_WATCHEXECUTIONSREQUEST']._serialized_start=2212
-  _globals['_WATCHEXECUTIONSREQUEST']._serialized_end=2288
-  _globals['_EXECUTIONEVENT']._serialized_start=2291
-  _globals['_EXECUTIONEVENT']._serialized_end=2503
-  _globals['_EXECUTIONEVENT_KIND']._serialized_start=2422
-  _globals['_EXECUTIONEVENT_KIND']._serialized_end=2503
-  _globals['_EXECUTIONS']._serialized_start=2506
-  _globals['_EXECUTIONS']._serialized_end=3397
+  _globals['_EXECUTION']._serialized_start=206
+  _globals['_EXECUTION']._serialized_end=1164
+  _globals['_LISTEXECUTIONSREQUEST']._serialized_start=1167
+  _globals['_LISTEXECUTIONSREQUEST']._serialized_end=1323
+  _globals['_EXECUTIONFILTER']._serialized_start=1326
+  _globals['_EXECUTIONFILTER']._serialized_end=1662
+  _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_start=1617
+  _globals['_EXECUTIONFILTER_LABELSENTRY']._serialized_end=1662
+  _globals['_LISTEXECUTIONSRESPONSE']._serialized_start=1665
+  _globals['_LISTEXECUTIONSRESPONSE']._serialized_end=1840
+  _globals['_COUNTEXECUTIONSREQUEST']._serialized_start=1842
+  _globals['_COUNTEXECUTIONSREQUEST']._serialized_end=1912
+  _globals['_COUNTEXECUTIONSRESPONSE']._serialized_start=1914
+  _globals['_COUNTEXECUTIONSRESPONSE']._serialized_end=1972
+  _globals['_GETEXECUTIONREQUEST']._serialized_start=1974
+  _globals['_GETEXECUTIONREQUEST']._serialized_end=2007
+  _globals['_CANCELEXECUTIONREQUEST']._serialized_start=2009
+  _globals['_CANCELEXECUTIONREQUEST']._serialized_end=2081
+  _globals['_RETRYEXECUTIONREQUEST']._serialized_start=2083
+  _globals['_RETRYEXECUTIONREQUEST']._serialized_end=2154
+  _globals['_FOLLOWEXECUTIONREQUEST']._serialized_start=2156
+  _globals['_FOLLOWEXECUTIONREQUEST']._serialized_end=2227
+  _globals['_OUTPUTCHUNK']._serialized_start=2229
+  _globals['_OUTPUTCHUNK']._serialized_end=2315
+  _globals['_WATCHEXECUTIONSREQUEST']._serialized_start=2317
+  _globals['_WATCHEXECUTIONSREQUEST']._serialized_end=2393
+  _globals['_EXECUTIONEVENT']._serialized_start=2396
+  _globals['_EXECUTIONEVENT']._serialized_end=2608
+  _globals['_EXECUTIONEVENT_KIND']._serialized_start=2527
+  _globals['_EXECUTIONEVENT_KIND']._serialized_end=2608
+  _globals['_EXECUTIONS']._serialized_start=2611
+  _globals['_EXECUTIONS']._serialized_end=3502
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from cronring.protos.cronring.v1 import lists_pb2 as _lists_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -189,6 +190,7 @@ class ListExecutionsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     SORT_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """1 to 1000; absent: 100"""
     page_token: _builtins.str
@@ -197,6 +199,8 @@ class ListExecutionsRequest(_message.Message):
     ended, what took longest. "latest": what began longest after its run_at. FAILED_PRECONDITION for the last two where
     more than 50,000 executions would have to be looked through: then narrow the filter.
     """
+    total: _builtins.bool
+    """say how many match as well, as CountExecutions does"""
     @_builtins.property
     def filter(self) -> Global___ExecutionFilter: ...
     def __init__(
@@ -206,10 +210,11 @@ class ListExecutionsRequest(_message.Message):
         page_token: _builtins.str = ...,
         filter: Global___ExecutionFilter | None = ...,
         sort: _builtins.str = ...,
+        total: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "sort", b"sort"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "sort", b"sort", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
     _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
@@ -253,6 +258,7 @@ class ExecutionFilter(_message.Message):
     VERB_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     RUNNER_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """a job's key"""
     after_id: _builtins.int
@@ -263,6 +269,10 @@ class ExecutionFilter(_message.Message):
     verb: _builtins.str
     runner: _builtins.str
     """the id of one"""
+    text: _builtins.str
+    """The same in words, as the command line takes them: "failed label:team=billing since:1h". They add to the fields;
+    what both say differently is INVALID_ARGUMENT. In a URL `filter=` is this text.
+    """
     @_builtins.property
     def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """any of them; also "running", and "unsuccessful": every end but "completed" """
@@ -292,10 +302,11 @@ class ExecutionFilter(_message.Message):
         verb: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         runner: _builtins.str = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "job", b"job", "labels", b"labels", "module", b"module", "namespace", b"namespace", "outcomes", b"outcomes", "runner", b"runner", "since", b"since", "until", b"until", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "job", b"job", "labels", b"labels", "module", b"module", "namespace", b"namespace", "outcomes", b"outcomes", "runner", b"runner", "since", b"since", "text", b"text", "until", b"until", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -308,6 +319,7 @@ class ListExecutionsResponse(_message.Message):
     EXECUTIONS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     LOOKED_TO_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """A page looks at 50,000 executions at most. So it may have few rows, or none, and still not be the last one: only an
     empty token says that.
@@ -318,16 +330,21 @@ class ListExecutionsResponse(_message.Message):
     def looked_to(self) -> _timestamp_pb2.Timestamp:
         """then, the tick down to which all were looked at"""
 
+    @_builtins.property
+    def total(self) -> _lists_pb2.Total:
+        """absent: it was not asked for"""
+
     def __init__(
         self,
         *,
         executions: _abc.Iterable[Global___Execution] | None = ...,
         next_page_token: _builtins.str = ...,
         looked_to: _timestamp_pb2.Timestamp | None = ...,
+        total: _lists_pb2.Total | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["looked_to", b"looked_to"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["looked_to", b"looked_to", "total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["executions", b"executions", "looked_to", b"looked_to", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["executions", b"executions", "looked_to", b"looked_to", "next_page_token", b"next_page_token", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

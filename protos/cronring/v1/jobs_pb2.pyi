@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from cronring.protos.cronring.v1 import lists_pb2 as _lists_pb2
 from cronring.protos.cronring.v1 import schema_pb2 as _schema_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
@@ -328,6 +329,7 @@ class ListJobsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     SORT_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """1 to 1000; absent: 100"""
     page_token: _builtins.str
@@ -335,6 +337,8 @@ class ListJobsRequest(_message.Message):
     """"key" (or empty); "next": what runs next; "last": what ran last; "failures": what has failed most ticks in a row.
     FAILED_PRECONDITION for all but "key" where more than 20,000 jobs match: then narrow the filter.
     """
+    total: _builtins.bool
+    """say how many match as well"""
     @_builtins.property
     def filter(self) -> Global___JobFilter: ...
     def __init__(
@@ -344,10 +348,11 @@ class ListJobsRequest(_message.Message):
         page_token: _builtins.str = ...,
         filter: Global___JobFilter | None = ...,
         sort: _builtins.str = ...,
+        total: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "sort", b"sort"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "sort", b"sort", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
     _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
@@ -426,9 +431,14 @@ class JobFilter(_message.Message):
     STATUSES_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     OUTCOMES_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     module: _builtins.str
     verb: _builtins.str
+    text: _builtins.str
+    """The same in words, as the command line takes them: "status:paused label:team=billing". They add to the fields; what
+    both say differently is INVALID_ARGUMENT. In a URL `filter=` is this text.
+    """
     @_builtins.property
     def statuses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """any of them"""
@@ -450,10 +460,11 @@ class JobFilter(_message.Message):
         statuses: _abc.Iterable[_builtins.str] | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         outcomes: _abc.Iterable[_builtins.str] | None = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "module", b"module", "namespace", b"namespace", "outcomes", b"outcomes", "statuses", b"statuses", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "module", b"module", "namespace", b"namespace", "outcomes", b"outcomes", "statuses", b"statuses", "text", b"text", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -465,22 +476,78 @@ class ListJobsResponse(_message.Message):
 
     JOBS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     @_builtins.property
     def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Job]: ...
+    @_builtins.property
+    def total(self) -> _lists_pb2.Total:
+        """absent: it was not asked for"""
+
     def __init__(
         self,
         *,
         jobs: _abc.Iterable[Global___Job] | None = ...,
         next_page_token: _builtins.str = ...,
+        total: _lists_pb2.Total | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "next_page_token", b"next_page_token", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListJobsResponse: _TypeAlias = ListJobsResponse  # noqa: Y015
+
+@_typing.final
+class SuggestFilterRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIST_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    list: _builtins.str
+    """"jobs" (or empty), or "executions" """
+    text: _builtins.str
+    """up to where one types"""
+    def __init__(
+        self,
+        *,
+        list: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["list", b"list", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SuggestFilterRequest: _TypeAlias = SuggestFilterRequest  # noqa: Y015
+
+@_typing.final
+class SuggestFilterResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    TERMS_FIELD_NUMBER: _builtins.int
+    at: _builtins.int
+    """the character, from 0, from which on one of the terms stands in place of what was typed"""
+    @_builtins.property
+    def terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """at most 50; one that ends with a colon is to be gone on with"""
+
+    def __init__(
+        self,
+        *,
+        at: _builtins.int = ...,
+        terms: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "terms", b"terms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SuggestFilterResponse: _TypeAlias = SuggestFilterResponse  # noqa: Y015
 
 @_typing.final
 class GetJobRequest(_message.Message):
@@ -1208,6 +1275,8 @@ class ControlJobsRequest(_message.Message):
         ACTION_RESTORE: ControlJobsRequest._Action.ValueType  # 6
         ACTION_DELETE: ControlJobsRequest._Action.ValueType  # 7
         """of jobs that CreateJob made"""
+        ACTION_UPDATE: ControlJobsRequest._Action.ValueType  # 8
+        """the same change to each of them, as UpdateJob makes it"""
 
     class Action(_Action, metaclass=_ActionEnumTypeWrapper): ...
     ACTION_UNSPECIFIED: ControlJobsRequest.Action.ValueType  # 0
@@ -1219,6 +1288,8 @@ class ControlJobsRequest(_message.Message):
     ACTION_RESTORE: ControlJobsRequest.Action.ValueType  # 6
     ACTION_DELETE: ControlJobsRequest.Action.ValueType  # 7
     """of jobs that CreateJob made"""
+    ACTION_UPDATE: ControlJobsRequest.Action.ValueType  # 8
+    """the same change to each of them, as UpdateJob makes it"""
 
     FILTER_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
@@ -1227,6 +1298,8 @@ class ControlJobsRequest(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     UNTIL_FIELD_NUMBER: _builtins.int
     EXPECTED_FIELD_NUMBER: _builtins.int
+    SPEC_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
     action: Global___ControlJobsRequest.Action.ValueType
     dry_run: _builtins.bool
     """only say what it would do"""
@@ -1242,6 +1315,14 @@ class ControlJobsRequest(_message.Message):
     def until(self) -> _timestamp_pb2.Timestamp:
         """of a pause"""
 
+    @_builtins.property
+    def spec(self) -> Global___JobSpec:
+        """of an update, as UpdateJob has it"""
+
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """of an update: what of the spec to set"""
+
     def __init__(
         self,
         *,
@@ -1252,10 +1333,12 @@ class ControlJobsRequest(_message.Message):
         requested_by: _builtins.str = ...,
         until: _timestamp_pb2.Timestamp | None = ...,
         expected: _builtins.int | None = ...,
+        spec: Global___JobSpec | None = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "expected", b"expected", "filter", b"filter", "until", b"until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "expected", b"expected", "filter", b"filter", "spec", b"spec", "until", b"until", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "action", b"action", "dry_run", b"dry_run", "expected", b"expected", "filter", b"filter", "note", b"note", "requested_by", b"requested_by", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_expected", b"_expected", "action", b"action", "dry_run", b"dry_run", "expected", b"expected", "filter", b"filter", "note", b"note", "requested_by", b"requested_by", "spec", b"spec", "until", b"until", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__expected: _TypeAlias = _typing.Literal["expected"]  # noqa: Y015
     _WhichOneofArgType__expected: _TypeAlias = _typing.Literal["_expected", b"_expected"]  # noqa: Y015

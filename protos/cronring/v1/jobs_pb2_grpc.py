@@ -47,6 +47,11 @@ class JobsStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsResponse.FromString,
                 _registered_method=True)
+        self.SuggestFilter = channel.unary_unary(
+                '/cronring.v1.Jobs/SuggestFilter',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SuggestFilterRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SuggestFilterResponse.FromString,
+                _registered_method=True)
         self.GetJob = channel.unary_unary(
                 '/cronring.v1.Jobs/GetJob',
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.SerializeToString,
@@ -158,6 +163,13 @@ class JobsServicer:
 
     def CountJobs(self, request, context):
         """Count says how many List gives.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SuggestFilter(self, request, context):
+        """SuggestFilter completes the text of a filter at its end: with keys, fixed words, and names that the caller may see.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -307,6 +319,11 @@ def add_JobsServicer_to_server(servicer, server):
                     servicer.CountJobs,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsResponse.SerializeToString,
+            ),
+            'SuggestFilter': grpc.unary_unary_rpc_method_handler(
+                    servicer.SuggestFilter,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SuggestFilterRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SuggestFilterResponse.SerializeToString,
             ),
             'GetJob': grpc.unary_unary_rpc_method_handler(
                     servicer.GetJob,
@@ -461,6 +478,33 @@ class Jobs:
             '/cronring.v1.Jobs/CountJobs',
             cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CountJobsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SuggestFilter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/SuggestFilter',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SuggestFilterRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SuggestFilterResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,8 @@ class JobsStub:
     ListJobs: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]
     CountJobs: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.CountJobsRequest, _jobs_pb2.CountJobsResponse]
     """Count says how many List gives."""
+    SuggestFilter: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.SuggestFilterRequest, _jobs_pb2.SuggestFilterResponse]
+    """SuggestFilter completes the text of a filter at its end: with keys, fixed words, and names that the caller may see."""
     GetJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]
     WatchJobs: _grpc.UnaryStreamMultiCallable[_jobs_pb2.WatchJobsRequest, _jobs_pb2.JobEvent]
     """Watch sends every matching job once, then one JobEvent for each change."""
@@ -91,6 +93,8 @@ class JobsAsyncStub(JobsStub):
     ListJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]  # type: ignore[assignment]
     CountJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CountJobsRequest, _jobs_pb2.CountJobsResponse]  # type: ignore[assignment]
     """Count says how many List gives."""
+    SuggestFilter: _aio.UnaryUnaryMultiCallable[_jobs_pb2.SuggestFilterRequest, _jobs_pb2.SuggestFilterResponse]  # type: ignore[assignment]
+    """SuggestFilter completes the text of a filter at its end: with keys, fixed words, and names that the caller may see."""
     GetJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     WatchJobs: _aio.UnaryStreamMultiCallable[_jobs_pb2.WatchJobsRequest, _jobs_pb2.JobEvent]  # type: ignore[assignment]
     """Watch sends every matching job once, then one JobEvent for each change."""
@@ -152,6 +156,14 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.CountJobsResponse, _abc.Awaitable[_jobs_pb2.CountJobsResponse]]:
         """Count says how many List gives."""
+
+    @_abc_1.abstractmethod
+    def SuggestFilter(
+        self,
+        request: _jobs_pb2.SuggestFilterRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.SuggestFilterResponse, _abc.Awaitable[_jobs_pb2.SuggestFilterResponse]]:
+        """SuggestFilter completes the text of a filter at its end: with keys, fixed words, and names that the caller may see."""
 
     @_abc_1.abstractmethod
     def GetJob(

@@ -30,6 +30,7 @@ class Limit(_message.Message):
     CHANGED_AT_FIELD_NUMBER: _builtins.int
     CHANGED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     module: _builtins.str
     """empty: of the whole namespace"""
@@ -38,6 +39,8 @@ class Limit(_message.Message):
     """unfinished executions that it counts"""
     changed_by: _builtins.str
     note: _builtins.str
+    etag: _builtins.str
+    """of what is set"""
     @_builtins.property
     def changed_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -50,10 +53,11 @@ class Limit(_message.Message):
         changed_at: _timestamp_pb2.Timestamp | None = ...,
         changed_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "max_concurrent", b"max_concurrent", "module", b"module", "namespace", b"namespace", "note", b"note", "running", b"running"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "etag", b"etag", "max_concurrent", b"max_concurrent", "module", b"module", "namespace", b"namespace", "note", b"note", "running", b"running"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -68,6 +72,7 @@ class SetLimitRequest(_message.Message):
     MAX_CONCURRENT_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     module: _builtins.str
@@ -77,6 +82,8 @@ class SetLimitRequest(_message.Message):
     requested_by: _builtins.str
     """who asks: a remark; with --insecure, who did it"""
     note: _builtins.str
+    etag: _builtins.str
+    """Only if it still has this one, or one of these, with commas between: else ABORTED, reason "ETAG_MISMATCH"."""
     def __init__(
         self,
         *,
@@ -85,10 +92,11 @@ class SetLimitRequest(_message.Message):
         max_concurrent: _builtins.int = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_concurrent", b"max_concurrent", "module", b"module", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "max_concurrent", b"max_concurrent", "module", b"module", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -102,12 +110,15 @@ class RemoveLimitRequest(_message.Message):
     MODULE_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     module: _builtins.str
     """empty: that of the namespace itself"""
     requested_by: _builtins.str
     note: _builtins.str
+    etag: _builtins.str
+    """as of SetLimit"""
     def __init__(
         self,
         *,
@@ -115,10 +126,11 @@ class RemoveLimitRequest(_message.Message):
         module: _builtins.str = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["module", b"module", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "module", b"module", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

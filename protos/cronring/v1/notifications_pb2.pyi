@@ -59,6 +59,7 @@ class Webhook(_message.Message):
     DELIVERED_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
     OUTCOMES_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     origin: _builtins.str
     """scheme, host and port of its URL; the rest may be a secret, and is told to nobody"""
@@ -73,6 +74,8 @@ class Webhook(_message.Message):
     """of its newest 10,000 deliveries"""
     delivered: _builtins.int
     failed: _builtins.int
+    etag: _builtins.str
+    """of what it is, and whether it is enabled"""
     @_builtins.property
     def events(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """failed, completed, recovered, late, skipped, paused, orphaned, brought_back; none: all but completed"""
@@ -114,10 +117,11 @@ class Webhook(_message.Message):
         delivered: _builtins.int = ...,
         failed: _builtins.int = ...,
         outcomes: _abc.Iterable[_builtins.str] | None = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "disabled_at", b"disabled_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "delivered", b"delivered", "disabled_at", b"disabled_at", "disabled_reason", b"disabled_reason", "events", b"events", "failed", b"failed", "job", b"job", "labels", b"labels", "module", b"module", "name", b"name", "namespace", b"namespace", "origin", b"origin", "outcomes", b"outcomes", "reasons", b"reasons", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "created_by", b"created_by", "delivered", b"delivered", "disabled_at", b"disabled_at", "disabled_reason", b"disabled_reason", "etag", b"etag", "events", b"events", "failed", b"failed", "job", b"job", "labels", b"labels", "module", b"module", "name", b"name", "namespace", b"namespace", "origin", b"origin", "outcomes", b"outcomes", "reasons", b"reasons", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -299,15 +303,19 @@ class RemoveWebhookRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     name: _builtins.str
+    etag: _builtins.str
+    """Only if it still has this one, or one of these, with commas between: else ABORTED, reason "ETAG_MISMATCH"."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -336,11 +344,14 @@ class SetWebhookEnabledRequest(_message.Message):
     ENABLED_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     enabled: _builtins.bool
     reason: _builtins.str
     """why it is disabled"""
     requested_by: _builtins.str
+    etag: _builtins.str
+    """as of RemoveWebhook"""
     def __init__(
         self,
         *,
@@ -348,10 +359,11 @@ class SetWebhookEnabledRequest(_message.Message):
         enabled: _builtins.bool = ...,
         reason: _builtins.str = ...,
         requested_by: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["enabled", b"enabled", "name", b"name", "reason", b"reason", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["enabled", b"enabled", "etag", b"etag", "name", b"name", "reason", b"reason", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,6 +6,7 @@ import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
+from cronring.controller.store.reads import PostgresReads
 from cronring.protos.cronring.v1.jobs_pb2 import (
     ControlJobsProgress,
     ControlJobsRequest,
@@ -63,9 +64,14 @@ class Many:
         return answer
 
     async def delete_matching(self, **how: Any) -> list[ControlJobsProgress]:
-        request = ControlJobsRequest(
-            filter=JobFilter(labels={"team": "x"}), action=ControlJobsRequest.ACTION_DELETE, **how
-        )
+        return await self._matching(action=ControlJobsRequest.ACTION_DELETE, **how)
+
+    async def update_matching(self, spec: JobSpec, *paths: str, **how: Any) -> list[ControlJobsProgress]:
+        mask = FieldMask(paths=paths)
+        return await self._matching(action=ControlJobsRequest.ACTION_UPDATE, spec=spec, update_mask=mask, **how)
+
+    async def _matching(self, **how: Any) -> list[ControlJobsProgress]:
+        request = ControlJobsRequest(filter=JobFilter(labels={"team": "x"}), **how)
         return [each async for each in self.caller.stream(JOBS + "ControlJobs", request, ControlJobsProgress)]
 
 
@@ -186,6 +192,88 @@ async def test_what_matches_is_deleted_if_it_is_as_many_as_expected(filled: Fill
     assert [each.position for each in deleted if each.done] == list(range(1, 251))
     assert [each.total for each in await many.delete_matching(expected=0)] == [0]
     assert counts(await many.delete(key("other"))) == (1, 0, 0, False)
+
+
+async def test_what_matches_is_changed_if_it_is_as_many_as_expected(filled: Filled) -> None:
+    many = Many(filled)
+    await many.create(*[new(f"n{number}") for number in range(250)], new("other", JobSpec(schedule="manual")))
+    retries = JobSpec(policy=Policy(retries=3), labels={"team": "y"})
+    first, *rehearsed = await many.update_matching(retries, "policy.retries", "labels.team", dry_run=True)
+    assert (first.total, len(rehearsed), all(each.done for each in rehearsed)) == (250, 250, True)
+    job = await many.caller.ask(JOBS + "GetJob", GetJobRequest(key=key("n7")), Job)
+    assert (job.policy.retries, dict(job.labels)) == (0, {"team": "x"})
+    with pytest.raises(grpc.aio.AioRpcError) as wrong:
+        await many.update_matching(retries, "policy.retries", expected=249)
+    assert "250 jobs match, and 249 are expected" in (wrong.value.details() or "")
+    _, *changed = await many.update_matching(retries, "policy.retries", expected=250, note="slower")
+    assert [(each.position, each.done, each.unchanged) for each in changed] == [
+        (place, True, False) for place in range(1, 251)
+    ]
+    _, *again = await many.update_matching(retries, "policy.retries")
+    assert all(each.done and each.unchanged for each in again)
+    # A change of the very label by which they are found is made to each once.
+    _, *moved = await many.update_matching(retries, "labels.team")
+    assert [each.position for each in moved if each.done] == list(range(1, 251))
+    assert [each.total for each in await many.update_matching(retries, "labels.team")] == [0]
+    job = await many.caller.ask(JOBS + "GetJob", GetJobRequest(key=key("n7")), Job)
+    assert (job.policy.retries, dict(job.labels), job.schedule) == (3, {"team": "y"}, "0 * * * *")
+    other = await many.caller.ask(JOBS + "GetJob", GetJobRequest(key=key("other")), Job)
+    assert other.policy.retries == 0
+
+
+async def test_what_one_of_many_cannot_be_is_told_of_it_alone(filled: Filled) -> None:
+    many = Many(filled)
+    await many.create(
+        new("one"), new("two", JobSpec(schedule="at 2099-01-01T00:00:00Z", labels={"team": "x"})), new("three")
+    )
+    _, *changed = await many.update_matching(JobSpec(policy=Policy(pause_after_failures=2)), "policy")
+    assert [each.done for each in changed] == [True, False, True]
+    assert "pause_after_failures" in changed[1].problem
+
+
+async def test_a_job_that_loses_its_label_meanwhile_stays_as_it_is(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = Many(filled)
+    await many.create(new("one"), new("two"))
+    found = PostgresReads.find_jobs
+
+    async def and_then_another_changes_it(self: PostgresReads, *asked: Any) -> list[tuple[int, str]]:
+        answer = await found(self, *asked)
+        if answer:
+            moved = UpdateJobRequest(
+                key=key("one"), spec=JobSpec(labels={"team": "z"}), update_mask=FieldMask(paths=["labels.team"])
+            )
+            await many.caller.ask(JOBS + "UpdateJob", moved, Job)
+        return answer
+
+    monkeypatch.setattr(PostgresReads, "find_jobs", and_then_another_changes_it)
+    _, one, two = await many.update_matching(JobSpec(policy=Policy(retries=3)), "policy.retries")
+    assert (one.done, "has other labels by now" in one.problem, two.done) == (False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"action": ControlJobsRequest.ACTION_UPDATE}, "names nothing to set"),
+        (
+            {"action": ControlJobsRequest.ACTION_UPDATE, "update_mask": FieldMask(paths=["retries"])},
+            "nothing named 'retries'",
+        ),
+        (
+            {"action": ControlJobsRequest.ACTION_UPDATE, "update_mask": FieldMask(paths=["schedule"]),
+             "spec": JobSpec(schedule="at now")},
+            "give an instant to come",
+        ),
+        ({"action": ControlJobsRequest.ACTION_PAUSE, "spec": HOURLY}, "of updates only"),
+        ({"action": ControlJobsRequest.ACTION_PAUSE, "update_mask": FieldMask(paths=["schedule"])}, "of updates only"),
+    ],
+)  # fmt: skip
+async def test_a_change_of_many_that_is_none_is_refused(filled: Filled, how: dict[str, Any], says: str) -> None:
+    request = ControlJobsRequest(filter=JobFilter(labels={"team": "x"}), **how)
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        [each async for each in Many(filled).caller.stream(JOBS + "ControlJobs", request, ControlJobsProgress)]
+    assert (refused.value.code(), says in (refused.value.details() or "")) == (BAD, True), refused.value.details()
 
 
 async def test_thousands_by_one_call(filled: Filled) -> None:

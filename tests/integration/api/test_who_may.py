@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import grpc
 import pytest
 from google.protobuf import message_factory
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2
@@ -70,6 +71,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import (
     RestoreJobRequest,
     ResumeJobRequest,
     SkipNextTickRequest,
+    SuggestFilterRequest,
     TriggerJobRequest,
     UpdateJobRequest,
     UpdateJobsRequest,
@@ -203,6 +205,8 @@ def of_jobs(scene: Scene) -> list[Row]:
         Row(jobs + "ListJobs", ListJobsRequest(filter=where), VIEW_THERE),
         Row(jobs + "CountJobs", CountJobsRequest(), TOKEN),
         Row(jobs + "CountJobs", CountJobsRequest(filter=where), VIEW_THERE),
+        Row(jobs + "CountJobs", CountJobsRequest(filter=JobFilter(text="namespace:billing")), VIEW_THERE),
+        Row(jobs + "SuggestFilter", SuggestFilterRequest(text="job:"), TOKEN),
         Row(jobs + "WatchJobs", WatchJobsRequest(), TOKEN),
         Row(jobs + "WatchJobs", WatchJobsRequest(filter=where), VIEW_THERE),
         Row(jobs + "GetJob", GetJobRequest(key=KEY), VIEW),
@@ -238,6 +242,14 @@ def of_jobs(scene: Scene) -> list[Row]:
                 filter=JobFilter(module="xm"), action=ControlJobsRequest.ACTION_PAUSE, dry_run=True
             ),
             "uff.f...",
+        ),
+        Row(
+            jobs + "ControlJobs",
+            ControlJobsRequest(
+                filter=where, action=ControlJobsRequest.ACTION_UPDATE, dry_run=True,
+                spec=JobSpec(timeout_ms=7_000), update_mask=FieldMask(paths=["timeout_ms"]),
+            ),
+            OPERATE_THERE,
         ),
     ]  # fmt: skip
 

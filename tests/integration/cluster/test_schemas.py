@@ -134,7 +134,7 @@ def give_orders(cluster: Cluster) -> None:
     cluster.cli("template", "set", "daily", "--cron", "0 6 * * *")
     cluster.cli("jobs", "create", "twice.note", "--name", "by_hand", "--template", "daily")
     cluster.cli("jobs", "trigger", "twice.note")
-    cluster.cli("jobs", "update", "twice.note:by_hand", "--label", "team=x")
+    cluster.cli("jobs", "update", "twice.note:by_hand", "--set-label", "team=x")
     cluster.cli("jobs", "delete", "twice.note:by_hand")
 
 

@@ -204,7 +204,7 @@ def test_whoever_watches_through_another_controller_hears_of_every_change(cluste
 
         jobs("create", "crawl.sweep", "--name", "watched", "--cron", "0 0 1 1 *")
         assert heard("changed")["schedule"] == "0 0 1 1 *"
-        jobs("update", "crawl.sweep:watched", "--label", "a=1")
+        jobs("update", "crawl.sweep:watched", "--set-label", "a=1")
         assert heard("changed")["labels"] == {"a": "1"}
         jobs("pause", "crawl.sweep:watched", "--note", "why")
         assert heard("changed")["paused"]["note"] == "why"

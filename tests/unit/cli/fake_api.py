@@ -265,6 +265,13 @@ class FakeApi(
         await self.written(request, context)
         return jobs_pb2.CancelActivationResponse(cancelled=request.id == 7)
 
+    async def SuggestFilter(self, request: Any, context: Any) -> jobs_pb2.SuggestFilterResponse:  # noqa: N802
+        await self.check(request, context)
+        key, _, begun = request.text.partition(":")
+        names = [job.key for job in self.jobs] if key == "job" else []
+        terms = [f"{key}:{name}" for name in names if name.startswith(begun.strip('"'))]
+        return jobs_pb2.SuggestFilterResponse(at=0, terms=terms)
+
     async def CountJobs(self, request: Any, context: Any) -> jobs_pb2.CountJobsResponse:  # noqa: N802
         await self.check(request, context)
         return jobs_pb2.CountJobsResponse(count=1_234)

@@ -50,7 +50,7 @@ def test_jobs_take_the_same_words(asked: Cronring, api: FakeApi) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["executions", "list", "failed"], "write KEY:VALUE, like outcome:failed"),
+        (["executions", "list", "reports"], "write KEY:VALUE, like outcome:failed"),
         (["executions", "list", "since:1h", "--since", "-2h"], "--since and since: are the same"),
         (["executions", "list", "module:a", "--module", "b"], "module: is given twice"),
         (["executions", "list", "--since", "-1h", "until:2h"], "nothing can match"),
@@ -96,8 +96,10 @@ def completed(api: FakeApi, typed: str, before: tuple[str, ...] = (), words: Any
 
 
 def test_words_are_completed_key_by_key_and_value_by_value(api: FakeApi, asked: Cronring) -> None:
-    assert completed(api, "o") == ["outcome:"]
-    assert completed(api, "") == [f"{key}:" for key in EXECUTION_WORDS]
+    assert completed(api, "o") == ["outcome:", "out_of_memory", "out_of_cpu"]
+    assert completed(api, "")[: len(EXECUTION_WORDS)] == [f"{key}:" for key in EXECUTION_WORDS]
+    assert completed(api, "fa") == ["failed"]
+    assert completed(api, "fa", words=JOB_WORDS) == [], "it may be a status, or an outcome"
     assert completed(api, "outcome:f") == ["outcome:failed"]
     assert completed(api, "status:pa", words=JOB_WORDS) == ["status:paused"]
     assert completed(api, "sort:") == ["sort:newest", "sort:slowest", "sort:latest"]

@@ -154,7 +154,7 @@ def test_an_interval_is_judged_by_its_own_characters(asked: Cronring, api: FakeA
 
 def test_update_names_only_what_was_given(asked: Cronring, api: FakeApi) -> None:
     done = asked(
-        "jobs", "update", "billing.refresh", "--every", "1h", "--overlap", "", "--retries", "0", "--label", "a=1",
+        "jobs", "update", "billing.refresh", "--every", "1h", "--overlap", "", "--retries", "0", "--set-label", "a=1",
         "--remove-label", "b", "--retry-on", "",
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr

@@ -83,6 +83,11 @@ def test_cancel_tells_what_stops_and_the_way_back(asked: Cronring, api: FakeApi)
         (["delete"], "which job?"),
         (["delete", "a.b", "--label", "a=b"], "not both"),
         (["delete", "a.b", "--expect", "1"], "for many jobs"),
+        (["update", "--retries", "3"], "which job?"),
+        (["update", "a.b", "--retries", "3", "--label", "a=b"], "not both"),
+        (["update", "a.b", "--retries", "3", "--expect", "1"], "for many jobs"),
+        (["update", "--label", "a=b"], "nothing to change"),
+        (["update", "--label", "a=b", "--at", "2027-01-01T08:00"], "write its offset, like 2027-01-01T08:00Z"),
     ],
 )
 def test_what_makes_no_sense_is_refused(asked: Cronring, api: FakeApi, arguments: list[str], says: str) -> None:
@@ -137,6 +142,20 @@ def test_what_matches_is_deleted_if_it_is_as_many_as_expected(asked: Cronring, a
     api.failure = grpc.StatusCode.FAILED_PRECONDITION, "3 jobs match, and 2 are expected; nothing was done"
     other = asked("jobs", "delete", "--label", "batch=7", "--expect", "2", "--yes")
     assert (other.exit_code, "3 jobs match, and 2 are expected" in other.stderr) == (1, True)
+
+
+def test_what_matches_is_changed_if_it_is_as_many_as_expected(asked: Cronring, api: FakeApi) -> None:
+    api.fate = {"billing.a:x": "", "billing.a:y": "unchanged"}
+    change = ["--label", "batch=7", "--retries", "3", "--set-label", "tier=slow", "--at", "+1h"]
+    shown = asked("jobs", "update", *change, "--dry-run")
+    assert (shown.exit_code, "1 of 2 jobs would be changed, 1 stay as they are" in shown.stderr) == (0, True)
+    done = asked("jobs", "update", *change, "--expect", "2", "--yes")
+    assert (done.exit_code, "1 of 2 jobs are changed" in done.stdout) == (0, True)
+    (rehearsed, request) = api.requests
+    assert (rehearsed.dry_run, request.dry_run, request.expected, request.action) == (True, False, 2, 8)
+    assert request.filter == jobs_pb2.JobFilter(labels={"batch": "7"})
+    assert (request.spec.policy.retries, dict(request.spec.labels)) == (3, {"tier": "slow"})
+    assert list(request.update_mask.paths) == ["schedule", "labels.tier", "policy.retries"]
 
 
 def test_no_job_is_an_error(asked: Cronring) -> None:

@@ -1,6 +1,7 @@
 """Filters of lists as people write them."""
 
 import contextlib
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -17,10 +18,14 @@ from cronring.schema.filters import (
     ExecutionQuery,
     FilterError,
     JobQuery,
+    Unfinished,
     expand_outcomes,
     parse_execution_query,
     parse_job_query,
     split_terms,
+    suggested,
+    term_of,
+    unfinished,
 )
 from cronring.schema.instant import parse_instant
 
@@ -72,7 +77,10 @@ def test_jobs_are_asked_for_in_the_same_language(text: str, query: JobQuery) -> 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("failed", "'failed' is no term; write KEY:VALUE"),
+        ("reports", "'reports' is no term; write KEY:VALUE"),
+        ("fialed", "did you mean failed?"),
+        (":failed", "nothing before its colon"),
+        ('""', "'' is no term"),
         ("outcome:", "nothing after its colon"),
         ("outcom:failed", "did you mean outcome:?"),
         ("colour:red", "there are job, namespace"),
@@ -83,7 +91,7 @@ def test_jobs_are_asked_for_in_the_same_language(text: str, query: JobQuery) -> 
         ("label:=x", "is no key"),
         ("label:a=1 label:a=2", "no job has both"),
         ("module:a module:b", "nothing can be both"),
-        ('runner:"a', "without its partner"),
+        ('runner:"a', "lacks its partner"),
         ("since:soon", "write since:1h for an hour ago"),
         ("since:+1h", "write since:1h for an hour ago"),
         ("since:1h until:2h", "nothing can match"),
@@ -97,6 +105,60 @@ def test_what_is_no_filter_says_what_to_write(text: str, says: str) -> None:
         parse_execution_query(text, NOW)
     assert says in str(error.value)
     assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("module:m outcom:failed", 9),
+        ('  runner:"a b"   fialed', 17),
+        ('module:m runner:"a', 16),
+        ("module:a\tlabel:team", 9),
+        ("module:a module:b", 9),
+        ("x" * 4_001, None),
+        ("since:1h until:2h", None),
+    ],
+)
+def test_an_error_says_where_its_term_begins(text: str, at: int | None) -> None:
+    with pytest.raises(FilterError) as error:
+        parse_execution_query(text, NOW)
+    assert error.value.at == at
+
+
+def test_a_word_alone_is_what_it_can_only_be() -> None:
+    assert parse_execution_query("failed label:workspace=ws_3 running", NOW) == ExecutionQuery(
+        labels={"workspace": "ws_3"}, outcomes=("failed", "running")
+    )
+    assert parse_job_query("paused timed_out") == JobQuery(statuses=("paused",), outcomes=("timed_out",))
+    with pytest.raises(FilterError, match="failed may be outcome:failed or status:failed; write which"):
+        parse_job_query("failed")
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "terms"),
+    [
+        ("", Unfinished(0, "", ""), None),
+        ("ru", Unfinished(0, "", "ru"), ["runner:", "running"]),
+        ("failed mo", Unfinished(7, "", "mo"), ["module:"]),
+        ("failed ", Unfinished(7, "", ""), None),
+        ("outcome:ti", Unfinished(0, "outcome", "ti"), ["outcome:timed_out"]),
+        ('x:1 job:"a b', Unfinished(4, "job", "a b"), []),
+        ("colour:", Unfinished(0, "colour", ""), []),
+    ],
+)
+def test_what_is_being_typed_is_found(text: str, typed: Unfinished, terms: list[str] | None) -> None:
+    assert unfinished(text) == typed
+    found = suggested(typed, EXECUTION_WORDS)
+    assert found[:10] == [f"{key}:" for key in EXECUTION_WORDS] if terms is None else found == terms
+
+
+def test_what_is_suggested_is_read() -> None:
+    assert term_of("runner", "a b") == 'runner:"a b"'
+    for words, read in ((JOB_WORDS, parse_job_query), (EXECUTION_WORDS, partial(parse_execution_query, now=NOW))):
+        for word in suggested(Unfinished(0, "", ""), words):
+            assert word.endswith(":") or read(word)
+        for key in words:
+            assert all(read(term) for term in suggested(Unfinished(0, key, ""), words))
 
 
 def test_jobs_know_no_instants() -> None:
@@ -119,8 +181,8 @@ WORD = st.text(st.characters(exclude_characters='"', exclude_categories=("Cc", "
 
 @given(st.lists(st.tuples(st.sampled_from(["job", "runner", "module"]), WORD), max_size=5))
 def test_terms_come_back_as_they_were_written(terms: list[tuple[str, str]]) -> None:
-    assert split_terms(" ".join(f'{key}:"{value}"' for key, value in terms)) == terms
-    assert split_terms(" \n".join(f"{key}:{value}" for key, value in terms)) == terms
+    assert [term[:2] for term in split_terms(" ".join(f'{key}:"{value}"' for key, value in terms))] == terms
+    assert [term[:2] for term in split_terms(" \n".join(f"{key}:{value}" for key, value in terms))] == terms
 
 
 @given(st.text(max_size=60))

@@ -139,8 +139,8 @@ async function begin() {
   api = await (await fetch("/api/openapi.json")).json();
   show();
   byId("find").addEventListener("input", find);
-  const session = await fetch("/session");
-  const who = session.ok ? await session.json() : null;
+  const session = await fetch("/session?optional");
+  const who = session.status === 200 ? await session.json() : null;
   csrf = who?.csrf_token ?? null;
   byId("who").textContent = who ? `You are ${who.kind}:${who.name}.` : "Nobody is logged in: give a token, or log in at /login.";
 }
