@@ -5,6 +5,7 @@ from cronring.controller.ports.request_keys import GIVEN_UP_MS, KEPT_MS, KEYS_MA
 from cronring.controller.store.pool import Database
 from cronring.sql.parameters import BeginRequest, CountRequestKeys, EndRequest, ForgetRequest, GetRequest
 
+
 class PostgresRequestKeys:
     """cronring.controller.ports.request_keys.RequestKeys."""
 
@@ -16,6 +17,8 @@ class PostgresRequestKeys:
         counting = CountRequestKeys(principal=key.principal, most=KEYS_MAX)
         while True:
             if (await self._database.fetch(counting))[0][0] >= KEYS_MAX:
+                if former := await self._former(key):
+                    return former
                 raise TooManyKeys(
                     f"{key.principal} has used {KEYS_MAX} idempotency keys within a day, and may use no more"
                 )
@@ -24,9 +27,12 @@ class PostgresRequestKeys:
             )
             if begun:
                 return int(begun[0]["begun_at"])
-            found = await self._database.fetch(GetRequest(given_up_ms=GIVEN_UP_MS, **key._asdict()))
-            if found:  # else it has been forgotten since
-                return FormerRequest(*found[0])
+            if former := await self._former(key):  # else it has been forgotten since
+                return former
+
+    async def _former(self, key: RequestKey) -> FormerRequest | None:
+        found = await self._database.fetch(GetRequest(given_up_ms=GIVEN_UP_MS, **key._asdict()))
+        return FormerRequest(*found[0]) if found else None
 
     async def end(self, key: RequestKey, begun_at: int, answer: bytes) -> None:
         await self._database.fetch(EndRequest(begun_at=begun_at, answer=answer, **key._asdict()))

@@ -13,7 +13,7 @@ from cronring.cli.running_dev import running_dev
 from cronring.trust.names import CA, INSECURE, SERVER_NAME
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -59,9 +59,9 @@ def _trust(flag: str, name: str, variable: str, about: str, **settings: Any) -> 
     return click.option(flag, name, envvar=variable, expose_value=False, callback=keep, help=about, **settings)
 
 
-def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
+def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "AsyncClient":
     """A client as the running command's options say. Raises Failure for what can't be."""
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
     ca, server_name, insecure, token = _given("ca"), _given("server_name") or "", _given("insecure") or None, _token()
     # A dev says who it is. What the environment says was meant for another cluster.
@@ -71,7 +71,7 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
         token = token if _said(_TOKEN_TYPED) or not dev.token_file else _read(Path(dev.token_file))
     token = token or stored_token(addresses) or ""
     try:
-        return Client(
+        return AsyncClient(
             addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure, waiting=_waiting
         )
     except ValueError as error:

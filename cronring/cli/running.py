@@ -8,11 +8,11 @@ from cronring.cli.printing import say
 from cronring.cli.waiting import begun
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Activation, Execution
 
 
-async def run_to_its_end(client: "Client", activation: "Activation", output: str) -> "Execution | None":
+async def run_to_its_end(client: "AsyncClient", activation: "Activation", output: str) -> "Execution | None":
     """Prints its output while it runs, and then what there is to say of it; as JSON only the latter, with the output.
 
     None: it was cancelled before it began. Raises Failure (EXIT_UNREACHABLE) when it can't be followed.

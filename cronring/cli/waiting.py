@@ -11,7 +11,7 @@ from cronring.client.errors import Unavailable, Unreachable
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Activation, Execution
 
 Answer = TypeVar("Answer")
@@ -23,7 +23,7 @@ NOT_BEGUN_S: Final = 5.0  # after this, say why nothing seems to happen
 
 
 async def wait_for_backfill(
-    client: "Client", activation: "Activation", after_id: int, progress: Callable[[int], None]
+    client: "AsyncClient", activation: "Activation", after_id: int, progress: Callable[[int], None]
 ) -> "Counter[str]":
     """Until its last tick has run: executions by outcome. `progress` is told how many ticks have begun.
 
@@ -43,7 +43,7 @@ async def wait_for_backfill(
         await asyncio.sleep(POLL_S)
 
 
-async def begun(client: "Client", activation: "Activation") -> "Execution | None":
+async def begun(client: "AsyncClient", activation: "Activation") -> "Execution | None":
     """The execution of a manual run or a retry, once it has begun; None if it was cancelled before."""
     polls = 0
     while True:
@@ -58,7 +58,7 @@ async def begun(client: "Client", activation: "Activation") -> "Execution | None
         await asyncio.sleep(POLL_S)
 
 
-async def _of_activation(client: "Client", activation: "Activation") -> "Execution | None":
+async def _of_activation(client: "AsyncClient", activation: "Activation") -> "Execution | None":
     runs = await client.executions.list(activation.job, since=activation.tick, until=activation.tick, limit=1_000)
     return next((run for run in runs if _belongs(run, activation)), None)
 
@@ -68,7 +68,7 @@ def _belongs(run: "Execution", activation: "Activation") -> bool:
     return run.trigger == activation.trigger and run.attempt >= activation.attempt
 
 
-async def _backfilled(client: "Client", activation: "Activation", after_id: int) -> "list[Execution]":
+async def _backfilled(client: "AsyncClient", activation: "Activation", after_id: int) -> "list[Execution]":
     runs = await client.executions.list(activation.job, since=activation.tick, after_id=after_id, limit=None)
     return [run for run in runs if run.trigger == "backfill" and _at_most(run.tick, activation.until_tick)]
 

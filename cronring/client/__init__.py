@@ -1,6 +1,6 @@
-"""A typed client of cronring.v1: `async with Client(["127.0.0.1:7400"]) as client: await client.jobs.list()`.
+"""A typed client of cronring.v1: `async with AsyncClient(["127.0.0.1:7400"]) as client: await client.jobs.list()`.
 
-Nothing of gRPC is imported before `Client` is asked for, so that catching this package's errors costs nothing.
+Nothing of gRPC is imported before `AsyncClient` is asked for, so that catching this package's errors costs nothing.
 """
 
 from typing import TYPE_CHECKING
@@ -20,10 +20,10 @@ from cronring.client.errors import (
 )
 
 if TYPE_CHECKING:
-    from cronring.client.client import Client
+    from cronring.client.client import AsyncClient
 
 __all__ = [
-    "Client",
+    "AsyncClient",
     "ClientError",
     "Conflict",
     "DatabaseAway",
@@ -39,8 +39,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "Client":
-        from cronring.client.client import Client  # noqa: PLC0415 - late on purpose: gRPC takes 100 ms to import
+    if name == "AsyncClient":
+        from cronring.client.client import AsyncClient  # noqa: PLC0415 - late on purpose: gRPC takes 100 ms to import
 
-        return Client
+        return AsyncClient
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

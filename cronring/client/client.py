@@ -22,7 +22,7 @@ from cronring.client.templates import TemplateCalls
 from cronring.trust.dialing import client_tls
 
 
-class Client:
+class AsyncClient:
     """Speaks to whichever of the controllers answers. Use it as an async context manager, in one event loop.
 
     `timeout_s` bounds one try at one controller. `token`: a bearer token, which every call carries. `ca`: a file with

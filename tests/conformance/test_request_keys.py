@@ -135,3 +135,5 @@ async def test_nobody_keeps_more_than_so_many(desk: Desk, monkeypatch: pytest.Mo
     with pytest.raises(TooManyKeys, match="token:ann has used 2 idempotency keys"):
         await desk.keys.begin(KEY._replace(key="c"), HASH)
     assert isinstance(await desk.keys.begin(KEY._replace(principal="token:bob"), HASH), int)
+    former = await desk.keys.begin(KEY._replace(key="b"), HASH)
+    assert former == FormerRequest(HASH, None, old=False), "what is repeated needs no new one"

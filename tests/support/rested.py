@@ -8,8 +8,8 @@ import aiohttp
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.http import HttpServer
-from cronring.controller.api.keyed import keyed
 from cronring.controller.api.judging import Judge, Verdicts
+from cronring.controller.api.keyed import keyed
 from cronring.controller.api.web_identity import KnownWeb, LocalWeb
 from cronring.controller.ports.identity import Verifier
 from cronring.controller.store.pool import Database

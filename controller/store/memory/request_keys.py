@@ -24,11 +24,11 @@ class MemoryRequestKeys:
         """Raises TooManyKeys."""
         now_us = self._now_us()
         self._rows = {each: row for each, row in self._rows.items() if now_us - row.begun_us < KEPT_MS * 1_000}
-        if sum(each.principal == key.principal for each in self._rows) >= KEYS_MAX:
-            raise TooManyKeys(f"{key.principal} has used {KEYS_MAX} idempotency keys within a day, and may use no more")
         row = self._rows.get(key)
         if row is not None:
             return FormerRequest(row.request_hash, row.answer, now_us - row.begun_us > GIVEN_UP_MS * 1_000)
+        if sum(each.principal == key.principal for each in self._rows) >= KEYS_MAX:
+            raise TooManyKeys(f"{key.principal} has used {KEYS_MAX} idempotency keys within a day, and may use no more")
         self._rows[key] = _Row(request_hash, now_us, None)
         return now_us
 

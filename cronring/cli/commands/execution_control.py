@@ -17,7 +17,7 @@ from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.schema.execution import Outcome
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Activation, Execution, ExecutionEvent, Job
 
 OUTCOMES = [outcome.value for outcome in Outcome]
@@ -43,7 +43,7 @@ def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) ->
       cronring executions cancel 4711 --note "wrong month" --wait
     """
 
-    async def question(client: "Client") -> "tuple[Execution, Job | None]":
+    async def question(client: "AsyncClient") -> "tuple[Execution, Job | None]":
         execution = await client.executions.cancel(execution_id, note, actor(values["as_name"]))
         if not wait:
             return execution, None
@@ -88,7 +88,7 @@ def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -
       cronring executions retry 4711 --wait --note "the disk was full"
     """
 
-    async def question(client: "Client") -> "tuple[Activation, Execution | None]":
+    async def question(client: "AsyncClient") -> "tuple[Activation, Execution | None]":
         activation = await client.executions.retry(execution_id, actor(values["as_name"]), values["note"])
         return activation, await run_to_its_end(client, activation, output) if wait else None
 
@@ -126,7 +126,7 @@ def watch_executions(job: str, outcome: str | None, output: str, controllers: tu
         jq -r .execution.error_message
     """
 
-    async def question(client: "Client") -> None:
+    async def question(client: "AsyncClient") -> None:
         if job:  # none that will never tell anything
             await or_nearest(client.jobs.get(job), "job", job, lambda: job_keys(client))
         async for event in client.executions.watch(job, outcome or ""):

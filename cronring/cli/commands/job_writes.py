@@ -22,7 +22,7 @@ from cronring.schema.keys import VerbName
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Job
 
 
@@ -82,7 +82,7 @@ def create_job(
             "when does it tick? Give --cron, --every, --at, --after, --manual or --now, or a --template that says so"
         )
 
-    async def question(client: "Client") -> "Job":
+    async def question(client: "AsyncClient") -> "Job":
         zone = values["timezone"]
         if template and zone is None and (values["at"] or values["anchor"]):
             zone = str((await client.templates.get(template, verb.namespace)).spec.policy.get("timezone", ""))
@@ -133,7 +133,7 @@ def update_job(
     if not fields:
         raise click.UsageError("nothing to change is given; --help shows what there is")
 
-    async def change(client: "Client") -> "Job":
+    async def change(client: "AsyncClient") -> "Job":
         zone = values["timezone"]
         if zone is None and (values["at"] or values["anchor"]):
             zone = (await client.jobs.get(key)).timezone
@@ -182,7 +182,7 @@ def delete_job(
         raise click.UsageError("--dry-run, --expect and --yes are for many jobs; one is done at once")
     name = key
 
-    async def question(client: "Client") -> None:
+    async def question(client: "AsyncClient") -> None:
         await or_nearest(client.jobs.delete(name, actor(as_name), note), "job", name, lambda: job_keys(client))
 
     ask(controllers, question)
@@ -192,8 +192,8 @@ def delete_job(
     say(f"{key} is deleted")
 
 
-def _changed(controllers: tuple[str, ...], key: str, change: "Callable[[Client], Awaitable[Job]]") -> "Job":
-    async def question(client: "Client") -> "Job":
+def _changed(controllers: tuple[str, ...], key: str, change: "Callable[[AsyncClient], Awaitable[Job]]") -> "Job":
+    async def question(client: "AsyncClient") -> "Job":
         return await or_nearest(change(client), "job", key, lambda: job_keys(client))
 
     return ask(controllers, question)
