@@ -134,7 +134,8 @@ def _known(
 
     from cronring.cli.credentials import connect
     from cronring.cli.failures import Failure
-    from cronring.cli.options import DEFAULT_CONTROLLER, Addresses
+    from cronring.cli.options import Addresses
+    from cronring.client.environment import DEFAULT_CONTROLLER
     from cronring.client.errors import ClientError
 
     given = ctx.params.get("controllers")

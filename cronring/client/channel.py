@@ -13,6 +13,7 @@ from cronring.client.answers import BoundedChannel, Unreadable
 from cronring.client.changes import Change, Keyless, Stopped
 from cronring.client.errors import ClientError, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.failures import UNSENT, Failed, Kind, judged, meaning
+from cronring.client.forks import CHANNELS
 from cronring.client.patience import Patience
 from cronring.protos.admission import ANSWER_BYTES_MAX
 from cronring.protos.problems import Fate
@@ -67,14 +68,16 @@ class Failover:
         return self._timeout_s
 
     async def close(self) -> None:
-        for channel in self._channels.values():
+        channels, self._channels = list(self._channels.values()), {}
+        for channel in channels:
             await channel.close()
-        self._channels.clear()
+        CHANNELS.closed(len(channels))
 
     def _channel(self, address: str, key: str = "") -> Channel:
         if not is_address(address):
             raise ClientError(f"{address[:100]!r} is no HOST:PORT, so nothing is asked there")
         if address not in self._channels:
+            CHANNELS.opened()
             channel = channel_to(address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX, tls=self._tls)
             self._channels[address] = BoundedChannel(channel, address, self._metadata)
         known = self._channels[address]

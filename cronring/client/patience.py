@@ -2,11 +2,17 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, ParamSpec, TypeVar
 
+from cronring.client.errors import Unavailable, Unreachable
 from cronring.client.failures import Failed, Kind
 
+Answer = TypeVar("Answer")
+Question = ParamSpec("Question")
+
+POLL_S: Final = 0.2
+AWAY_MAX_S: Final = 60.0  # a controller that dies, or a database that fails over, doesn't end what waits
 BUSY_MAX_S: Final = 60.0  # controllers that send this caller away for now are asked again for as long
 # What became of a change is asked for as long. A controller that stops has as much for its last calls.
 LOST_MAX_S: Final = 20.0
@@ -51,3 +57,18 @@ class Patience:
 
 def _spread() -> float:
     return 0.5 + random.random()  # noqa: S311 - nobody's secret # nosec B311
+
+
+async def patiently(
+    ask: Callable[Question, Awaitable[Answer]], *question: Question.args, **named: Question.kwargs
+) -> Answer:
+    """What it answers. Raises Unavailable or Unreachable only once nobody has answered for AWAY_MAX_S."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + AWAY_MAX_S
+    while True:
+        try:
+            return await ask(*question, **named)
+        except (Unavailable, Unreachable):
+            if loop.time() >= deadline:
+                raise
+            await asyncio.sleep(POLL_S)

@@ -10,6 +10,7 @@ from cronring.client import AsyncClient, ClientError, DatabaseAway, NotFound, Ou
 from cronring.client.model import JobSpec
 from cronring.controller.api import calls
 from cronring.controller.errors import CronringError, Overdue, RunnerAway, StoreUnavailable
+from cronring.controller.errors import NotFound as NoSuchJob
 from cronring.protos.cronring.v1 import jobs_pb2
 from tests.support.cutting import Direction, Streams, cutting
 from tests.unit.cli.fake_api import FakeApi, serving
@@ -70,14 +71,10 @@ async def test_what_may_be_repeated_goes_on_and_says_so_if_nobody_answers(api: F
 async def test_a_refusal_after_a_lost_answer_may_come_of_what_was_done(api: FakeApi) -> None:
     api.refusal, api.refused_at_commit = StoreUnavailable("x"), True
     with serving(FakeApi()) as other:
-        other.refusal = NotFoundThere("no job")
+        other.refusal = NoSuchJob("no job")
         async with AsyncClient([api.address, other.address]) as client:
             with pytest.raises(OutcomeUnknown):
                 await client.executions.cancel(3)
-
-
-class NotFoundThere(CronringError):
-    """Becomes INTERNAL: nobody foresaw it."""
 
 
 @pytest.mark.parametrize("direction", Direction)
