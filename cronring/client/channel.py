@@ -14,7 +14,7 @@ from cronring.client.changes import Change, Keyless, Stopped
 from cronring.client.errors import ClientError, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.failures import UNSENT, Failed, Kind, judged, meaning
 from cronring.client.forks import CHANNELS
-from cronring.client.patience import Patience
+from cronring.client.patience import Patience, unheard
 from cronring.protos.admission import ANSWER_BYTES_MAX
 from cronring.protos.problems import Fate
 from cronring.protos.reach import Port, probe
@@ -46,7 +46,7 @@ class Failover:
         timeout_s: float,
         tls: Tls | None,
         token: str = "",
-        waiting: Callable[[str], None] = lambda _: None,
+        waiting: Callable[[str], None] = unheard,
     ) -> None:
         if not addresses:
             raise ValueError("a client needs the address of at least one controller")

@@ -20,6 +20,7 @@ from cronring.client.ledger import LedgerCalls
 from cronring.client.limits import LimitCalls
 from cronring.client.model import JobEvent
 from cronring.client.notifications import NotificationCalls
+from cronring.client.patience import unheard
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
 from cronring.trust.dialing import client_tls
@@ -44,7 +45,7 @@ class AsyncClient:
 
     def __init__(
         self, addresses: Sequence[str], timeout_s: float = 5.0, *, token: str = "", ca: Path | None = None,
-        server_name: str = "", insecure: bool | None = None, waiting: Callable[[str], None] = lambda _: None,
+        server_name: str = "", insecure: bool | None = None, waiting: Callable[[str], None] = unheard,
     ) -> None:  # fmt: skip
         tls = client_tls(addresses, ca, server_name, insecure=insecure)
         self._failover = Failover(addresses, timeout_s, tls, token, waiting)
@@ -64,7 +65,7 @@ class AsyncClient:
         self.templates = TemplateCalls(self._failover)
 
     @classmethod
-    def from_env(cls, timeout_s: float = 5.0, *, waiting: Callable[[str], None] = lambda _: None) -> Self:
+    def from_env(cls, timeout_s: float = 5.0, *, waiting: Callable[[str], None] = unheard) -> Self:
         """Of the controllers that the command line would ask from here, and as whom it would ask them.
 
         By CRONRING_CONTROLLERS, CRONRING_TOKEN or CRONRING_TOKEN_FILE, CRONRING_CA, CRONRING_SERVER_NAME and

@@ -22,6 +22,10 @@ TOLD_S: Final = 2.0  # after which somebody who waits is told why
 _LOST: Final = "the connection was lost before the answer came; what became of the change is asked for"
 
 
+def unheard(_: str) -> None:
+    """Where nobody wants to know why a call waits."""
+
+
 class Patience:
     """Of one call. Pauses grow, and are of random length: those who were sent away at once don't come back at once.
 

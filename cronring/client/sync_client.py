@@ -10,6 +10,7 @@ from cronring.client.client import AsyncClient
 from cronring.client.environment import found
 from cronring.client.events import Event, EventPage
 from cronring.client.model import JobEvent
+from cronring.client.patience import unheard
 from cronring.client.sync.audit_log import AuditLogCalls
 from cronring.client.sync.cluster import ClusterCalls
 from cronring.client.sync.deployments import DeploymentCalls
@@ -38,7 +39,7 @@ class Client:
 
     def __init__(
         self, addresses: Sequence[str], timeout_s: float = 5.0, *, token: str = "", ca: Path | None = None,
-        server_name: str = "", insecure: bool | None = None, waiting: Callable[[str], None] = lambda _: None,
+        server_name: str = "", insecure: bool | None = None, waiting: Callable[[str], None] = unheard,
     ) -> None:  # fmt: skip
         make = partial(
             AsyncClient, addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure,
@@ -61,7 +62,7 @@ class Client:
         self.templates = TemplateCalls(self._wire)
 
     @classmethod
-    def from_env(cls, timeout_s: float = 5.0, *, waiting: Callable[[str], None] = lambda _: None) -> Self:
+    def from_env(cls, timeout_s: float = 5.0, *, waiting: Callable[[str], None] = unheard) -> Self:
         """As AsyncClient.from_env."""
         where, token, ca, insecure = found()
         return cls(where, timeout_s, token=token, ca=ca, insecure=insecure, waiting=waiting)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, Final, TypeVar
 
 from cronring.client.client import AsyncClient
+from cronring.client.forks import CHANNELS
 
 Answer = TypeVar("Answer")
 
@@ -143,6 +144,7 @@ def _before_fork() -> None:
     _FORKING.extend(_WIRES)
     for wire in _FORKING:
         wire.before_fork()
+    CHANNELS.wait_for_threads()
 
 
 def _in_parent() -> None:

@@ -6,6 +6,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
+from cronring.cli.event_lines import execution_line
 from cronring.cli.execution_rows import listed
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import ending_of, follow_or_fail
@@ -18,7 +19,7 @@ from cronring.schema.execution import Outcome
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
-    from cronring.client.model import Activation, Execution, ExecutionEvent, Job
+    from cronring.client.model import Activation, Execution, Job
 
 OUTCOMES = [outcome.value for outcome in Outcome]
 
@@ -133,16 +134,6 @@ def watch_executions(job: str, outcome: str | None, output: str, controllers: tu
             if output == "json":
                 print_json_line({"kind": event.kind, "execution": listed(event.execution)})
             else:
-                _print_event(event)
+                say(execution_line(event.execution))
 
     ask(controllers, question)
-
-
-def _print_event(event: "ExecutionEvent") -> None:
-    row = event.execution
-    if row.outcome is None:
-        at = short_instant(row.claimed_at)
-        attempt = f", attempt {row.attempt}" if row.attempt > 1 else ""
-        say(f"{at}  started   execution {row.id} of {row.job} ({row.trigger}{attempt}) on {row.runner}")
-    else:
-        say(f"{short_instant(row.ended_at)}  ended     {ending_of(row)}")
