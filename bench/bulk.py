@@ -22,7 +22,7 @@ from bench import loop_watch
 from bench.fleet import Fleet, fleet
 from bench.machine import machine
 from bench.results import head, keep, rows
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.many import JobToMake
 from cronring.client.model import JobSpec
 from tests.support.cluster import Process
@@ -65,7 +65,7 @@ class Bench:
         self._connection = connection
         self._holds = holds
 
-    async def made(self, client: Client, size: int) -> dict[str, Any]:
+    async def made(self, client: AsyncClient, size: int) -> dict[str, Any]:
         """Make so many."""
         wanted = jobs(size)
         await asyncio.sleep(2)  # what went before is over
@@ -114,7 +114,7 @@ async def measured(running: Fleet, holds: Path, sizes: tuple[int, ...]) -> dict[
     file.write_text(MODULE)
     running.start_runners(1, [file])
     try:
-        async with Client(running.cluster.addresses.split(","), insecure=True) as client:
+        async with AsyncClient(running.cluster.addresses.split(","), insecure=True) as client:
             async with asyncio.timeout(STARTED_S):
                 while not await client.deployments.list(active_only=True):
                     await asyncio.sleep(POLL_S)

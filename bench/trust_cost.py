@@ -21,7 +21,7 @@ from bench.fleet import Fleet, fleet
 from bench.levers import CONTROLLERS, RUNNERS, take_turns
 from bench.machine import machine
 from bench.results import head, keep, rows
-from cronring.client import Client
+from cronring.client import AsyncClient
 from tests.support.secured import SecuredCluster
 
 ASK_S: Final = 0.1
@@ -47,10 +47,10 @@ class Asking:
             self._over.set()
             thread.join()
 
-    def _client(self) -> Client:
+    def _client(self) -> AsyncClient:
         if isinstance(self._cluster, SecuredCluster):
             return self._cluster.client()
-        return Client(self._cluster.addresses.split(","), insecure=True)
+        return AsyncClient(self._cluster.addresses.split(","), insecure=True)
 
     async def _ask(self) -> None:
         """What fails, fails the measurement: its count would be too small."""

@@ -33,6 +33,10 @@ class TooMany(CronringError):
     """This controller, or a runner, serves as many already as it may. Try again later."""
 
 
+class TooManyKeys(TooMany):
+    """A caller has used as many idempotency keys as are kept for one. Without a key it can be done."""
+
+
 class TooManyStreams(TooMany):
     """A caller has as many streams open as one may have. Close some, or try again later."""
 

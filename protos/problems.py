@@ -41,6 +41,7 @@ class Reason(StrEnum):
     ILLEGAL_TRANSITION = "ILLEGAL_TRANSITION"
     SLOW_READER = "SLOW_READER"
     TOO_MANY = "TOO_MANY"
+    TOO_MANY_KEYS = "TOO_MANY_KEYS"  # of this caller; without one it can be done
     RATE_LIMITED = "RATE_LIMITED"  # this caller makes more calls than one may
     BUSY = "BUSY"  # it has more calls in hand than it takes at once
     TOO_SLOW = "TOO_SLOW"  # the caller's time was up before it was done

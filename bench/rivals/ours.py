@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.rivals.contenders import Scene
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.schema.validate import VERBS_LIMIT
 from tests.support.cluster import Cluster
 from tests.support.databases import run_coroutine
@@ -94,7 +94,7 @@ class Ours:
     async def _wait_deployed(self, modules: set[str]) -> None:
         """Asked for by name: a list of all counts the jobs of each, those of former bursts among them."""
         addresses = [controller.grpc for controller in self._cluster.controllers]
-        async with asyncio.timeout(DEPLOYED_S), Client(addresses) as client:
+        async with asyncio.timeout(DEPLOYED_S), AsyncClient(addresses) as client:
             for module in modules:
                 while not any(one.runners for one in await client.deployments.list(module=module, active_only=True)):
                     await asyncio.sleep(0.1)

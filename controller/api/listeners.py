@@ -11,6 +11,7 @@ import grpc
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Judge
+from cronring.controller.api.keyed import keyed
 from cronring.controller.api.rest.rest import Rest
 from cronring.controller.api.server import GrpcServer
 from cronring.controller.config import ProcessConfig
@@ -59,7 +60,8 @@ class Listeners:
 
     def add(self, services: Services, of_members: Services, keys: RequestKeys) -> None:
         """Raises UnjudgedMethodError for a method without a line in controller/api/policy.py."""
-        self._rest.open(services, keys, self._calls, self._refused)
+        services = keyed(services, keys)
+        self._rest.open(services, self._calls, self._refused)
         if self._inner is self._open:
             self._open.add([*services, *of_members])
             return

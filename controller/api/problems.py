@@ -28,6 +28,7 @@ from cronring.controller.errors import (
     StoreUnavailable,
     Throttled,
     TooMany,
+    TooManyKeys,
     TooManyStreams,
     Unauthenticated,
 )
@@ -71,6 +72,7 @@ _KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, Reason, str], ...]] = 
     (SlowReaderError, code_pb2.RESOURCE_EXHAUSTED, Reason.SLOW_READER, ""),
     (Throttled, code_pb2.RESOURCE_EXHAUSTED, Reason.RATE_LIMITED, ""),
     (Busy, code_pb2.RESOURCE_EXHAUSTED, Reason.BUSY, ""),
+    (TooManyKeys, code_pb2.RESOURCE_EXHAUSTED, Reason.TOO_MANY_KEYS, ""),
     (TooMany, code_pb2.RESOURCE_EXHAUSTED, Reason.TOO_MANY, ""),
     (Overdue, code_pb2.UNAVAILABLE, Reason.TOO_SLOW, ""),
     (IssuerAway, code_pb2.UNAVAILABLE, Reason.ISSUER_AWAY, ""),

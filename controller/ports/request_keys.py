@@ -1,6 +1,10 @@
 """What requests with an Idempotency-Key have become, for a day: whoever repeats one is answered as before."""
 
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+KEPT_MS: Final = 86_400_000
+KEYS_MAX: Final = 10_000  # of one principal
+GIVEN_UP_MS: Final = 120_000  # twice what a request has: whoever began it has given it up, or died
 
 
 class RequestKey(NamedTuple):
@@ -23,7 +27,7 @@ class RequestKeys(Protocol):
     async def begin(self, key: RequestKey, request_hash: bytes) -> int | FormerRequest:
         """The instant by which this request ends; or what another one of the key has become.
 
-        Raises cronring.controller.errors.TooMany for who keeps too many.
+        Raises cronring.controller.errors.TooManyKeys for who keeps too many.
         """
         ...
 

@@ -1,15 +1,9 @@
 """Keys of requests in PostgreSQL. Each method is one statement: what of a request was done is another transaction's."""
 
-from typing import Final
-
-from cronring.controller.errors import TooMany
-from cronring.controller.ports.request_keys import FormerRequest, RequestKey
+from cronring.controller.errors import TooManyKeys
+from cronring.controller.ports.request_keys import GIVEN_UP_MS, KEPT_MS, KEYS_MAX, FormerRequest, RequestKey
 from cronring.controller.store.pool import Database
 from cronring.sql.parameters import BeginRequest, CountRequestKeys, EndRequest, ForgetRequest, GetRequest
-
-KEPT_MS: Final = 86_400_000
-KEYS_MAX: Final = 10_000  # of one principal
-GIVEN_UP_MS: Final = 120_000  # twice what a request has: whoever began it has given it up, or died
 
 
 class PostgresRequestKeys:
@@ -19,19 +13,26 @@ class PostgresRequestKeys:
         self._database = database
 
     async def begin(self, key: RequestKey, request_hash: bytes) -> int | FormerRequest:
-        """Raises TooMany."""
+        """Raises TooManyKeys."""
         counting = CountRequestKeys(principal=key.principal, most=KEYS_MAX)
         while True:
             if (await self._database.fetch(counting))[0][0] >= KEYS_MAX:
-                raise TooMany(f"{key.principal} has used {KEYS_MAX} idempotency keys within a day, and may use no more")
+                if former := await self._former(key):
+                    return former
+                raise TooManyKeys(
+                    f"{key.principal} has used {KEYS_MAX} idempotency keys within a day, and may use no more"
+                )
             begun = await self._database.fetch(
                 BeginRequest(request_hash=request_hash, kept_ms=KEPT_MS, **key._asdict())
             )
             if begun:
                 return int(begun[0]["begun_at"])
-            found = await self._database.fetch(GetRequest(given_up_ms=GIVEN_UP_MS, **key._asdict()))
-            if found:  # else it has been forgotten since
-                return FormerRequest(*found[0])
+            if former := await self._former(key):  # else it has been forgotten since
+                return former
+
+    async def _former(self, key: RequestKey) -> FormerRequest | None:
+        found = await self._database.fetch(GetRequest(given_up_ms=GIVEN_UP_MS, **key._asdict()))
+        return FormerRequest(*found[0]) if found else None
 
     async def end(self, key: RequestKey, begun_at: int, answer: bytes) -> None:
         await self._database.fetch(EndRequest(begun_at=begun_at, answer=answer, **key._asdict()))

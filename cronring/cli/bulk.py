@@ -17,7 +17,7 @@ from cronring.cli.session import ask
 from cronring.schema.filters import STATUSES
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import JobSpec, Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -127,7 +127,7 @@ def order_many(
 def _ordered(controllers: tuple[str, ...], many: Many, wanted: BulkOrder, *, dry_run: bool) -> "list[Progress]":
     """How it went with each, the last word on it where a controller died in the middle."""
 
-    async def question(client: "Client") -> "dict[str, Progress]":
+    async def question(client: "AsyncClient") -> "dict[str, Progress]":
         rows: dict[str, Progress] = {}
         progress = client.jobs.control(
             wanted.action, namespace=many.namespace, module=many.module, verb=many.verb, status=many.status,

@@ -12,7 +12,7 @@ from cronring.cli.session import ask
 from cronring.schema.audit_chain import FIELDS, HASH_BYTES, START, AuditRow, ChainLink, ChainPart, fields_of
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 PAGE_ROWS: Final = 1_000
 _1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ Take = Callable[[ChainPart], None]
 def read_controllers(controllers: tuple[str, ...], after_seq: int, take: Take) -> None:
     """Raises Failure."""
 
-    async def question(client: "Client") -> None:
+    async def question(client: "AsyncClient") -> None:
         await _read(client.audit_log.chain, after_seq, take)
 
     ask(controllers, question)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import click
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 TIMEOUT_S: Final = 0.8
 
@@ -76,19 +76,19 @@ def filter_term(words: Mapping[str, tuple[str, ...]]) -> Callable[..., list[str]
     return complete
 
 
-async def _job_keys(client: "Client") -> list[str]:
+async def _job_keys(client: "AsyncClient") -> list[str]:
     return [job.key for job in await client.jobs.list(limit=1000)]
 
 
-async def _deployment_keys(client: "Client") -> list[str]:
+async def _deployment_keys(client: "AsyncClient") -> list[str]:
     return [deployment.key for deployment in await client.deployments.list(limit=1000)]
 
 
-async def _active_modules(client: "Client") -> list[str]:
+async def _active_modules(client: "AsyncClient") -> list[str]:
     return sorted({deployment.module for deployment in await client.deployments.list(active_only=True, limit=1000)})
 
 
-async def _groups(client: "Client") -> list[str]:
+async def _groups(client: "AsyncClient") -> list[str]:
     from cronring.cli.output import group_name
 
     deployments = await client.deployments.list(active_only=True, limit=1000)
@@ -96,23 +96,23 @@ async def _groups(client: "Client") -> list[str]:
     return sorted(active | {group_name(limit.namespace, limit.module) for limit in await client.limits.list()})
 
 
-async def _template_names(client: "Client") -> list[str]:
+async def _template_names(client: "AsyncClient") -> list[str]:
     return sorted({template.name for template in await client.templates.list(limit=1000)})
 
 
-async def _runner_ids(client: "Client") -> list[str]:
+async def _runner_ids(client: "AsyncClient") -> list[str]:
     return [runner.id for runner in (await client.cluster.get()).runners]
 
 
-async def _token_names(client: "Client") -> list[str]:
+async def _token_names(client: "AsyncClient") -> list[str]:
     return [row.name for row in await client.identities.tokens(limit=1000)]
 
 
-async def _principal_names(client: "Client") -> list[str]:
+async def _principal_names(client: "AsyncClient") -> list[str]:
     return [f"token:{name}" for name in await _token_names(client)]
 
 
-async def _grant_names(client: "Client") -> list[str]:
+async def _grant_names(client: "AsyncClient") -> list[str]:
     return [row.name for row in await client.identities.runner_grants(limit=1000)]
 
 
@@ -120,13 +120,14 @@ def _known(
     ctx: "click.Context",
     param: "click.Parameter",
     prefix: str,
-    names: Callable[["Client"], Awaitable[list[str]]],
+    names: Callable[["AsyncClient"], Awaitable[list[str]]],
 ) -> list[str]:
     import asyncio
 
     from cronring.cli.credentials import connect
     from cronring.cli.failures import Failure
-    from cronring.cli.options import DEFAULT_CONTROLLER, Addresses
+    from cronring.cli.options import Addresses
+    from cronring.client.environment import DEFAULT_CONTROLLER
     from cronring.client.errors import ClientError
 
     given = ctx.params.get("controllers")

@@ -9,20 +9,17 @@ import click
 
 from cronring.cli.failures import Failure
 from cronring.cli.printing import say
-from cronring.cli.running_dev import running_dev
+from cronring.client.environment import TOKEN, TOKEN_FILE, Identity, of_dev, read_token
 from cronring.trust.names import CA, INSECURE, SERVER_NAME
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-TOKEN: Final = "CRONRING_TOKEN"  # noqa: S105  # the variable's name. There is no --token, as `ps` would show it
-TOKEN_FILE: Final = "CRONRING_TOKEN_FILE"  # noqa: S105  # the variable's name
 _KEY: Final = "cronring.token_file"
 _TYPED: Final = "cronring.trust_typed"
 _TOKEN_TYPED: Final = "cronring.token_typed"  # noqa: S105  # a key
-_BYTES_MAX: Final = 16 * 1024  # JWTs with many groups have some thousand
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
@@ -59,21 +56,19 @@ def _trust(flag: str, name: str, variable: str, about: str, **settings: Any) -> 
     return click.option(flag, name, envvar=variable, expose_value=False, callback=keep, help=about, **settings)
 
 
-def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
+def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "AsyncClient":
     """A client as the running command's options say. Raises Failure for what can't be."""
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
-    ca, server_name, insecure, token = _given("ca"), _given("server_name") or "", _given("insecure") or None, _token()
-    # A dev says who it is. What the environment says was meant for another cluster.
-    dev = running_dev(addresses) if not _said(_TYPED) else None
-    if dev is not None:
-        ca, insecure = (Path(dev.ca), None) if dev.ca else (None, True)
-        token = token if _said(_TOKEN_TYPED) or not dev.token_file else _read(Path(dev.token_file))
-    token = token or stored_token(addresses) or ""
     try:
-        return Client(
-            addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure, waiting=_waiting
-        )
+        identity = Identity(_token(), _given("ca"), _given("server_name") or "", _given("insecure") or None)
+        if not _said(_TYPED):
+            identity = of_dev(addresses, identity, _warn, own_token=_said(_TOKEN_TYPED))
+        token = identity.token or stored_token(addresses) or ""
+        return AsyncClient(
+            addresses, timeout_s, token=token, ca=identity.ca, server_name=identity.server_name,
+            insecure=identity.insecure, waiting=_waiting,
+        )  # fmt: skip
     except ValueError as error:
         raise Failure(str(error)) from None
 
@@ -98,7 +93,7 @@ def stored_token(addresses: tuple[str, ...]) -> str | None:
 
     A command that says by --controllers whom it asks is told of others by those. Completion waits for no issuer.
     """
-    from cronring.cli.login.keeping import is_anything_kept
+    from cronring.client.kept_logins import is_anything_kept
 
     if not is_anything_kept():
         return None
@@ -110,21 +105,11 @@ def stored_token(addresses: tuple[str, ...]) -> str | None:
 
 
 def _token() -> str:
+    """Raises ValueError."""
     context = click.get_current_context(silent=True)
     path: Path | None = context.meta.get(_KEY) if context is not None else None
-    return _read(path) if path is not None else os.environ.get(TOKEN, "").strip()
+    return read_token(path, "--token-file", _warn) if path is not None else os.environ.get(TOKEN, "").strip()
 
 
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            text = file.read(_BYTES_MAX + 1)
-    except OSError as error:
-        raise Failure(f"--token-file {path}: {error.strerror}") from None
-    if mode & 0o077:
-        say(f"warning: others on this machine can read the token in {path}; `chmod 600 {path}` ends that", err=True)
-    token = text.decode("ascii", "replace").strip()
-    if not token or len(text) > _BYTES_MAX:
-        raise Failure(f"--token-file {path}: it has {'no token' if not token else 'too much'} in it")
-    return token
+def _warn(words: str) -> None:
+    say(f"warning: {words}", err=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cronring.cli.printing import say
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Job
     from cronring.schema.module import Module
 
@@ -30,7 +30,7 @@ def followed_by_module(module: "Module") -> list[str]:
     return list(dict.fromkeys(key for key in keys if not key.startswith(own)))
 
 
-async def warn_of_unknown(client: "Client", keys: Iterable[str]) -> None:
+async def warn_of_unknown(client: "AsyncClient", keys: Iterable[str]) -> None:
     """No error: the one that is followed may be deployed after the one that follows it."""
     from cronring.client import NotFound
 

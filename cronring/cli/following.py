@@ -12,14 +12,14 @@ from cronring.cli.printing import OutputPrinter, say, say_lines
 from cronring.client.errors import Refused, Unavailable, Unreachable
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Execution
 
 POLL_S: Final = 0.3
 
 
 async def print_output(
-    client: "Client", execution_id: int, *, once: bool = False, quiet: bool = False, colours: bool = False
+    client: "AsyncClient", execution_id: int, *, once: bool = False, quiet: bool = False, colours: bool = False
 ) -> "Execution":
     """Its output to stdout as it comes (unless `quiet`); how it ended, or stands. Raises what client.follow raises."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -40,7 +40,7 @@ async def print_output(
     raise AssertionError("a stream that ended without an end")
 
 
-async def follow_as_json(client: "Client", execution_id: int, *, once: bool) -> None:
+async def follow_as_json(client: "AsyncClient", execution_id: int, *, once: bool) -> None:
     """The same as objects, one a line: its output as it comes, then itself."""
     from cronring.cli.execution_rows import listed
 
@@ -61,7 +61,7 @@ async def follow_as_json(client: "Client", execution_id: int, *, once: bool) -> 
             return
 
 
-async def follow_or_fail(client: "Client", execution_id: int, *, quiet: bool) -> "Execution":
+async def follow_or_fail(client: "AsyncClient", execution_id: int, *, quiet: bool) -> "Execution":
     """The same; what can't be followed is a Failure with EXIT_UNREACHABLE."""
     try:
         with telling_how_it_goes_on(*goes_on(execution_id)):
@@ -93,7 +93,7 @@ def telling_how_it_goes_on(what: str, *ways: str) -> Iterator[None]:
         raise
 
 
-async def running_or_next(client: "Client", job: str) -> int:
+async def running_or_next(client: "AsyncClient", job: str) -> int:
     """The id of the execution of a job that runs; of its next one, as soon as it runs, if none does."""
     latest = await client.executions.list(job, limit=1)
     after_id = latest[0].id if latest else 0

@@ -10,7 +10,7 @@ from cronring.cli.failures import Failure
 from cronring.cli.stream import Line
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.many import JobToMake
 
     Lined = tuple[Line, JobToMake]
@@ -37,7 +37,7 @@ class How(NamedTuple):
     dry_run: bool
 
 
-async def made(client: "Client", jobs: "Sequence[Lined]", how: How) -> list[LineProblem | bool]:
+async def made(client: "AsyncClient", jobs: "Sequence[Lined]", how: How) -> list[LineProblem | bool]:
     """Of each what was wrong, or whether it is new; with all_or_nothing, of those alone that are wrong, if any are.
 
     A call that is refused as a whole, for one line of it or for too much together, is divided until that is found.
@@ -72,7 +72,7 @@ async def made(client: "Client", jobs: "Sequence[Lined]", how: How) -> list[Line
     return list(problems) if how.all_or_nothing and problems else [told[line.number] for line, _ in jobs]
 
 
-async def _asked(client: "Client", jobs: "Sequence[Lined]", how: How) -> dict[int, LineProblem | bool]:
+async def _asked(client: "AsyncClient", jobs: "Sequence[Lined]", how: How) -> dict[int, LineProblem | bool]:
     """By the lines' numbers. What there was no time for is asked for again. Raises Failure if there is none at all."""
     told: dict[int, LineProblem | bool] = {}
     pending, why = list(jobs), ""

@@ -8,10 +8,10 @@ import click
 
 from cronring.cli.credentials import trust_options
 from cronring.cli.printing import say
+from cronring.client.environment import DEFAULT_CONTROLLER, known_controllers, parse_addresses
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DEFAULT_CONTROLLER: Final = "127.0.0.1:7400"
 ROW_ID: Final = click.IntRange(1, 2**63 - 1)  # of an execution, a delivery, ...
 
 
@@ -30,14 +30,10 @@ class Addresses(click.ParamType[tuple[str, ...]]):
     ) -> tuple[str, ...]:
         if isinstance(value, tuple):
             return value
-        addresses = tuple(part.strip() for part in value.split(",") if part.strip())
-        if not addresses:
-            self.fail("names no address; give HOST:PORT, several separated by commas", param, ctx)
-        for address in addresses:
-            host, _, port = address.rpartition(":")
-            if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-                self.fail(f"{address!r} is not HOST:PORT; an example is {DEFAULT_CONTROLLER}", param, ctx)
-        return addresses
+        try:
+            return parse_addresses(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 DAY_S: Final = 86_400.0
@@ -103,13 +99,6 @@ def option(*flags: str, **settings: Any) -> Callable[[Command], Command]:
     return click.option(*flags, envvar=name, **settings)
 
 
-def known_controllers() -> tuple[str, ...]:
-    """Where none are given: those of this user's `cronring dev`; else what a controller listens on by default."""
-    from cronring.cli.running_dev import controllers_of_dev
-
-    return controllers_of_dev() or (DEFAULT_CONTROLLER,)
-
-
 def whose_controllers() -> str:
     """In words, where the addresses that the running command asks came from; "" where that is not known."""
     context = click.get_current_context(silent=True)
@@ -122,7 +111,7 @@ def whose_controllers() -> str:
         case None:
             return ""
         case _:
-            from cronring.cli.running_dev import context_file, controllers_of_dev
+            from cronring.client.running_dev import context_file, controllers_of_dev
 
             return f"the running `cronring dev` ({context_file()})" if controllers_of_dev() else "the default"
 

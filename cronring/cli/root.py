@@ -18,6 +18,7 @@ from cronring.cli.commands.deployments import deploy, deployments, undeploy
 from cronring.cli.commands.dev import dev
 from cronring.cli.commands.doctor import doctor
 from cronring.cli.commands.drill import drill
+from cronring.cli.commands.events import events
 from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
 from cronring.cli.commands.executions import executions
 from cronring.cli.commands.explain import explain
@@ -127,6 +128,7 @@ def cli() -> None:
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring logs -f billing.refresh  what it prints, while it runs
+               cronring events --follow          what happens, all of it
                cronring cluster members          who is there
                cronring why billing.close_month  why a tick ran, or not
                cronring audit --since -1d        did every tick end as it must?
@@ -151,8 +153,8 @@ def cli() -> None:
 
 for command in (
     audit, audit_log, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill,
-    executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback,
-    runner, runner_grant, schema, secrets_key, stats, template, token, top, undeploy, web_session, webhook,
+    events, executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan,
+    rollback, runner, runner_grant, schema, secrets_key, stats, template, token, top, undeploy, web_session, webhook,
     whoami, why,
 ):  # fmt: skip
     cli.add_command(command)

@@ -5,21 +5,25 @@ from typing import TYPE_CHECKING
 from cronring.cli.execution_rows import print_execution
 from cronring.cli.following import ending_of, follow_or_fail, telling_how_it_goes_on
 from cronring.cli.printing import say
-from cronring.cli.waiting import begun
+from cronring.client.waiting import begun
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Activation, Execution
 
 
-async def run_to_its_end(client: "Client", activation: "Activation", output: str) -> "Execution | None":
+def _waits() -> None:
+    say("still waiting to begin: another run of this job lasts, or no runner hosts it", err=True)
+
+
+async def run_to_its_end(client: "AsyncClient", activation: "Activation", output: str) -> "Execution | None":
     """Prints its output while it runs, and then what there is to say of it; as JSON only the latter, with the output.
 
     None: it was cancelled before it began. Raises Failure (EXIT_UNREACHABLE) when it can't be followed.
     """
     with telling_how_it_goes_on(f"activation {activation.id} of {activation.job} still waits, and will run",
                                 f"see it: cronring jobs activations {activation.job}"):  # fmt: skip
-        execution = await begun(client, activation)
+        execution = await begun(client.jobs.activations, client.executions, activation, _waits)
     if execution is None:
         return None
     quiet = output == "json"

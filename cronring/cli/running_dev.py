@@ -11,29 +11,16 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Collection
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Final
+
+from cronring.client.running_dev import DevTold, context_file, is_free, other_files
 
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 TRIES: Final = 5
 TRY_AGAIN_S: Final = 0.01
 PORTS_NAME: Final = "\0cronring dev: fixed ports"  # in Linux's abstract namespace: no file, and gone with its process
-
-
-class DevTold(NamedTuple):
-    """What a dev tells other terminals. `ca` and `token_file`: paths; without a CA it has plaintext."""
-
-    controllers: tuple[str, ...]
-    ca: str = ""
-    token_file: str = ""
-
-
-def context_file() -> Path:
-    """$XDG_STATE_HOME/cronring/dev.json, as a rule below ~/.local/state."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "cronring" / "dev.json"
 
 
 class DevHold:
@@ -62,9 +49,9 @@ class DevHold:
 
     def _take_another(self) -> None:
         """Its name is given once it is locked: before, another dev could take it for what a killed one left."""
-        for other in _others():
+        for other in other_files():
             with contextlib.suppress(OSError), other.open() as opened:
-                if _free(opened):
+                if is_free(opened):
                     other.unlink()
         beginning = self.path.with_name(f".dev-{os.getpid()}")
         self._file = _held(beginning)
@@ -103,11 +90,6 @@ def _held(path: Path) -> IO[str]:
     return opened
 
 
-def _others() -> list[Path]:
-    """Files of devs that are not the first, or were not when they began."""
-    return sorted(context_file().parent.glob("dev-*.json"))
-
-
 class FixedPorts:
     """One dev's hold on the fixed ports of this machine.
 
@@ -143,37 +125,3 @@ def _lock(opened: IO[str]) -> None:
             return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         time.sleep(TRY_AGAIN_S)
     return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def running_dev(addresses: Collection[str] = ()) -> DevTold | None:
-    """What a dev that runs has told: of several, the first one that has these controllers. None where none does."""
-    for path in (context_file(), *_others()):
-        told = _told(path)
-        if told is not None and set(addresses) <= set(told.controllers):
-            return told
-    return None
-
-
-def _told(path: Path) -> DevTold | None:
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError), path.open() as opened:
-        if os.fstat(opened.fileno()).st_uid != os.getuid() or _free(opened):
-            return None
-        told: Any = json.load(opened)
-        controllers = tuple(str(each) for each in told["controllers"])
-        return DevTold(controllers, str(told["ca"]), str(told["token_file"]))
-    return None
-
-
-def controllers_of_dev() -> tuple[str, ...]:
-    """The gRPC addresses of the controllers of the dev that runs; none where none does."""
-    dev = running_dev()
-    return dev.controllers if dev is not None else ()
-
-
-def _free(opened: IO[str]) -> bool:
-    """Nobody holds it: its dev was killed, or has ended."""
-    try:
-        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -11,14 +11,14 @@ from cronring.cli.options import whose_controllers
 from cronring.client.errors import Invalid, NotFound, Unreachable
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 Answer = TypeVar("Answer")
 
 COUNTED_MAX: Final = 1_001  # of what a filter leaves nothing of
 
 
-def ask(addresses: tuple[str, ...], question: "Callable[[Client], Coroutine[Any, Any, Answer]]") -> Answer:
+def ask(addresses: tuple[str, ...], question: "Callable[[AsyncClient], Coroutine[Any, Any, Answer]]") -> Answer:
     """What the controllers answer to `question(client)`.
 
     Raises Failure for what they refuse, in words of the command that is running.
@@ -43,7 +43,7 @@ def nothing_found(
     addresses: tuple[str, ...],
     what: str,
     filters: Mapping[str, object],
-    everything: "Callable[[Client], Coroutine[Any, Any, Sequence[object]]]",
+    everything: "Callable[[AsyncClient], Coroutine[Any, Any, Sequence[object]]]",
     nothing: str,
 ) -> str:
     """Why a list is empty: the filters leave nothing of what there is; or there is nothing, and `nothing` says so.
@@ -79,5 +79,5 @@ async def or_nearest(
         raise Failure(f"there is no {what} {name!r}.{nearest(name, names)}{listed}") from error
 
 
-async def job_keys(client: "Client") -> list[str]:
+async def job_keys(client: "AsyncClient") -> list[str]:
     return [job.key for job in await client.jobs.list(limit=10_000)]

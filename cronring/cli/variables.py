@@ -7,9 +7,9 @@ from typing import Final
 
 import click
 
-from cronring.cli.credentials import TOKEN
 from cronring.cli.failures import nearest
 from cronring.cli.printing import say
+from cronring.client.environment import TOKEN
 from cronring.trust.names import DEV_PARENT
 
 PREFIX: Final = "CRONRING"

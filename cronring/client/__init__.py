@@ -1,9 +1,13 @@
-"""A typed client of cronring.v1: `async with Client(["127.0.0.1:7400"]) as client: await client.jobs.list()`.
+"""Typed clients of cronring.v1, with and without `await`: docs/clients.md.
 
-Nothing of gRPC is imported before `Client` is asked for, so that catching this package's errors costs nothing.
+    async with AsyncClient.from_env() as client: await client.jobs.list()
+    with Client.from_env() as client: client.jobs.list()
+
+Nothing of gRPC is imported before a client is asked for, so that catching this package's errors costs nothing.
 """
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from cronring.client.errors import (
     ClientError,
@@ -18,16 +22,29 @@ from cronring.client.errors import (
     Unavailable,
     Unreachable,
 )
+from cronring.client.model import Execution, Job, JobEvent, JobEventKind, JobSpec
 
 if TYPE_CHECKING:
-    from cronring.client.client import Client
+    from cronring.client.client import AsyncClient
+    from cronring.client.events import Event, EventKind
+    from cronring.client.forks import ForkedError
+    from cronring.client.sync_client import Client
 
 __all__ = [
+    "AsyncClient",
     "Client",
     "ClientError",
     "Conflict",
     "DatabaseAway",
+    "Event",
+    "EventKind",
+    "Execution",
+    "ForkedError",
     "Invalid",
+    "Job",
+    "JobEvent",
+    "JobEventKind",
+    "JobSpec",
     "NotFound",
     "OutcomeUnknown",
     "PermissionDenied",
@@ -37,10 +54,17 @@ __all__ = [
     "Unreachable",
 ]
 
+# gRPC takes 100 ms to import.
+_LATE: Final = {
+    "AsyncClient": "client",
+    "Client": "sync_client",
+    "Event": "events",
+    "EventKind": "events",
+    "ForkedError": "forks",
+}
+
 
 def __getattr__(name: str) -> object:
-    if name == "Client":
-        from cronring.client.client import Client  # noqa: PLC0415 - late on purpose: gRPC takes 100 ms to import
-
-        return Client
+    if name in _LATE:
+        return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

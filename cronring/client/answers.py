@@ -8,6 +8,7 @@ from grpc.aio import Channel
 
 from cronring.client.errors import ClientError
 from cronring.protos.admission import RefusedMessage, admitted
+from cronring.protos.idempotency import KEY_HEADER
 
 
 class Unreadable(ClientError):
@@ -24,6 +25,10 @@ class BoundedChannel:
         self._channel = channel
         self._address = address
         self._metadata = metadata
+
+    def keyed(self, key: str) -> "BoundedChannel":
+        """The same, for one change with this idempotency key."""
+        return BoundedChannel(self._channel, self._address, (*self._metadata, (KEY_HEADER.lower(), key)))
 
     def unary_unary(
         self, path: str, request_serializer: Any, response_deserializer: Any, **_: Any

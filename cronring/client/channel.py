@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import random
+import secrets
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar, cast
 
@@ -10,8 +10,11 @@ from grpc import ChannelConnectivity
 from grpc.aio import AioRpcError, Channel
 
 from cronring.client.answers import BoundedChannel, Unreadable
+from cronring.client.changes import Change, Keyless, Stopped
 from cronring.client.errors import ClientError, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.failures import UNSENT, Failed, Kind, judged, meaning
+from cronring.client.forks import CHANNELS
+from cronring.client.patience import Patience, unheard
 from cronring.protos.admission import ANSWER_BYTES_MAX
 from cronring.protos.problems import Fate
 from cronring.protos.reach import Port, probe
@@ -22,9 +25,7 @@ from cronring.trust.handshakes import why_no_tls
 
 Response = TypeVar("Response")
 
-BUSY_MAX_S: Final = 60.0  # controllers that send this caller away for now are asked again for as long
-BUSY_PAUSE_MAX_S: Final = 2.0
-BUSY_TOLD_S: Final = 2.0  # after which somebody who waits is told why
+KEY_BYTES: Final = 18
 AT_ONCE_MAX: Final = 32  # calls of one client: more would wait on their way, while their time runs
 _OPTIONS: Final = (
     # A controller that was restarted is found again within a second, not after gRPC's two minutes.
@@ -36,8 +37,7 @@ _OPTIONS: Final = (
 class Failover:
     """Channels to every address; calls go to the one that answered last, and on to the next where that can't hurt.
 
-    `unary`, `finite` and `stream` are for what only reads. `change` is for what changes something: it says so where
-    that may have been done, and is sent again only if it is `repeatable`, or was surely not done.
+    `unary`, `finite` and `stream` are for what only reads. `change` is for what changes something, once.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Failover:
         timeout_s: float,
         tls: Tls | None,
         token: str = "",
-        waiting: Callable[[str], None] = lambda _: None,
+        waiting: Callable[[str], None] = unheard,
     ) -> None:
         if not addresses:
             raise ValueError("a client needs the address of at least one controller")
@@ -68,17 +68,20 @@ class Failover:
         return self._timeout_s
 
     async def close(self) -> None:
-        for channel in self._channels.values():
+        channels, self._channels = list(self._channels.values()), {}
+        for channel in channels:
             await channel.close()
-        self._channels.clear()
+        CHANNELS.closed(len(channels))
 
-    def _channel(self, address: str) -> Channel:
+    def _channel(self, address: str, key: str = "") -> Channel:
         if not is_address(address):
             raise ClientError(f"{address[:100]!r} is no HOST:PORT, so nothing is asked there")
         if address not in self._channels:
+            CHANNELS.opened()
             channel = channel_to(address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX, tls=self._tls)
             self._channels[address] = BoundedChannel(channel, address, self._metadata)
-        bounded: Any = self._channels[address]  # its stubs know it as a Channel
+        known = self._channels[address]
+        bounded: Any = known.keyed(key) if key else known  # its stubs know it as a Channel
         return cast("Channel", bounded)
 
     def _round(self) -> list[str]:
@@ -87,62 +90,59 @@ class Failover:
 
     async def unary(self, call: Callable[[Channel], Awaitable[Response]]) -> Response:
         """The first answer. Raises Unreachable when none of the controllers answers, or what the answer means."""
-        return await self._asked(call, lambda _: True)
+        return await self._asked(call)
 
     async def change(
-        self, call: Callable[[Channel], Awaitable[Response]], look: str, *, repeatable: bool = False
+        self,
+        call: Callable[[Channel], Awaitable[Response]],
+        look: str,
+        *,
+        repeatable: bool = False,
+        secret: bool = False,
     ) -> Response:
         """The first answer. Raises OutcomeUnknown where it may have been done; `look` says where that can be seen.
 
-        `repeatable`: done twice it comes to the same, so what may have been done is asked of the next controller, too.
+        It has a key, by which it is done once, whoever is asked again. `repeatable`: it needs none, as done twice it
+        comes to the same. `secret`: it can have none, as its answer is kept nowhere; it is never sent again.
         """
-        maybe: list[tuple[str, Failed]] = []
-
-        def goes_on(address: str, failed: Failed) -> bool:
-            if failed.fate is not Fate.NOT_DONE:
-                maybe.append((address, failed))
-            return repeatable or not maybe
-
+        change = Change("" if repeatable or secret else secrets.token_urlsafe(KEY_BYTES), repeatable=repeatable)
         try:
-            return await self._asked(call, lambda tried: goes_on(*tried), changing=True)
+            return await self._asked(call, change)
+        except Keyless:
+            return await self.change(call, look, secret=True)
         except Unreadable as error:
             raise OutcomeUnknown(str(error), look) from error
-        except (ClientError, _Stopped) as error:  # a refusal, too, may come of what was done before
-            if not maybe:
+        except (ClientError, Stopped) as error:
+            if change.maybe is None:
                 raise
-            raise await self._unknown(*maybe[0], look) from error
+            raise await self._unknown(*change.maybe, look) from error
 
-    async def _asked(
-        self,
-        call: Callable[[Channel], Awaitable[Response]],
-        goes_on: Callable[[tuple[str, Failed]], bool],
-        *,
-        changing: bool = False,
-    ) -> Response:
-        patience = _Patience(self._waiting)
+    async def _asked(self, call: Callable[[Channel], Awaitable[Response]], change: Change | None = None) -> Response:
+        """Raises Unreachable, or what the answer means; Stopped, Keyless."""
+        patience = Patience(self._waiting)
         while True:
             tried: list[tuple[str, Failed]] = []
             for address in self._round():
-                answer = await self._tried(address, call, changing=changing)
+                answer = await self._tried(address, call, change)
                 if not isinstance(answer, Failed):
                     self._current = self._addresses.index(address)
                     return answer
                 tried.append((address, answer))
-                if not goes_on(tried[-1]):
-                    raise _Stopped
+                if change is not None:
+                    change.failed(address, answer)
                 if answer.kind is Kind.REFUSED and answer.error is not None:
                     raise meaning(answer.error) from answer.error
-            if not await patience.again(tried):
+            if not await patience.again(tried, lost=change is not None and change.is_asked_again):
                 raise await self._none_of(tried)
 
     async def _tried(
-        self, address: str, call: Callable[[Channel], Awaitable[Response]], *, changing: bool
+        self, address: str, call: Callable[[Channel], Awaitable[Response]], change: Change | None
     ) -> Response | Failed:
         async with self._places:
-            if changing and not await self._connected(address):
+            if change is not None and not await self._connected(address):
                 return UNSENT
             try:
-                return await call(self._channel(address))
+                return await call(self._channel(address, change.key if change is not None else ""))
             except AioRpcError as error:
                 return judged(error)
 
@@ -187,7 +187,7 @@ class Failover:
 
         async def one(address: str) -> tuple[str, Response | ClientError]:
             try:
-                answer = await self._tried(address, call, changing=False)
+                answer = await self._tried(address, call, None)
             except ClientError as error:
                 return address, error
             if not isinstance(answer, Failed):
@@ -206,7 +206,7 @@ class Failover:
         With a `look` it changes what must not be changed twice: it is begun anew only where it was never sent, else
         OutcomeUnknown is raised. Raises Unreachable when none of the controllers answers, or what the answer means.
         """
-        patience = _Patience(self._waiting)
+        patience = Patience(self._waiting)
         while True:
             tried: list[tuple[str, Failed]] = []
             for address in self._round():
@@ -242,7 +242,7 @@ class Failover:
         Raises Unreachable (or Unavailable) when a whole round of them gave nothing.
         """
         tried: list[tuple[str, Failed]] = []
-        patience = _Patience(self._waiting)
+        patience = Patience(self._waiting)
         while len(tried) < len(self._addresses) or await patience.again(tried):
             if len(tried) == len(self._addresses):
                 tried = []
@@ -250,7 +250,7 @@ class Failover:
             failed = Failed(Kind.LOST, Fate.NOT_DONE)  # it ended the stream
             try:
                 async for message in call(self._channel(address)):
-                    tried, patience = [], _Patience(self._waiting)
+                    tried, patience = [], Patience(self._waiting)
                     yield message
             except AioRpcError as error:
                 failed = judged(error)
@@ -262,39 +262,8 @@ class Failover:
         raise await self._none_of(tried)
 
 
-class _Patience:
-    """Whoever was sent away for now comes again, for BUSY_MAX_S; `told` hears why, if that takes a while."""
-
-    def __init__(self, told: Callable[[str], None]) -> None:
-        self._told: Callable[[str], None] | None = told
-        self._pause_s = self._waited_s = 0.0
-
-    async def again(self, tried: Sequence[tuple[str, Failed]]) -> bool:
-        """After a pause, if one of those who were tried asks for it; False: there is no sense in it, or no time."""
-        busy = [failed for _, failed in tried if failed.kind is Kind.BUSY]
-        if not busy or self._waited_s >= BUSY_MAX_S:
-            return False
-        if self._told is not None and self._waited_s >= BUSY_TOLD_S:
-            self._told(busy[0].words)
-            self._told = None
-        self._pause_s = min(max(2 * self._pause_s, *(failed.retry_s for failed in busy)), BUSY_PAUSE_MAX_S)
-        pause_s = self._pause_s * _spread()
-        self._waited_s += pause_s
-        await asyncio.sleep(pause_s)
-        return True
-
-
 def _credentials(token: str) -> tuple[tuple[str, str], ...]:
     """What calls carry. Raises ValueError for what no header can have; no token is in its words."""
     if not all("!" <= letter <= "~" for letter in token):
         raise ValueError("the token has spaces, line breaks or letters in it that no token has")
     return (("authorization", f"Bearer {token}"),) if token else ()
-
-
-def _spread() -> float:
-    """Those who were sent away at once don't come back at once."""
-    return 0.5 + random.random()  # noqa: S311 - nobody's secret # nosec B311
-
-
-class _Stopped(Exception):
-    """It may have been done, and must not be done again."""

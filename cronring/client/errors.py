@@ -86,8 +86,8 @@ class Unauthenticated(ClientError):
     def __init__(self, message: str) -> None:
         super().__init__(
             f"{message}\n"
-            "Give your token: --token-file FILE, CRONRING_TOKEN_FILE or CRONRING_TOKEN (in Python: "
-            "Client(..., token=...)). `cronring login` gets one from your issuer, `cronring token create` makes one."
+            "Give your token: --token-file FILE, CRONRING_TOKEN_FILE or CRONRING_TOKEN (in Python: token=...). "
+            "`cronring login` gets one from your issuer, `cronring token create` makes one."
         )
 
 

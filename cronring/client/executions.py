@@ -1,27 +1,22 @@
 """Calls about executions."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Final, TypeVar
-
-from grpc.aio import Channel
+from typing import Final
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
-from cronring.client.errors import SLOW, Refused, Unavailable, Unreachable
+from cronring.client.errors import SLOW, Refused
 from cronring.client.filters import ExecutionsCounted, ExecutionsFound, execution_filter
+from cronring.client.lasting import AWAY_PAUSE_S, lasting
 from cronring.client.paging import PAGE_SIZE_MAX, follow
+from cronring.client.patience import patiently
 from cronring.protos.cronring.v1 import executions_pb2
 from cronring.protos.cronring.v1.executions_pb2_grpc import ExecutionsStub
 from cronring.schema.filters import ExecutionQuery
 
-Message = TypeVar("Message")
-
 LOOKS_MAX: Final = 20  # of one `find`: pages that ended before they were full, after 50,000 executions each
-AWAY_MAX_S: Final = 60.0  # controllers and runners that come back within this long don't end a stream
-FIRST_MAX_S: Final = 2.0  # before the first message
-AWAY_PAUSE_S: Final = 0.3
 _KINDS: Final = {
     executions_pb2.ExecutionEvent.KIND_STARTED: model.ExecutionEventKind.STARTED,
     executions_pb2.ExecutionEvent.KIND_ENDED: model.ExecutionEventKind.ENDED,
@@ -143,12 +138,27 @@ class ExecutionCalls:
         def request() -> executions_pb2.FollowExecutionRequest:
             return executions_pb2.FollowExecutionRequest(id=execution_id, from_offset=position, once=once)
 
-        async for message in self._lasting(lambda channel: ExecutionsStub(channel).FollowExecution(request())):
+        followed = lasting(self._failover, lambda channel: ExecutionsStub(channel).FollowExecution(request()))
+        async for message in followed:
+            if message is None:
+                continue
             execution = convert.execution(message.execution) if message.HasField("execution") else None
             gap, position = message.offset - position, message.offset + len(message.data)
             yield model.OutputChunk(message.offset, message.data, gap, execution)
             if execution is not None:
                 return
+
+    async def wait(self, execution_id: int) -> model.Execution:
+        """How it ended, with its output, once it has. Raises as `follow` does."""
+        while True:
+            try:
+                async for chunk in self.follow(execution_id):
+                    if chunk.execution is not None:
+                        return await patiently(self.get, execution_id)
+            except Refused as error:
+                if error.code != SLOW:
+                    raise
+                await asyncio.sleep(AWAY_PAUSE_S)
 
     async def watch(self, job: str = "", outcome: str = "") -> AsyncIterator[model.ExecutionEvent]:
         """Every start and end from now on, for ever; with an outcome, only ends with that.
@@ -163,8 +173,10 @@ class ExecutionCalls:
 
         while True:
             try:
-                watched = self._lasting(lambda channel: ExecutionsStub(channel).WatchExecutions(request()))
+                watched = lasting(self._failover, lambda channel: ExecutionsStub(channel).WatchExecutions(request()))
                 async for message in watched:
+                    if message is None:
+                        continue
                     kind = _KINDS.get(message.kind)
                     if kind is not None and told.is_new(kind, message.execution.id):
                         yield model.ExecutionEvent(kind, convert.execution(message.execution))
@@ -174,21 +186,7 @@ class ExecutionCalls:
             except Refused as error:
                 if error.code != SLOW or not token:
                     raise
-
-    async def _lasting(self, call: Callable[[Channel], AsyncIterable[Message]]) -> AsyncIterator[Message]:
-        """One stream of many: once it has begun, as long as somebody comes back within AWAY_MAX_S."""
-        loop = asyncio.get_running_loop()
-        patience_s, heard_at = FIRST_MAX_S, loop.time()
-        while True:
-            try:
-                async for message in self._failover.stream(call):
-                    if message is not None:
-                        patience_s, heard_at = AWAY_MAX_S, loop.time()
-                        yield message
-            except (Unreachable, Unavailable):
-                if loop.time() - heard_at > patience_s:
-                    raise
-            await asyncio.sleep(AWAY_PAUSE_S)
+                await asyncio.sleep(AWAY_PAUSE_S)
 
 
 class _Told:

@@ -28,6 +28,7 @@ _LOST: Final = frozenset({
 })  # fmt: skip
 # An answer may have been lost on its way back, as it was too large for this side.
 _MAY_BE_DONE: Final = _LOST | {StatusCode.RESOURCE_EXHAUSTED, StatusCode.DATA_LOSS}
+_LATER: Final = frozenset({Reason.BUSY, Reason.RATE_LIMITED, Reason.KEY_IN_USE})
 _PLAIN: Final[Mapping[StatusCode, Callable[[str], ClientError]]] = {
     StatusCode.NOT_FOUND: NotFound,
     StatusCode.UNAUTHENTICATED: Unauthenticated,
@@ -50,6 +51,7 @@ class Failed(NamedTuple):
     fate: Fate
     error: AioRpcError | None = None
     retry_s: float = 0.0
+    reason: str = ""  # a controller's; "": none has answered
 
     @property
     def has_timed_out(self) -> bool:
@@ -69,9 +71,9 @@ def judged(error: AioRpcError) -> Failed:
     if word is None:
         fate = Fate.UNKNOWN if code in _MAY_BE_DONE else Fate.NOT_DONE
         return Failed(Kind.LOST if code in _LOST else Kind.REFUSED, fate, error)
-    if word.reason in {Reason.BUSY, Reason.RATE_LIMITED}:
-        return Failed(Kind.BUSY, word.fate, error, word.retry_s or 0.0)
-    return Failed(Kind.AWAY if code is StatusCode.UNAVAILABLE else Kind.REFUSED, word.fate, error)
+    if word.reason in _LATER:
+        return Failed(Kind.BUSY, word.fate, error, word.retry_s or 0.0, word.reason)
+    return Failed(Kind.AWAY if code is StatusCode.UNAVAILABLE else Kind.REFUSED, word.fate, error, reason=word.reason)
 
 
 def word_of(error: AioRpcError) -> Said | None:

@@ -120,6 +120,7 @@ class IdentityCalls:
         answer = await self._change(
             lambda stub, timeout: stub.CreateToken(request, timeout=timeout),
             f"`cronring token list`; if {name!r} is there, its secret is lost: revoke it, and make it again",
+            secret=True,
         )
         return MadeToken(_token(answer.token), answer.secret)
 
@@ -162,6 +163,7 @@ class IdentityCalls:
         answer = await self._change(
             lambda stub, timeout: stub.CreateRunnerGrant(request, timeout=timeout),
             f"`cronring runner-grant list`; if {name!r} is there, its secret is lost: revoke it, and make it again",
+            secret=True,
         )
         return MadeGrant(_grant(answer.grant), answer.secret)
 
@@ -211,9 +213,11 @@ class IdentityCalls:
         answer = await self._unary(lambda stub, timeout: stub.WhoAmI(pb2.WhoAmIRequest(), timeout=timeout))
         return Myself(answer.kind, answer.name, _roles(answer.grants), convert.instant(answer.expires_at))
 
-    async def _change(self, call: "Callable[[IdentitiesAsyncStub, float], Awaitable[Answer]]", look: str) -> Answer:
+    async def _change(
+        self, call: "Callable[[IdentitiesAsyncStub, float], Awaitable[Answer]]", look: str, *, secret: bool = False
+    ) -> Answer:
         return await self._failover.change(
-            lambda channel: call(IdentitiesStub(channel), self._failover.timeout_s), look
+            lambda channel: call(IdentitiesStub(channel), self._failover.timeout_s), look, secret=secret
         )
 
     async def _unary(self, call: "Callable[[IdentitiesAsyncStub, float], Awaitable[Answer]]") -> Answer:

@@ -10,10 +10,13 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.errors import SLOW, Invalid, Refused
+from cronring.client.executions import ExecutionCalls
 from cronring.client.filters import job_filter
+from cronring.client.lasting import lasting
 from cronring.client.many import ManyJobCalls
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
+from cronring.client.waiting import begun
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.cronring.v1.jobs_pb2_grpc import JobsStub
 from cronring.schema.filters import JobQuery
@@ -31,8 +34,7 @@ class JobCalls(ManyJobCalls):
     """List, get, watch; create, update, delete; pause, resume, skip, cancel, restore; trigger, backfill, what waits.
 
     `by` says who asks, which is kept; "": this address. Whatever changes something may raise Invalid, NotFound or
-    Conflict; and OutcomeUnknown, where it may have been done. `create`, `delete`, `trigger`, `backfill`,
-    `cancel_activation` and `skip_next` without a tick are never sent a second time then.
+    Conflict; and OutcomeUnknown, where nobody says whether it was done. What was lost is asked for again, by its key.
     """
 
     def __init__(self, failover: Failover) -> None:
@@ -136,10 +138,7 @@ class JobCalls(ManyJobCalls):
     async def skip_next(
         self, key: str, tick: datetime | None = None, note: str = "", by: str = "", *, dry_run: bool = False
     ) -> model.SkippedTick:
-        """The next tick that would run doesn't. With `tick`, repeating it skips no other.
-
-        Without, it is never sent a second time.
-        """
+        """The next tick that would run doesn't. With `tick`, repeating it skips no other."""
         request = jobs_pb2.SkipNextTickRequest(
             key=key, tick=convert.timestamp(tick), note=note, requested_by=by, dry_run=dry_run
         )
@@ -215,14 +214,21 @@ class JobCalls(ManyJobCalls):
         return await follow(fetch, limit)
 
     async def trigger(self, key: str, payload: str | None = None, by: str = "", note: str = "") -> model.Activation:
-        """Run it once, as soon as it may. `payload`: JSON in place of the job's own.
-
-        Raises OutcomeUnknown when the answer was lost: it is never sent a second time by itself.
-        """
+        """Run it once, as soon as it may. `payload`: JSON in place of the job's own."""
         request = jobs_pb2.TriggerJobRequest(key=key, payload=payload, requested_by=by, note=note)
         return convert.activation(
             await self._once(lambda stub, timeout: stub.TriggerJob(request, timeout=timeout), _runs_of(key))
         )
+
+    async def run(self, key: str, payload: str | None = None, by: str = "", note: str = "") -> model.Execution | None:
+        """Trigger it, and wait for the run's end. None: the run was cancelled before it began.
+
+        What it ended with is `outcome`; its `output` is there. Raises as `trigger`; Unreachable or Unavailable once no
+        controller has answered for a minute, and the run goes on then.
+        """
+        calls = ExecutionCalls(self._failover)
+        execution = await begun(self.activations, calls, await self.trigger(key, payload, by, note))
+        return None if execution is None else await calls.wait(execution.id)
 
     async def backfill(
         self,
@@ -238,7 +244,7 @@ class JobCalls(ManyJobCalls):
     ) -> model.Backfill:
         """Run the ticks of [from_at, until_at], one after the other, `beside` the job's own runs or between them.
 
-        Those that have completed run only `again`. Raises OutcomeUnknown as `trigger` does.
+        Those that have completed run only `again`.
         """
         request = jobs_pb2.BackfillJobRequest(
             key=key, from_at=convert.timestamp(from_at), until_at=convert.timestamp(until_at),
@@ -298,7 +304,8 @@ class JobCalls(ManyJobCalls):
 
         while True:
             try:
-                async for message in self._failover.stream(lambda channel: JobsStub(channel).WatchJobs(request())):
+                watched = lasting(self._failover, lambda channel: JobsStub(channel).WatchJobs(request()))
+                async for message in watched:
                     if message is None:
                         merge.move()
                         continue

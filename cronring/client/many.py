@@ -102,7 +102,7 @@ class ManyJobCalls:
         self, keys: Sequence[str], by: str = "", note: str = "", *, all_or_nothing: bool = False,
         dry_run: bool = False,
     ) -> ManyDone:  # fmt: skip
-        """Never sent a second time: those that are gone would be told as not there."""
+        """Of each a key. Those that are not there are told so."""
         request = jobs_pb2.DeleteJobsRequest(
             keys=keys, all_or_nothing=all_or_nothing, dry_run=dry_run, requested_by=by, note=note
         )

@@ -115,6 +115,7 @@ class NotificationCalls:
         answer = await self._failover.change(
             lambda channel: NotificationsStub(channel).AddWebhook(request, timeout=timeout),
             f"`cronring webhook list`; if {name!r} is there, its secret is lost: remove it, and add it again",
+            secret=True,
         )
         return Added(_webhook(answer.webhook), answer.secret)
 

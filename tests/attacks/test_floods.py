@@ -15,7 +15,7 @@ from typing import Any, Final
 import grpc
 import pytest
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.controller.api.server import HANDSHAKE_S
 from cronring.controller.services.identities import WantedToken, make_token
 from cronring.controller.store.pool import Database
@@ -68,8 +68,8 @@ def tokens(flooded: SecuredCluster) -> dict[str, str]:
     return run_coroutine(created(flooded.database_url))
 
 
-def client(cluster: SecuredCluster, secret: str) -> Client:
-    return Client([cluster.controllers[0].grpc], 30, token=secret, ca=cluster.pki.ca, insecure=False)
+def client(cluster: SecuredCluster, secret: str) -> AsyncClient:
+    return AsyncClient([cluster.controllers[0].grpc], 30, token=secret, ca=cluster.pki.ca, insecure=False)
 
 
 def channel(cluster: SecuredCluster) -> grpc.aio.Channel:
@@ -172,7 +172,7 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
-async def runs(asker: Client) -> int:
+async def runs(asker: AsyncClient) -> int:
     """The latest that has ended."""
     found = await asker.executions.list(limit=1, outcome="completed")
     return found[0].id if found else 0

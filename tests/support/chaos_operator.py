@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.errors import Conflict, Invalid, NotFound, OutcomeUnknown, Refused, Unavailable, Unreachable
 
 PAUSE_S: Final = 0.4  # between orders, on average
@@ -72,8 +72,8 @@ class Operator:
     def _shuffled(self) -> list[str]:
         return self._random.sample(self._addresses, len(self._addresses))
 
-    async def _look(self, call: Callable[[Client], Awaitable[Any]]) -> Any:
-        async with Client(self._shuffled(), timeout_s=CALL_S) as client:
+    async def _look(self, call: Callable[[AsyncClient], Awaitable[Any]]) -> Any:
+        async with AsyncClient(self._shuffled(), timeout_s=CALL_S) as client:
             try:
                 return await call(client)
             except (Unreachable, Unavailable, Refused) as error:
@@ -96,9 +96,9 @@ class Operator:
         self._note({"number": self._given, "event": "is told"} | answer)
 
     async def _call(
-        self, call: Callable[[Client], Awaitable[Any]], told: Callable[[Any], Order], until: float | None
+        self, call: Callable[[AsyncClient], Awaitable[Any]], told: Callable[[Any], Order], until: float | None
     ) -> Order:
-        async with Client(self._shuffled(), timeout_s=CALL_S) as client:
+        async with AsyncClient(self._shuffled(), timeout_s=CALL_S) as client:
             try:
                 answer = await call(client)
             except (Conflict, NotFound) as error:
@@ -236,7 +236,7 @@ class Operator:
         if end is not None:
             command += ("--until", end.isoformat())
 
-        async def control(client: Client) -> int:
+        async def control(client: AsyncClient) -> int:
             progress = client.jobs.control(action, module="versions", note="chaos", until=end)
             return len([each async for each in progress])
 

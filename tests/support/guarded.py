@@ -8,6 +8,7 @@ import grpc
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Judge
+from cronring.controller.api.keyed import keyed
 from cronring.controller.api.server import GrpcServer
 from cronring.controller.api.services import Api, ApiParts
 from cronring.controller.core.node.node import Node
@@ -118,7 +119,7 @@ async def guarded(database: Database, judge: Judge, *, takes_secrets: bool = Tru
     """A channel to all services that people call."""
     server = GrpcServer(Calls(Around(), counting([]), lambda: None), lambda: True, counting([]), judge)
     api = api_on(database, takes_secrets=takes_secrets)
-    server.add(api.registrations())
+    server.add(keyed(api.registrations(), api.parts.stores.request_keys))
     port = server.bind("--grpc", "127.0.0.1:0", None)
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

@@ -9,6 +9,7 @@ import aiohttp
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.http import HttpServer
 from cronring.controller.api.judging import Judge, Verdicts
+from cronring.controller.api.keyed import keyed
 from cronring.controller.api.web_identity import KnownWeb, LocalWeb
 from cronring.controller.ports.identity import Verifier
 from cronring.controller.store.pool import Database
@@ -60,7 +61,7 @@ async def rested(
     port = await http.start("127.0.0.1", 0)
     api = api_on(database)
     calls = Calls(Around(), counting(refused), lambda: None)
-    web.rest.open(api.registrations(), PostgresRequestKeys(database), calls, counting(refused))
+    web.rest.open(keyed(api.registrations(), PostgresRequestKeys(database)), calls, counting(refused))
     url = f"http://127.0.0.1:{port}"
     async with aiohttp.ClientSession(url, cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield Rested(url, session, refused)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.controller.ports.tokens import NewRunnerGrant
 from cronring.controller.services.identities import WantedToken, make_token
 from cronring.controller.store.pool import Database
@@ -141,10 +141,10 @@ class SecuredCluster(Cluster):
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def client(self, token: str = "") -> Client:
+    def client(self, token: str = "") -> AsyncClient:
         """As `ask`, without a process of its own."""
         token = token or self.environment["CRONRING_TOKEN"]
-        return Client(self.addresses.split(","), READY_S, token=token, ca=self.pki.ca, insecure=False)
+        return AsyncClient(self.addresses.split(","), READY_S, token=token, ca=self.pki.ca, insecure=False)
 
     def on_database(self, *arguments: str) -> Any:
         """A CLI command that talks to PostgreSQL itself, such as that which makes the first token."""

@@ -9,7 +9,6 @@ from typing import Any, Final, NoReturn
 
 import grpc
 from aiohttp import hdrs, web
-from google.protobuf import message_factory
 from google.protobuf.message import Message
 from google.rpc import code_pb2, status_pb2
 
@@ -21,14 +20,12 @@ from cronring.controller.api.rest.reading import JsonReading, nested, shown
 from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.shown import RequestShown
 from cronring.protos.admission import RefusedMessage
-from cronring.protos.caps import Fault
+from cronring.protos.idempotency import KEY_HEADER
 from cronring.protos.problems import DETAILS_KEY
 
 CALL_S: Final = 60.0  # a request that is one answer has it by then, or is told why not
 LAST_EVENT_ID: Final = "Last-Event-ID"
 _RESUMES: Final = "resume_token"
-IDEMPOTENCY_KEY: Final = "Idempotency-Key"
-_KEY: Final = re.compile(r"[!-~]{1,255}", re.ASCII)
 _ETAG: Final = "etag"
 _NONE: Final = "-"  # no etag is like this
 _TAG: Final = re.compile(r'(W/)?"[!#-~]{0,200}"', re.ASCII)
@@ -51,7 +48,7 @@ class CallerGone(grpc.aio.BaseError):
 class RestContext(RequestShown):
     """Of one request. `stream`: what its answers are written to; None: it has one.
 
-    `key`: its Idempotency-Key, checked once the message was read. `is_repeated`: it was done before.
+    `trailing`: headers of its answer, besides those of every one.
     """
 
     def __init__(self, request: web.Request, binding: Binding, aside: Executor, stream: AnswerStream | None) -> None:
@@ -60,9 +57,19 @@ class RestContext(RequestShown):
         self._binding = binding
         self._aside = aside
         self._stream = stream
-        self.key = request.headers.get(IDEMPOTENCY_KEY, "")
-        self.is_repeated = False
+        self.trailing: dict[str, str] = {}
         self._until_s = time.monotonic() + CALL_S
+
+    def invocation_metadata(self) -> list[tuple[str, str]]:
+        keys = [(KEY_HEADER.lower(), value) for value in self.request.headers.getall(KEY_HEADER, [])]
+        return [*super().invocation_metadata(), *keys]
+
+    def set_trailing_metadata(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.trailing = dict(pairs)
+
+    def cancelled(self) -> bool:
+        """Whether the caller is gone."""
+        return self.request.transport is None or self.request.transport.is_closing()
 
     def time_remaining(self) -> float | None:
         """In seconds; None: it may last."""
@@ -120,26 +127,6 @@ class RestContext(RequestShown):
                 " `content-type: application/json`, in UTF-8"
             )
 
-    def repeated(self, answer: bytes) -> Message:
-        """What was answered before, which is the answer."""
-        self.is_repeated = True
-        return message_factory.GetMessageClass(self._binding.method.output_type).FromString(answer)
-
-    def _check_key(self, faults: list[Fault]) -> None:
-        """Whether it counts here, as what is not repeatable must not be taken for it."""
-        given = self.request.headers.getall(IDEMPOTENCY_KEY, [])
-        if not given:
-            return
-        if self._binding.verb != "POST" or self._stream is not None:
-            faults.append((IDEMPOTENCY_KEY, "is for POSTs with one answer; leave it out"))
-        elif "secret" in self._binding.answer.fields_by_name:
-            words = (
-                "is not known to this method: its answer has a secret, which is kept nowhere; its name makes it once"
-            )
-            faults.append((IDEMPOTENCY_KEY, words))
-        elif len(given) > 1 or not _KEY.fullmatch(given[0]):
-            faults.append((IDEMPOTENCY_KEY, "must be one, of 1 to 255 visible characters of ASCII"))
-
     def _condition(self, message: Message, reading: JsonReading) -> None:
         """If-Match, as the etag of the request. A method that knows none must not do what was to be conditional."""
         given = self.request.headers.getall(hdrs.IF_MATCH, [])
@@ -175,7 +162,6 @@ class RestContext(RequestShown):
                 (name, "stands in the path already") for name in binding.fields if name in self.request.query
             ]
         self._condition(message, of_url)
-        self._check_key(of_url.faults)
         of_url.fill(message, {name: self.request.match_info[name] for name in binding.fields})
         if found := faults.faults + of_url.faults:
             raise RefusedMessage("; ".join(f"{field}: {words}" for field, words in found[:3]), found)

@@ -5,10 +5,10 @@ from typing import Final
 
 from aiohttp import hdrs, web
 
-from cronring.controller.api.rest.context import IDEMPOTENCY_KEY, LAST_EVENT_ID
+from cronring.controller.api.rest.context import LAST_EVENT_ID
+from cronring.protos.idempotency import KEY_HEADER, REPLAYED
 
-REPLAYED: Final = "Idempotency-Replayed"
-_MAY_SEND: Final = ", ".join((hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.IF_MATCH, IDEMPOTENCY_KEY, LAST_EVENT_ID))
+_MAY_SEND: Final = ", ".join((hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.IF_MATCH, KEY_HEADER, LAST_EVENT_ID))
 _MAY_READ: Final = ", ".join((hdrs.ETAG, hdrs.RETRY_AFTER, hdrs.WWW_AUTHENTICATE, REPLAYED))
 _KEPT_S: Final = 600
 

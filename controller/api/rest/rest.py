@@ -10,12 +10,10 @@ from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.rest.cors import Cors
 from cronring.controller.api.rest.judge import RestJudge
-from cronring.controller.api.rest.keyed import KeyedDoor
 from cronring.controller.api.rest.pages import add_pages
 from cronring.controller.api.rest.routes import Routes
 from cronring.controller.api.web_identity import WebDoor
 from cronring.controller.ports.audit_chain import OnRefusal
-from cronring.controller.ports.request_keys import RequestKeys
 
 
 class Rest:
@@ -33,15 +31,13 @@ class Rest:
     def open(
         self,
         services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]],
-        keys: RequestKeys,
         calls: Calls,
         refused: OnRefusal,
     ) -> None:
         """The services that gRPC has as well. Raises UnjudgedMethodError."""
         self._door = Door(self._routes, refused, calls, self._judge)
-        keyed: Any = KeyedDoor(self._door, keys)
         for _, add in services:
-            add(keyed)
+            add(self._door)
 
     async def close(self, grace_s: float) -> None:
         """Take no more requests, and give those under way `grace_s`."""

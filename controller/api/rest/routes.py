@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from cronring.controller.api.rest.answers import ASIDE_FROM, JSON, json_of
 from cronring.controller.api.rest.bindings import Binding, bindings
 from cronring.controller.api.rest.context import Aborted, CallerGone, RestContext
-from cronring.controller.api.rest.cors import REPLAYED, Cors
+from cronring.controller.api.rest.cors import Cors
 from cronring.controller.api.rest.packing import answered
 from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.web_problems import problem_body, status_problem
@@ -86,13 +86,11 @@ class Routes:
         except Aborted as error:
             return status_problem(error.status, request, http_status=error.http_status)
         if not binding.answer.fields:
-            return web.Response(status=204)
+            return web.Response(status=204, headers=context.trailing)
         body = await self._json(message)
-        headers: dict[str, str] = {hdrs.CACHE_CONTROL: "no-store"}
+        headers: dict[str, str] = {hdrs.CACHE_CONTROL: "no-store", **context.trailing}
         if etag := getattr(message, "etag", ""):
             headers[hdrs.ETAG] = f'"{etag}"'
-        if context.is_repeated:
-            headers[REPLAYED] = "true"
         status = 201 if binding.makes else 200
         if "secret" in binding.answer.fields_by_name:
             return web.Response(body=body, status=status, content_type=JSON, headers=headers)

@@ -13,7 +13,7 @@ from cronring.cli.printing import say, say_lines
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Audit
 
 
@@ -54,7 +54,7 @@ def audit(
       cronring audit --job billing.close_month -o json
     """
 
-    async def question(client: "Client") -> "Audit":
+    async def question(client: "AsyncClient") -> "Audit":
         start = None if since is None else past("--since", since)
         end = None if until is None else resolved(until, end_of_day=True)
         auditing = client.ledger.audit(start, end, job, late_after, thorough=thorough or bool(job))

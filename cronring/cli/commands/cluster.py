@@ -12,7 +12,7 @@ from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Member, Owners, Ring, Runner
 
 
@@ -81,7 +81,7 @@ def _share(ring: "Ring", index: int) -> str:
 def owners(job: str, output: str, controllers: tuple[str, ...]) -> None:
     """Say who runs JOB (its key), and who is next."""
 
-    async def question(client: "Client") -> "Owners":
+    async def question(client: "AsyncClient") -> "Owners":
         return await or_nearest(client.cluster.owners(job), "job", job, lambda: job_keys(client))
 
     answer = ask(controllers, question)

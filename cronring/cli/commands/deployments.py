@@ -16,7 +16,7 @@ from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.versions import Changes, consent_options, tell, with_consent
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.versions import Deployed, Deployment, Killed
 
 
@@ -68,7 +68,7 @@ def list_deployments(
 def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
     """Show one deployment with its schema."""
 
-    async def question(client: "Client") -> "Deployment":
+    async def question(client: "AsyncClient") -> "Deployment":
         return await or_nearest(client.deployments.get(key), "deployment", key, lambda: _keys(client))
 
     row = ask(controllers, question)
@@ -94,7 +94,7 @@ def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
     say_block(row.schema_text, indent="  ")
 
 
-async def _keys(client: "Client") -> list[str]:
+async def _keys(client: "AsyncClient") -> list[str]:
     return [row.key for row in await client.deployments.list(limit=1000)]
 
 
@@ -131,7 +131,7 @@ def deploy(  # noqa: PLR0917 - click passes them by name
     warn_of_idle(file, module.module)
 
     def do(dry: bool) -> "Deployed":
-        async def question(client: "Client") -> "Deployed":
+        async def question(client: "AsyncClient") -> "Deployed":
             made = await client.deployments.create(
                 module.module, module.digest, min_replicas, note, actor(as_name), dry_run=dry
             )
@@ -191,7 +191,7 @@ def undeploy(
     """
 
     def do(dry: bool) -> "Killed":
-        async def question(client: "Client") -> "Killed":
+        async def question(client: "AsyncClient") -> "Killed":
             key = await _find(client, name, namespace)
             return await client.deployments.kill(key, note, actor(as_name), dry_run=dry)
 
@@ -206,7 +206,7 @@ def _ended(killed: "Killed") -> Changes:
     return Changes(removed=killed.jobs_removed, orphaned=killed.jobs_orphaned)
 
 
-async def _find(client: "Client", name: str, namespace: str) -> str:
+async def _find(client: "AsyncClient", name: str, namespace: str) -> str:
     """The key of the deployment that `name` means: a key itself, or a module with an active one."""
     rows = await client.deployments.list(active_only=True)
     of_module = [row.key for row in rows if row.module == name and row.namespace == namespace]

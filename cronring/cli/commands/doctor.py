@@ -10,16 +10,15 @@ from cronring.cli.credentials import trust_options
 from cronring.cli.failures import EXIT_FAILED, EXIT_UNREACHABLE
 from cronring.cli.interrupts import run_loop
 from cronring.cli.options import (
-    DEFAULT_CONTROLLER,
     Addresses,
     database_option,
-    known_controllers,
     option,
     output_option,
     schema_option,
 )
 from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import say_lines
+from cronring.client.environment import DEFAULT_CONTROLLER, known_controllers
 
 if TYPE_CHECKING:
     from cronring.cli.doctor.gather import Gathered

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cronring.cli.drill.doing import Passed
     from cronring.cli.drill.findings import Findings
     from cronring.cli.drill.plan import DrillOrder, DrillPlan
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 SHORTEST_S: Final = 2.0
 
@@ -104,7 +104,7 @@ def _agree(plan: "DrillPlan", wanted: "DrillOrder", *, yes: bool) -> None:
         confirm()
 
 
-async def _drill(client: "Client", plan: "DrillPlan") -> "Findings":
+async def _drill(client: "AsyncClient", plan: "DrillPlan") -> "Findings":
     from cronring.cli.drill.doing import perform
     from cronring.cli.drill.findings import DrillBooks
 

@@ -6,6 +6,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
+from cronring.cli.event_lines import execution_line
 from cronring.cli.execution_rows import listed
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import ending_of, follow_or_fail
@@ -17,8 +18,8 @@ from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.schema.execution import Outcome
 
 if TYPE_CHECKING:
-    from cronring.client import Client
-    from cronring.client.model import Activation, Execution, ExecutionEvent, Job
+    from cronring.client import AsyncClient
+    from cronring.client.model import Activation, Execution, Job
 
 OUTCOMES = [outcome.value for outcome in Outcome]
 
@@ -43,7 +44,7 @@ def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) ->
       cronring executions cancel 4711 --note "wrong month" --wait
     """
 
-    async def question(client: "Client") -> "tuple[Execution, Job | None]":
+    async def question(client: "AsyncClient") -> "tuple[Execution, Job | None]":
         execution = await client.executions.cancel(execution_id, note, actor(values["as_name"]))
         if not wait:
             return execution, None
@@ -88,7 +89,7 @@ def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -
       cronring executions retry 4711 --wait --note "the disk was full"
     """
 
-    async def question(client: "Client") -> "tuple[Activation, Execution | None]":
+    async def question(client: "AsyncClient") -> "tuple[Activation, Execution | None]":
         activation = await client.executions.retry(execution_id, actor(values["as_name"]), values["note"])
         return activation, await run_to_its_end(client, activation, output) if wait else None
 
@@ -126,23 +127,13 @@ def watch_executions(job: str, outcome: str | None, output: str, controllers: tu
         jq -r .execution.error_message
     """
 
-    async def question(client: "Client") -> None:
+    async def question(client: "AsyncClient") -> None:
         if job:  # none that will never tell anything
             await or_nearest(client.jobs.get(job), "job", job, lambda: job_keys(client))
         async for event in client.executions.watch(job, outcome or ""):
             if output == "json":
                 print_json_line({"kind": event.kind, "execution": listed(event.execution)})
             else:
-                _print_event(event)
+                say(execution_line(event.execution))
 
     ask(controllers, question)
-
-
-def _print_event(event: "ExecutionEvent") -> None:
-    row = event.execution
-    if row.outcome is None:
-        at = short_instant(row.claimed_at)
-        attempt = f", attempt {row.attempt}" if row.attempt > 1 else ""
-        say(f"{at}  started   execution {row.id} of {row.job} ({row.trigger}{attempt}) on {row.runner}")
-    else:
-        say(f"{short_instant(row.ended_at)}  ended     {ending_of(row)}")

@@ -25,7 +25,7 @@ from cronring.cli.printing import say
 from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.filters import ExecutionsCounted, ExecutionsFound
     from cronring.client.model import Execution
 
@@ -70,7 +70,7 @@ def list_executions(
         _print_count(ask(controllers, lambda client: client.executions.count(query)), output)
         return
 
-    async def question(client: "Client") -> "ExecutionsFound":
+    async def question(client: "AsyncClient") -> "ExecutionsFound":
         return await or_nearest(client.executions.find(query, limit), "job", query.job, lambda: job_keys(client))
 
     found = ask(controllers, question)

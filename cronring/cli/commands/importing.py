@@ -16,7 +16,7 @@ from cronring.cli.session import ask
 from cronring.schema.keys import VerbName
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Job
     from cronring.schema.crontab import Crontab
 
@@ -129,7 +129,7 @@ def make_jobs(crontab: "Crontab", verb: VerbName, controllers: tuple[str, ...]) 
 
     names = verb_names(crontab.entries)
 
-    async def question(client: "Client") -> "list[Job]":
+    async def question(client: "AsyncClient") -> "list[Job]":
         jobs = []
         for entry in crontab.entries:
             payload = command_payload(entry)

@@ -21,7 +21,7 @@ from cronring.cli.session import ask
 from cronring.cli.stream import Kept, Line, Part, Reached, parts, tail
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.many import JobToMake
 
 CALL_MAX: Final = 10_000  # jobs of one call
@@ -106,7 +106,7 @@ class _Import:
         self._finished = False
         self.problems: list[LineProblem] = []
 
-    async def through(self, client: "Client", begin: Reached) -> None:
+    async def through(self, client: "AsyncClient", begin: Reached) -> None:
         """A part after the other. While one is made, the next one is read."""
         self.position = begin
         reading = parts(self._opened, begin)
@@ -127,7 +127,7 @@ class _Import:
             reached = f"line {self.position.line:,} is reached; the same command goes on from there"
             say(f"{self._how.name}: {reached}", err=True)
 
-    async def whole(self, client: "Client") -> None:
+    async def whole(self, client: "AsyncClient") -> None:
         """All by one call. Raises Failure for more than that takes."""
         reading = parts(self._opened, Reached(), CALL_MAX + 1)
         read = await asyncio.to_thread(self._next, reading)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Action, Job, SkippedTick
 
 
@@ -62,7 +62,7 @@ def pause_job(until: str | None, **values: Any) -> None:
         _many(values, many, "pause", controllers, output, end)
         return
 
-    async def question(client: "Client") -> "Job":
+    async def question(client: "AsyncClient") -> "Job":
         end = None
         if until is not None:
             end = resolved(until, "" if until.startswith("+") else (await client.jobs.get(key)).timezone)
@@ -123,7 +123,7 @@ def skip_next(tick: str | None, **values: Any) -> None:
         _many(values, many, "skip_next", controllers, output)
         return
 
-    async def question(client: "Client") -> "SkippedTick":
+    async def question(client: "AsyncClient") -> "SkippedTick":
         note, by = values["note"], actor(values["as_name"])
         if tick is not None:
             meant: datetime | None = resolved(tick, (await client.jobs.get(key)).timezone)
@@ -210,7 +210,7 @@ def list_actions(
     if sum(map(bool, (key, deployment, template))) > 1:
         raise click.UsageError("give one of a KEY, --deployment and --template")
 
-    async def question(client: "Client") -> "list[Action]":
+    async def question(client: "AsyncClient") -> "list[Action]":
         asking = client.jobs.actions(key or "", deployment, limit, template)
         return await or_nearest(asking, "job", key or deployment, lambda: job_keys(client))
 
@@ -257,8 +257,8 @@ def _many(
     order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
 
 
-def _asked(controllers: tuple[str, ...], key: str, question: "Callable[[Client], Awaitable[Any]]") -> Any:
-    async def asking(client: "Client") -> Any:
+def _asked(controllers: tuple[str, ...], key: str, question: "Callable[[AsyncClient], Awaitable[Any]]") -> Any:
+    async def asking(client: "AsyncClient") -> Any:
         return await or_nearest(question(client), "job", key, lambda: job_keys(client))
 
     return ask(controllers, asking)

@@ -19,7 +19,7 @@ from cronring.cli.session import ask, job_keys, or_nearest
 if TYPE_CHECKING:
     from collections import Counter
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Activation, Backfill, BackfillTick, Execution
 
 
@@ -57,7 +57,7 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
         order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
         return
 
-    async def question(client: "Client") -> "tuple[Activation, Execution | None]":
+    async def question(client: "AsyncClient") -> "tuple[Activation, Execution | None]":
         triggering = client.jobs.trigger(key, payload, by, note)
         activation = await or_nearest(triggering, "job", key, lambda: job_keys(client))
         return activation, await run_to_its_end(client, activation, output) if wait else None
@@ -110,7 +110,7 @@ def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, 
     if wait and dry_run:
         raise click.UsageError("--wait and --dry-run exclude each other: a dry run is done at once")
 
-    async def question(client: "Client") -> "tuple[Backfill, Counter[str]]":
+    async def question(client: "AsyncClient") -> "tuple[Backfill, Counter[str]]":
         job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
         newest = await client.executions.list(limit=1)
         backfill = await client.jobs.backfill(
@@ -130,7 +130,7 @@ def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, 
         raise click.exceptions.Exit(EXIT_FAILED)
 
 
-async def _finished(client: "Client", backfill: "Backfill", after_id: int, wait: bool) -> "Counter[str]":
+async def _finished(client: "AsyncClient", backfill: "Backfill", after_id: int, wait: bool) -> "Counter[str]":
     from collections import Counter
 
     if not wait or backfill.activation is None:
@@ -201,7 +201,7 @@ def list_activations(
       cronring jobs activations crawl.site:docs --cancel 42
     """
 
-    async def question(client: "Client") -> "tuple[bool, tuple[Activation, ...]]":
+    async def question(client: "AsyncClient") -> "tuple[bool, tuple[Activation, ...]]":
         gone = cancel is None
         if cancel is not None:
             cancelling = client.jobs.cancel_activation(key, cancel, actor(as_name), note)

@@ -30,7 +30,7 @@ from cronring.schema.keys import VerbName
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Job
 
 
@@ -90,7 +90,7 @@ def create_job(
             "when does it tick? Give --cron, --every, --at, --after, --manual or --now, or a --template that says so"
         )
 
-    async def question(client: "Client") -> "Job":
+    async def question(client: "AsyncClient") -> "Job":
         zone = values["timezone"]
         if template and zone is None and (values["at"] or values["anchor"]):
             zone = str((await client.templates.get(template, verb.namespace)).spec.policy.get("timezone", ""))
@@ -158,7 +158,7 @@ def update_job(
     _refuse_of_many(dry_run=dry_run, yes=yes, expect=expect)
     name = key
 
-    async def change(client: "Client") -> "Job":
+    async def change(client: "AsyncClient") -> "Job":
         zone = values["timezone"]
         if zone is None and (values["at"] or values["anchor"]):
             zone = (await client.jobs.get(name)).timezone
@@ -206,7 +206,7 @@ def delete_job(
     _refuse_of_many(dry_run=values["dry_run"], yes=values["yes"], expect=expect)
     name = key
 
-    async def question(client: "Client") -> None:
+    async def question(client: "AsyncClient") -> None:
         await or_nearest(client.jobs.delete(name, actor(as_name), note), "job", name, lambda: job_keys(client))
 
     ask(controllers, question)
@@ -233,8 +233,8 @@ def _check_instants(values: dict[str, Any]) -> None:
             raise click.UsageError(f"--{option}: the jobs may have several time zones; write its offset, like {given}Z")
 
 
-def _changed(controllers: tuple[str, ...], key: str, change: "Callable[[Client], Awaitable[Job]]") -> "Job":
-    async def question(client: "Client") -> "Job":
+def _changed(controllers: tuple[str, ...], key: str, change: "Callable[[AsyncClient], Awaitable[Job]]") -> "Job":
+    async def question(client: "AsyncClient") -> "Job":
         return await or_nearest(change(client), "job", key, lambda: job_keys(client))
 
     return ask(controllers, question)

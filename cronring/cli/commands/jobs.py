@@ -46,7 +46,7 @@ from cronring.cli.printing import say
 from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.limits import Limit
     from cronring.client.model import Activation, Job, JobEvent
 
@@ -128,7 +128,7 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
       cronring jobs show crawl.site:docs -o json
     """
 
-    async def question(client: "Client") -> "tuple[Job, tuple[Activation, ...], list[Limit]]":
+    async def question(client: "AsyncClient") -> "tuple[Job, tuple[Activation, ...], list[Limit]]":
         job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
         limits = await client.limits.list(job.namespace)
         return job, await client.jobs.activations(key), [each for each in limits if each.module in {"", job.module}]
@@ -167,7 +167,7 @@ def watch_jobs(module: str, verb: str, namespace: str, output: str, controllers:
         jq -c 'select(.kind == "changed") | .job.status'
     """
 
-    async def question(client: "Client") -> None:
+    async def question(client: "AsyncClient") -> None:
         async for event in client.jobs.watch(namespace, module, verb):
             if output == "json":
                 print_json_line(event)

@@ -13,7 +13,7 @@ from cronring.cli.printing import say
 from cronring.cli.session import ask, nothing_found, or_nearest
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.limits import Limit
 
 group_argument = click.argument("group", metavar="GROUP", shell_complete=limited_group)
@@ -101,7 +101,7 @@ def remove_limit(group: str, note: str, as_name: str | None, output: str, contro
     """Let as many of GROUP run as there are. What waits for a place begins at once."""
     namespace, module = _named(group)
 
-    async def question(client: "Client") -> "Limit":
+    async def question(client: "AsyncClient") -> "Limit":
         answer: Awaitable[Limit] = client.limits.remove(module, namespace, by=actor(as_name), note=note)
         return await or_nearest(answer, "limit", group, lambda: _groups(client), "cronring limits list")
 
@@ -112,5 +112,5 @@ def remove_limit(group: str, note: str, as_name: str | None, output: str, contro
     say(f"{group}: no limit any more (it was {row.max_concurrent}, and {row.running} run now)")
 
 
-async def _groups(client: "Client") -> list[str]:
+async def _groups(client: "AsyncClient") -> list[str]:
     return [group_name(row.namespace, row.module) for row in await client.limits.list()]

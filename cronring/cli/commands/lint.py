@@ -20,7 +20,7 @@ from cronring.cli.session import ask
 from cronring.schema.lint_finding import RULES, WARNING
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Job
     from cronring.schema.lint import LintFinding
     from cronring.schema.module import Module, Verb
@@ -118,7 +118,7 @@ def measured(controllers: tuple[str, ...], module: "Module", runs: int) -> "tupl
     The latter of every job that has run often enough, by its verb or its key: what 95 % of the latest stayed below.
     """
 
-    async def question(client: "Client") -> "tuple[list[Verb], dict[str, list[float]]]":
+    async def question(client: "AsyncClient") -> "tuple[list[Verb], dict[str, list[float]]]":
         taken: dict[str, list[float]] = defaultdict(list)
         jobs = await client.jobs.list(module.namespace, module.name)
         made = [job for job in jobs if job.source == "api"]

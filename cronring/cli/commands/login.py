@@ -48,7 +48,7 @@ def login(
       cronring logout
     """
     from cronring.cli.login.issuer import Registered, discover, given, holder
-    from cronring.cli.login.keeping import KeptLogin, alone, keep_login
+    from cronring.client.kept_logins import KeptLogin, alone, keep_login
 
     endpoints = discover(issuer)
     registered = Registered(client_id, client_secret)
@@ -96,7 +96,7 @@ def logout(output: str, controllers: tuple[str, ...]) -> None:
     Example:
       cronring logout --controllers 10.0.0.1:7400,10.0.0.2:7400
     """
-    from cronring.cli.login.keeping import alone, forget_login
+    from cronring.client.kept_logins import alone, forget_login
 
     with alone():
         forgotten = forget_login(controllers)

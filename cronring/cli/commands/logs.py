@@ -12,7 +12,7 @@ from cronring.cli.printing import say
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 
 @click.command()
@@ -40,7 +40,7 @@ def logs(what: str, follow: bool, colours: bool, output: str, controllers: tuple
     if colours and output == "json":
         raise click.UsageError("--colours is for text; in JSON every character of the output is there")
 
-    async def question(client: "Client") -> None:
+    async def question(client: "AsyncClient") -> None:
         execution_id = ROW_ID(what) if what.isdecimal() else await _of_job(client, what, follow)
         if output == "json":
             await follow_as_json(client, execution_id, once=not follow)
@@ -51,7 +51,7 @@ def logs(what: str, follow: bool, colours: bool, output: str, controllers: tuple
     ask(controllers, question)
 
 
-async def _of_job(client: "Client", job: str, follow: bool) -> int:
+async def _of_job(client: "AsyncClient", job: str, follow: bool) -> int:
     if follow:
         return await or_nearest(running_or_next(client, job), "job", job, lambda: job_keys(client))
     found = await or_nearest(client.executions.list(job, limit=1), "job", job, lambda: job_keys(client))

@@ -15,7 +15,7 @@ from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.cli.modules import ReadModule
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.schema.forecast import JobForecast
     from cronring.schema.module import Module
 
@@ -107,7 +107,7 @@ def _read(deployed: "DeployedText") -> "Module":
         ) from error
 
 
-async def active(client: "Client", wanted: "ReadModule") -> DeployedText:
+async def active(client: "AsyncClient", wanted: "ReadModule") -> DeployedText:
     """What is deployed of the module now, and what controllers say of jobs made through the API."""
     module = wanted.module
     rows = await client.deployments.list(module.namespace, module.name, active_only=True)

@@ -16,7 +16,7 @@ from cronring.cli.session import ask, or_nearest
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.identities import GrantOfRunners
 
 EXPIRES_S: Final = DAY_S  # of a join token, where nobody says: machines are set up today
@@ -111,7 +111,7 @@ def list_grants(revoked: bool, limit: int, output: str, controllers: tuple[str, 
 def revoke(name: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
     """Revoke a grant: nobody enrolls by it any more, and certificates that name it are refused."""
 
-    async def question(client: "Client") -> "GrantOfRunners":
+    async def question(client: "AsyncClient") -> "GrantOfRunners":
         answer: Awaitable[GrantOfRunners] = client.identities.revoke_runner_grant(name, actor(as_name))
         return await or_nearest(answer, "runner grant", name, lambda: _names(client), "cronring runner-grant list")
 
@@ -122,7 +122,7 @@ def revoke(name: str, as_name: str | None, output: str, controllers: tuple[str, 
     say(f"the runner grant {row.name} is revoked")
 
 
-async def _names(client: "Client") -> list[str]:
+async def _names(client: "AsyncClient") -> list[str]:
     return [row.name for row in await client.identities.runner_grants()]
 
 

@@ -10,7 +10,7 @@ from cronring.cli.output import jsonable, milliseconds, print_fields, print_json
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.statistics import JobStats, SchedulerStats, Spread
 
 
@@ -54,7 +54,7 @@ def job_stats(key: str, output: str, controllers: tuple[str, ...]) -> None:
       cronring jobs stats billing.close_month
     """
 
-    async def question(client: "Client") -> "JobStats":
+    async def question(client: "AsyncClient") -> "JobStats":
         return await or_nearest(client.statistics.job(key), "job", key, lambda: job_keys(client))
 
     found = ask(controllers, question)

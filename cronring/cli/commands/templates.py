@@ -16,7 +16,7 @@ from cronring.cli.printing import say, say_lines
 from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Action, Template
 
 Answer = TypeVar("Answer")
@@ -68,7 +68,7 @@ def set_template(
     if not fields and not replace:
         raise click.UsageError("nothing to set is given; --help shows what there is")
 
-    async def question(client: "Client") -> "Template":
+    async def question(client: "AsyncClient") -> "Template":
         zone = values["timezone"]
         if zone is None and not replace and (values["at"] or values["anchor"]):
             zone = await _zone(client, name, namespace)
@@ -127,7 +127,7 @@ def show_template(name: str, namespace: str, output: str, controllers: tuple[str
       cronring template show nightly
     """
 
-    async def question(client: "Client") -> "tuple[Template, list[Action]]":
+    async def question(client: "AsyncClient") -> "tuple[Template, list[Action]]":
         found = await _or_nearest(client, client.templates.get(name, namespace), name)
         return found, await client.jobs.actions(template=f"{namespace}/{name}", limit=_LISTED)
 
@@ -166,7 +166,7 @@ def delete_template(
       cronring template delete nightly --note "each job says it itself now"
     """
 
-    async def question(client: "Client") -> int:
+    async def question(client: "AsyncClient") -> int:
         deleting = client.templates.delete(name, namespace, actor(as_name), note)
         return await _or_nearest(client, deleting, name)
 
@@ -177,14 +177,14 @@ def delete_template(
     say(f"template {name} is deleted; {jobs} jobs that came from it stay as they are")
 
 
-async def _or_nearest(client: "Client", answer: Awaitable[Answer], name: str) -> Answer:
+async def _or_nearest(client: "AsyncClient", answer: Awaitable[Answer], name: str) -> Answer:
     async def names() -> list[str]:
         return [each.name for each in await client.templates.list(limit=1000)]
 
     return await or_nearest(answer, "template", name, names, "cronring template list")
 
 
-async def _zone(client: "Client", name: str, namespace: str) -> str | None:
+async def _zone(client: "AsyncClient", name: str, namespace: str) -> str | None:
     """On whose clocks instants without an offset are read; None: there is no such template yet."""
     from cronring.client.errors import NotFound
 

@@ -17,7 +17,7 @@ from cronring.cli.session import ask, or_nearest
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.identities import RoleIn, TokenInfo
 
 
@@ -119,7 +119,7 @@ def list_tokens(revoked: bool, limit: int, output: str, controllers: tuple[str, 
 def revoke(name: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
     """Revoke a token: a second later at most, no call with it is answered."""
 
-    async def question(client: "Client") -> "TokenInfo":
+    async def question(client: "AsyncClient") -> "TokenInfo":
         answer: Awaitable[TokenInfo] = client.identities.revoke_token(name, actor(as_name))
         return await or_nearest(answer, "token", name, lambda: _names(client), "cronring token list")
 
@@ -130,7 +130,7 @@ def revoke(name: str, as_name: str | None, output: str, controllers: tuple[str, 
     say(f"the token {row.name} is revoked")
 
 
-async def _names(client: "Client") -> list[str]:
+async def _names(client: "AsyncClient") -> list[str]:
     return [row.name for row in await client.identities.tokens()]
 
 

@@ -18,7 +18,7 @@ from cronring.client.errors import ClientError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 QUIT: Final = (b"q", b"Q", b"")
 
@@ -52,14 +52,14 @@ def top(once: bool, interval: float, output: str, controllers: tuple[str, ...]) 
     ask(controllers, lambda client: _print(client, console) if once else _live(client, console, interval))
 
 
-async def _print(client: "Client", console: "Console") -> None:
+async def _print(client: "AsyncClient", console: "Console") -> None:
     from cronring.cli.top.frame import Counting, take_frame
     from cronring.cli.top.picture import picture
 
     console.print(picture(await take_frame(client, Counting()), console.width, console.height))
 
 
-async def _lines(client: "Client", interval_s: float, *, once: bool) -> None:
+async def _lines(client: "AsyncClient", interval_s: float, *, once: bool) -> None:
     """A frame that can't be had is said on stderr, and the next one is tried; the first one is an error."""
     from cronring.cli.top.frame import Counting, as_json, take_frame
 
@@ -73,7 +73,7 @@ async def _lines(client: "Client", interval_s: float, *, once: bool) -> None:
             say(str(error), err=True)
 
 
-async def _live(client: "Client", console: "Console", interval_s: float) -> None:
+async def _live(client: "AsyncClient", console: "Console", interval_s: float) -> None:
     """Until somebody quits. A frame that can't be had leaves the one before, and says why."""
     from rich.live import Live
 

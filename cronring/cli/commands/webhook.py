@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import TypeVar
 
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.notifications import Added, Delivery, Tested, Webhook
 
     Answer = TypeVar("Answer")
@@ -88,7 +88,7 @@ def add(  # noqa: PLR0917 - click passes them by name
         --event failed --event recovered
     """
 
-    async def question(client: "Client") -> "tuple[Added, bool]":
+    async def question(client: "AsyncClient") -> "tuple[Added, bool]":
         added = await client.notifications.add(
             name, url, secret=secret or "", events=event, reasons=reason, outcomes=outcome, namespace=namespace or "",
             module=module or "", job=job or "", labels=dict(label), by=actor(as_name),
@@ -256,14 +256,14 @@ def _set_enabled(
         say(f"webhook {name} is {_state(found)}")
 
 
-async def _known(client: "Client", answer: "Awaitable[Answer]", name: str) -> "Answer":
+async def _known(client: "AsyncClient", answer: "Awaitable[Answer]", name: str) -> "Answer":
     async def names() -> list[str]:
         return [each.name for each in await client.notifications.list()]
 
     return await or_nearest(answer, "webhook", name, names, "cronring webhook list") if name else await answer
 
 
-async def _has_jobs(client: "Client", row: "Webhook") -> bool:
+async def _has_jobs(client: "AsyncClient", row: "Webhook") -> bool:
     """Whether any job is there now that it is about; true where it is about all."""
     from cronring.client.errors import NotFound
 

@@ -12,7 +12,7 @@ from cronring.cli.printing import say
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Why
 
 
@@ -34,7 +34,7 @@ def why(job: str, at: str | None, output: str, controllers: tuple[str, ...]) -> 
       cronring why crawl.site:docs --at -2h -o json
     """
 
-    async def question(client: "Client") -> "Why":
+    async def question(client: "AsyncClient") -> "Why":
         found = await or_nearest(client.ledger.why(job), "job", job, lambda: job_keys(client))
         if at is None:
             return found

@@ -13,7 +13,8 @@ from cronring.cli.dev.private import make_private
 from cronring.cli.dev.processes import DevProcess, Processes, free_addresses
 from cronring.cli.dev.state import DevState
 from cronring.cli.dev.trust import DevTrust
-from cronring.cli.running_dev import DevHold, DevTold, FixedPorts
+from cronring.cli.running_dev import DevHold, FixedPorts
+from cronring.client.running_dev import DevTold
 from cronring.trust.holding import CA_KEY_FILE
 from cronring.trust.names import CA, DEV_PARENT, INSECURE, SERVER_NAME, without_secrets
 

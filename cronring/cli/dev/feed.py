@@ -19,7 +19,7 @@ from cronring.cli.dev.happenings import (
     ViewLost,
 )
 from cronring.cli.dev.state import DevState
-from cronring.client import Client, ClientError
+from cronring.client import AsyncClient, ClientError
 from cronring.client.model import Cluster, Execution
 from cronring.schema.keys import SLOTS
 
@@ -41,7 +41,7 @@ LINES_OF_OUTPUT: Final = 3
 class DevFeed:
     """Keeps `state` fresh. `tell` is called for everything worth a line."""
 
-    def __init__(self, client: Client, state: DevState, tell: Callable[[Happening], None]) -> None:
+    def __init__(self, client: AsyncClient, state: DevState, tell: Callable[[Happening], None]) -> None:
         self._client = client
         self._state = state
         self._tell = tell

@@ -20,7 +20,7 @@ from cronring.cli.dev.summary import Summary, not_booked, settled
 from cronring.cli.dev.trust import make_certificates, make_identities
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.printing import say
-from cronring.client import Client, ClientError
+from cronring.client import AsyncClient, ClientError
 from cronring.client.model import Audit
 from cronring.schema.duration import measured
 from cronring.trust.files import write_file
@@ -91,7 +91,9 @@ class DevSession:
             environment = {"CRONRING_DATABASE_URL": f"@{url_file}", "CRONRING_SCHEMA": schema}
             cluster = LocalCluster(plan, self._state, folder, environment, trust, self._tell)
             token = trust.token_file.read_text().strip()
-            client = Client(cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S, ca=trust.ca, token=token, insecure=False)
+            client = AsyncClient(
+                cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S, ca=trust.ca, token=token, insecure=False
+            )
             try:
                 return await self._watch(cluster, client)
             finally:
@@ -99,7 +101,7 @@ class DevSession:
                 await asyncio.shield(self._end(cluster, client))
                 url_file.unlink(missing_ok=True)
 
-    async def _watch(self, cluster: LocalCluster, client: Client) -> int:
+    async def _watch(self, cluster: LocalCluster, client: AsyncClient) -> int:
         feed = DevFeed(client, self._state, self._tell)
         cluster.on_controller_death = feed.controller_died
         if not await self._start(cluster, feed, client):
@@ -151,7 +153,7 @@ class DevSession:
         applied = await migrate(url, schema=self._options.schema)
         self._tell(StartProgress(f"{applied} migrations applied" if applied else "the tables are up to date"))
 
-    async def _start(self, cluster: LocalCluster, feed: DevFeed, client: Client) -> bool:
+    async def _start(self, cluster: LocalCluster, feed: DevFeed, client: AsyncClient) -> bool:
         """Everything up and known to each other. False when the user stopped it meanwhile."""
         await cluster.start_controllers()
         wanted = set(cluster.grpc_addresses)
@@ -168,12 +170,12 @@ class DevSession:
         self._tell(StartProgress(f"a runner hosts {len(self._state.jobs)} jobs"))
         return True
 
-    async def _members_alive(self, client: Client, wanted: set[str]) -> bool:
+    async def _members_alive(self, client: AsyncClient, wanted: set[str]) -> bool:
         view = await client.cluster.get()
         self._state.learn(view)
         return wanted <= {each.grpc_address for each in view.members if each.status == "alive" and each.primary_slots}
 
-    async def _runner_alive(self, client: Client) -> bool:
+    async def _runner_alive(self, client: AsyncClient) -> bool:
         view = await client.cluster.get()
         self._state.learn(view)
         pids = {child.pid for child in self._state.runners}
@@ -214,7 +216,7 @@ class DevSession:
                 return False
         return True
 
-    async def _settle(self, cluster: LocalCluster, client: Client, feed: DevFeed) -> Audit:
+    async def _settle(self, cluster: LocalCluster, client: AsyncClient, feed: DevFeed) -> Audit:
         """The books of all ticks up to now, once they are settled; what runs too long for that is cancelled."""
         until = self._state.now()
         books = await self._poll_books(client, feed, until, SETTLE_S)
@@ -227,7 +229,7 @@ class DevSession:
             await feed.ask_executions()  # the last ones, which ended since it asked by itself
         return books
 
-    async def _poll_books(self, client: Client, feed: DevFeed, until: datetime, timeout_s: float) -> Audit | None:
+    async def _poll_books(self, client: AsyncClient, feed: DevFeed, until: datetime, timeout_s: float) -> Audit | None:
         """The last answer within `timeout_s`, earlier if it is settled, or the user has had enough."""
         books: Audit | None = None
         deadline = time.monotonic() + timeout_s
@@ -249,7 +251,7 @@ class DevSession:
         self._keep_folder = True
         return EXIT_FAILED
 
-    async def _end(self, cluster: LocalCluster, client: Client) -> None:
+    async def _end(self, cluster: LocalCluster, client: AsyncClient) -> None:
         self._ending = time.monotonic()
         self._tell(StartProgress("stopping"))
         await client.close()

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
 from cronring.cli.credentials import connect
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.doctor import ControllerReport, NoReport
 from cronring.controller.core.doctor.finding import Finding, Verdict, found, problem, unchecked
 from cronring.controller.core.settings import ClusterSettings, SettingsError
@@ -61,14 +61,14 @@ class _Asked:
     def silent(self) -> tuple[NoReport, ...]:
         return tuple(each for each in self._answers.values() if isinstance(each, NoReport))
 
-    async def all_of(self, client: Client, addresses: Iterable[str]) -> None:
+    async def all_of(self, client: AsyncClient, addresses: Iterable[str]) -> None:
         """Ask there, and wherever the answers point to, until nobody new is named."""
         while waiting := [address for address in dict.fromkeys(addresses) if address not in self._answers]:
             answers = await client.doctor.controllers(waiting)
             self._answers.update(zip(waiting, answers, strict=True))
             addresses = [address for report in self.reports for address in _named(report)]
 
-    async def again(self, client: Client) -> None:
+    async def again(self, client: AsyncClient) -> None:
         """Those that have answered."""
         known = [report.address for report in self.reports]
         for address in known:
@@ -80,7 +80,9 @@ def _named(report: ControllerReport) -> Iterable[str]:
     return (member.grpc_address for member in report.members if member.status != "left")
 
 
-async def _through_controllers(client: Client, reports: tuple[ControllerReport, ...]) -> tuple[list[Finding], bool]:
+async def _through_controllers(
+    client: AsyncClient, reports: tuple[ControllerReport, ...]
+) -> tuple[list[Finding], bool]:
     """What one of them finds of its database; first those are asked that reach it."""
     why = []
     for report in sorted(reports, key=lambda report: not report.database_ok):

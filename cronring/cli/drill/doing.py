@@ -11,7 +11,7 @@ from cronring.cli.credentials import connect
 from cronring.cli.drill.plan import DrillPlan
 from cronring.cli.drill.target import kill
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.drills import Phase
 from cronring.client.errors import Unreachable
 from cronring.schema.duration import measured
@@ -41,14 +41,14 @@ class DrillSpan:
 Passed = Callable[[float], None]  # told how many seconds of it have passed
 
 
-async def perform(client: Client, plan: DrillPlan, passed: Passed) -> DrillSpan:
+async def perform(client: AsyncClient, plan: DrillPlan, passed: Passed) -> DrillSpan:
     """Raises Failure when it can't begin. What happens in the middle, the span tells."""
     if plan.wanted.kill:
         return await _kill(client, plan, passed)
     return await _hold_drill(plan, passed)
 
 
-async def _kill(client: Client, plan: DrillPlan, passed: Passed) -> DrillSpan:
+async def _kill(client: AsyncClient, plan: DrillPlan, passed: Passed) -> DrillSpan:
     view = await client.cluster.get()
     if view.database_time is None:
         raise Failure("the controller that answers has not heard from PostgreSQL yet; try again in a second")

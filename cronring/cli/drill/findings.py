@@ -10,7 +10,7 @@ from typing import Final
 
 from cronring.cli.drill.doing import DrillSpan
 from cronring.cli.drill.plan import JOBS_MAX, DrillPlan
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.model import Audit, Execution
 
 LATE_AFTER_MS: Final = 1_000.0
@@ -93,17 +93,17 @@ class DrillBooks:
         self._after_id = max(0, max((each.id for each in before), default=0) - ID_SLACK)
 
     @classmethod
-    async def open(cls, client: Client, plan: DrillPlan, now: datetime) -> "DrillBooks":
+    async def open(cls, client: AsyncClient, plan: DrillPlan, now: datetime) -> "DrillBooks":
         since = now - timedelta(seconds=plan.wanted.for_s + SPREAD_S)
         return cls(plan, await client.executions.list(since=since, limit=BEFORE_MAX))
 
-    async def read(self, client: Client, span: DrillSpan) -> Findings:
+    async def read(self, client: AsyncClient, span: DrillSpan) -> Findings:
         runs, undecided = await self._decided(client, span)
         audit = await client.ledger.audit(span.begun, span.ended, thorough=True)
         digest = (await client.cluster.ring()).digest
         return self._found(span, runs, undecided, audit, ring_changed=digest != self._plan.ring.digest)
 
-    async def _decided(self, client: Client, span: DrillSpan) -> tuple[list[Execution], list[str]]:
+    async def _decided(self, client: AsyncClient, span: DrillSpan) -> tuple[list[Execution], list[str]]:
         """Runs of what came due, and jobs of which nobody has decided a tick."""
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -117,7 +117,7 @@ class DrillBooks:
             await asyncio.sleep(POLL_S)
 
     @staticmethod
-    async def _undecided(client: Client, span: DrillSpan) -> list[str]:
+    async def _undecided(client: AsyncClient, span: DrillSpan) -> list[str]:
         jobs = await client.jobs.list(status="scheduled", limit=JOBS_MAX)
         return [job.key for job in jobs if job.next_execution and span.begun <= job.next_execution <= span.ended]
 

@@ -13,7 +13,7 @@ from cronring.client.model import Cluster, Job, Member, Owners, Ring
 from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
 
 JOBS_MAX: Final = 10_000
 LONGEST_S: Final = 60.0
@@ -65,7 +65,7 @@ class DrillPlan:
         return tuple(dict.fromkeys(member.grpc_address for member in (*self.others, self.primary)))
 
 
-async def make_plan(client: "Client", wanted: DrillOrder) -> DrillPlan:
+async def make_plan(client: "AsyncClient", wanted: DrillOrder) -> DrillPlan:
     """Raises Failure where the drill would show nothing, or would do harm, saying what to do instead."""
     view, ring = await client.cluster.get(), await client.cluster.ring()
     jobs = await client.jobs.list(limit=JOBS_MAX)
@@ -99,7 +99,7 @@ def _reach(wanted: DrillOrder) -> str:
     return measured((wanted.for_s - TAKEOVER_S) * 1_000)
 
 
-async def _named(client: "Client", wanted: DrillOrder, now: datetime) -> Job:
+async def _named(client: "AsyncClient", wanted: DrillOrder, now: datetime) -> Job:
     job = await or_nearest(client.jobs.get(wanted.job), "job", wanted.job, lambda: job_keys(client))
     if job.status == "paused":
         raise Failure(f"{job.key} is paused, so it has no ticks: `cronring jobs resume {job.key}`, or another --job")

@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from cronring.cli.clock import wall_now
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 from cronring.cli.login.http import IssuerAnswer, IssuerSilent, ask_issuer
 from cronring.controller.identity.addresses import is_safe
@@ -93,11 +92,6 @@ def holder(token: str) -> str:
     claims = _claims(token)
     names = ("email", "preferred_username", "sub")
     return next((str(claims[name])[:SHOWN_MAX] for name in names if claims.get(name)), "somebody")
-
-
-def is_fresh(expires_s: int, least_s: int) -> bool:
-    """Whether it counts for so long yet, by this machine's clock."""
-    return not expires_s or wall_now().timestamp() + least_s < expires_s
 
 
 def _claims(token: str) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Final
 
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 from cronring.cli.login.http import IssuerSilent, ask_issuer
-from cronring.cli.login.issuer import Registered, given, is_fresh, refused_words
-from cronring.cli.login.keeping import KeptLogin, alone, find_login, keep_login
+from cronring.cli.login.issuer import Registered, given, refused_words
+from cronring.client.kept_logins import KeptLogin, alone, find_login, is_fresh, keep_login
 
 LEFT_S: Final = 30  # with less a command may begin with a token, and end without
 

@@ -10,7 +10,7 @@ from cronring.cli.execution_rows import listed
 from cronring.cli.output import jsonable
 
 if TYPE_CHECKING:
-    from cronring.client import Client
+    from cronring.client import AsyncClient
     from cronring.client.model import Cluster, Due, Execution
     from cronring.client.statistics import SchedulerStats
 
@@ -68,7 +68,7 @@ class Counting:
         )
 
 
-async def take_frame(client: "Client", counting: Counting) -> Frame:
+async def take_frame(client: "AsyncClient", counting: Counting) -> Frame:
     """Everything at once. Raises what the calls raise."""
     troubling = asyncio.gather(*(client.executions.list(outcome=outcome, limit=20) for outcome in TROUBLES))
     cluster, figures, due, running, troubled = await asyncio.gather(

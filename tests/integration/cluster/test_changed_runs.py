@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.model import Execution, JobSpec
 from tests.support.cluster import Cluster
 from tests.support.looking import look
@@ -29,11 +29,11 @@ def module(folder: Path, name: str, timeout: str = "5m") -> Path:
     return file
 
 
-async def runs(client: Client, key: str) -> bool:
+async def runs(client: AsyncClient, key: str) -> bool:
     return bool(await client.executions.list(key, "running"))
 
 
-async def ran_twice(client: Client, key: str) -> bool:
+async def ran_twice(client: AsyncClient, key: str) -> bool:
     return len(await client.executions.list(key, "completed")) >= 2
 
 
@@ -45,7 +45,7 @@ async def past_a_tick() -> None:
         await asyncio.sleep(0.05)  # the clock can't be waited for otherwise
 
 
-async def redeploy(cluster: Cluster, client: Client, folder: Path) -> None:
+async def redeploy(cluster: Cluster, client: AsyncClient, folder: Path) -> None:
     cluster.start_runner(module(folder, "redeployed", timeout="4m"))
 
     async def is_active() -> bool:
@@ -90,7 +90,7 @@ async def test_ticks_during_a_run_overlap_whatever_is_changed_meanwhile(cluster:
     cluster.start_controller()
     cluster.start_controller()
     cluster.start_runner(*(module(tmp_path, name) for name in ("raised", "toggled", "redeployed")))
-    async with Client([each.grpc for each in cluster.controllers]) as client:
+    async with AsyncClient([each.grpc for each in cluster.controllers]) as client:
 
         async def are_active() -> bool:
             return len(await client.deployments.list(active_only=True)) == 3

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.errors import Conflict
 from cronring.client.model import Job, SkippedTick
 from tests.integration.cluster.conftest import JOURNAL_MODULE
@@ -76,7 +76,7 @@ async def outcome(attempt: Awaitable[Any]) -> Any:
         return error
 
 
-async def race(clients: list[Client], chance: random.Random) -> None:
+async def race(clients: list[AsyncClient], chance: random.Random) -> None:
     """A pause, a resume and two who skip the same tick, each through another controller, while it ticks each second."""
     next_tick = instant(int(time.time()) + 1)
     await asyncio.sleep(max(0.0, next_tick.timestamp() - time.time() - chance.random() * 0.03))
@@ -102,7 +102,7 @@ def test_operators_who_race_each_other_and_the_ticks_have_one_outcome(cluster: C
     wait_for_runs(cluster, journal)
 
     async def story() -> None:
-        clients = [Client((controller.grpc,)) for controller in cluster.controllers]
+        clients = [AsyncClient((controller.grpc,)) for controller in cluster.controllers]
         try:
             chance = random.Random(3)
             for _ in range(ROUNDS):

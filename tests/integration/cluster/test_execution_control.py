@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.errors import Conflict, NotFound
 from cronring.client.model import Execution, ExecutionEventKind
 from cronring.controller.store.connect import connect
@@ -44,13 +44,13 @@ class Field:
         for each in [self.cluster.restart_controller(controller) for controller in dead]:
             self.cluster.wait_ready(each)
 
-    async def holder(self, client: Client, execution: Execution) -> Process:
+    async def holder(self, client: AsyncClient, execution: Execution) -> Process:
         """The controller that holds it."""
         members = {member.id: member.grpc_address for member in (await client.cluster.get()).members}
         address = members[execution.controller]
         return next(controller for controller in self.cluster.controllers if controller.grpc == address)
 
-    async def running(self, client: Client, verb: str) -> Execution:
+    async def running(self, client: AsyncClient, verb: str) -> Execution:
         """A new execution of it whose code has begun."""
         activation = await client.jobs.trigger(f"control.{verb}")
         found: list[Execution] = []
@@ -78,7 +78,7 @@ def cluster_field(module_database_url: str, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture
 async def field(cluster_field: Field) -> Field:
     await asyncio.to_thread(cluster_field.whole)
-    async with Client(cluster_field.addresses) as client:
+    async with AsyncClient(cluster_field.addresses) as client:
 
         async def deployed() -> bool:
             jobs = await client.jobs.list(module="control", limit=100)
@@ -88,7 +88,7 @@ async def field(cluster_field: Field) -> Field:
     return cluster_field
 
 
-async def ended(client: Client, execution_id: int, seconds: float = 20) -> Execution:
+async def ended(client: AsyncClient, execution_id: int, seconds: float = 20) -> Execution:
     found: list[Execution] = []
 
     async def has_ended() -> bool:
@@ -100,7 +100,7 @@ async def ended(client: Client, execution_id: int, seconds: float = 20) -> Execu
 
 
 async def test_a_trigger_returns_its_execution_or_says_that_it_waits(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         first = await client.jobs.trigger("control.patient", by="ann")
         execution = await client.executions.get(first.execution_id)
         assert (execution.job, execution.tick, execution.trigger) == ("control.patient", first.tick, "manual")
@@ -112,11 +112,11 @@ async def test_a_trigger_returns_its_execution_or_says_that_it_waits(field: Fiel
 
 
 async def test_any_controller_cancels_whoever_holds_it(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "patient")
         holder = await field.holder(client, execution)
     for address in [address for address in field.addresses if address != holder.grpc][:1]:
-        async with Client([address]) as other:
+        async with AsyncClient([address]) as other:
             asked = await other.executions.cancel(execution.id, "wrong month", "ann")
             assert asked.outcome in {None, "cancelled"}, "it may have ended before it was read"
             assert (asked.cancel_requested_by, asked.cancel_note) == ("ann", "wrong month")
@@ -129,7 +129,7 @@ async def test_any_controller_cancels_whoever_holds_it(field: Field) -> None:
 
 @pytest.mark.parametrize("verb", ["stubborn", "spinning"])
 async def test_who_does_not_listen_is_killed_after_the_grace(field: Field, verb: str) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, verb)
         began = time.monotonic()
         await client.executions.cancel(execution.id, by="ann")
@@ -141,7 +141,7 @@ async def test_who_does_not_listen_is_killed_after_the_grace(field: Field, verb:
 
 
 async def test_what_has_ended_is_not_cancelled_and_the_answer_says_how(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "flaky")
         await ended(client, execution.id)
         with pytest.raises(Conflict, match=r"is failed, and only a running one can become cancelled: .* before"):
@@ -151,7 +151,7 @@ async def test_what_has_ended_is_not_cancelled_and_the_answer_says_how(field: Fi
 
 
 async def test_cancelled_executions_are_not_retried_by_policy(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "failing")
         await client.executions.cancel(execution.id, by="ann")
         end = await ended(client, execution.id)
@@ -162,7 +162,7 @@ async def test_cancelled_executions_are_not_retried_by_policy(field: Field) -> N
 
 async def test_the_holder_dies_between_the_mark_and_the_runner(field: Field) -> None:
     """It is stopped while it is marked, so that it can't have told anybody, and then killed: its adopter does it."""
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "patient")
         holder = await field.holder(client, execution)
         connection = await connect(field.cluster.database_url, "marker")
@@ -183,7 +183,7 @@ async def test_the_holder_dies_between_the_mark_and_the_runner(field: Field) -> 
 
 
 async def test_a_retry_by_hand_is_the_next_attempt(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "flaky")
         assert (await ended(client, execution.id)).outcome == "failed"
         waiting = await client.executions.retry(execution.id, "ann")
@@ -199,11 +199,11 @@ async def test_a_retry_by_hand_is_the_next_attempt(field: Field) -> None:
 
 
 async def test_output_is_followed_through_a_controller_that_dies(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "patient")
     victim = field.cluster.controllers[0]
     text, killed = b"", False
-    async with Client(field.addresses) as follower:
+    async with AsyncClient(field.addresses) as follower:
         assert follower.current_address == victim.grpc
         async for chunk in follower.executions.follow(execution.id):
             assert chunk.gap == 0
@@ -222,7 +222,7 @@ async def test_output_is_followed_through_a_controller_that_dies(field: Field) -
 
 
 async def test_what_is_printed_faster_than_it_can_be_followed_has_gaps_and_harms_nobody(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "loud")
         chunks = [chunk async for chunk in client.executions.follow(execution.id)]
         assert chunks[-1].execution is not None
@@ -236,7 +236,7 @@ async def test_what_is_printed_faster_than_it_can_be_followed_has_gaps_and_harms
 
 
 async def test_after_the_end_what_was_recorded_is_followed_from_any_offset(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "flaky")
         end = await ended(client, execution.id)
         whole = [chunk async for chunk in client.executions.follow(execution.id)]
@@ -250,7 +250,7 @@ async def test_after_the_end_what_was_recorded_is_followed_from_any_offset(field
 async def test_every_start_and_end_is_told_once_through_a_controller_that_dies(field: Field) -> None:
     victim = field.cluster.controllers[0]
     told: dict[ExecutionEventKind, list[int]] = {kind: [] for kind in ExecutionEventKind}
-    async with Client(field.addresses) as client, asyncio.timeout(60):
+    async with AsyncClient(field.addresses) as client, asyncio.timeout(60):
         assert client.current_address == victim.grpc
         killed_after = 0
         async for event in client.executions.watch("control.each_second"):
@@ -292,7 +292,7 @@ async def test_the_command_line(field: Field) -> None:
     again = await asyncio.to_thread(run, "executions", "retry", execution_id)
     assert again.returncode == 1
     assert "completed" in again.stderr
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "patient")
     now = await asyncio.to_thread(run, "logs", "control.patient")
     assert now.stdout.startswith("line 0\n"), now.stderr
@@ -313,7 +313,7 @@ async def test_the_command_line(field: Field) -> None:
 
 
 async def test_top_draws_one_frame_or_one_after_the_other_until_q(field: Field) -> None:
-    async with Client(field.addresses) as client:
+    async with AsyncClient(field.addresses) as client:
         execution = await field.running(client, "patient")
         once = await asyncio.to_thread(cli, field, "top", "--once")
         assert once.returncode == 0, once.stderr

@@ -4,7 +4,7 @@ import json
 import signal
 from pathlib import Path
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.controller.store.connect import connect
 from tests.support.cluster import Cluster
 from tests.support.waiting import wait_until
@@ -26,7 +26,7 @@ async def test_a_zombie_does_not_commit_beside_its_successor(database_url: str, 
         connection = await connect(database_url, "books")
         await connection.execute("CREATE TABLE public.invoices (fence bigint)")
         cluster.start_runner(MODULE)
-        async with Client(cluster.addresses.split(",")) as client:
+        async with AsyncClient(cluster.addresses.split(",")) as client:
 
             async def run() -> int:
                 await wait_until(deployed, "it isn't deployed", 40)

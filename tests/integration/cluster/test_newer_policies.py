@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.model import JobSpec
 from tests.integration.cluster.test_orphans import WITH, cronring, make_jobs, runs, until
 from tests.support.cluster import Cluster, Process
@@ -33,7 +33,7 @@ def written_by_a_newer_release(cluster: Cluster) -> None:
 
 def set_anew(cluster: Cluster) -> None:
     async def update() -> None:
-        async with Client([each.grpc for each in cluster.controllers]) as client:
+        async with AsyncClient([each.grpc for each in cluster.controllers]) as client:
             await client.jobs.update(NEWER, JobSpec(policy={"retries": 2}), fields=["policy"])
 
     asyncio.run(update())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from tests.support.cluster import Cluster
 from tests.support.looking import look
 
@@ -252,7 +252,7 @@ def test_an_outage_is_made_up_for_as_each_job_says(story: Story) -> None:
 def test_the_audit_is_clean(story: Story) -> None:
     async def is_clean() -> bool:
         addresses = [controller.grpc for controller in story.cluster.controllers]
-        async with Client(addresses) as client:
+        async with AsyncClient(addresses) as client:
             return (await client.ledger.audit(thorough=True)).clean
 
     story.until("the books close", lambda: asyncio.run(is_clean()))

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.errors import Conflict, NotFound
 from cronring.client.model import Action, Execution, Job, JobSpec
 from tests.integration.cluster.trial import audit_when_settled
@@ -34,17 +34,17 @@ ROUNDS_MAX = 60
 class Racers:
     """Three clients, each of another controller."""
 
-    def __init__(self, cluster: Cluster, clients: Sequence[Client]) -> None:
+    def __init__(self, cluster: Cluster, clients: Sequence[AsyncClient]) -> None:
         self.cluster = cluster
         self.clients = clients
         self.chance = random.Random(11)
 
-    def two(self) -> tuple[Client, Client]:
+    def two(self) -> tuple[AsyncClient, AsyncClient]:
         one, other = self.chance.sample(self.clients, 2)
         return one, other
 
     @property
-    def client(self) -> Client:
+    def client(self) -> AsyncClient:
         return self.chance.choice(self.clients)
 
     async def at_once(self, *attempts: Awaitable[Any]) -> list[Any]:
@@ -105,7 +105,7 @@ def racing_cluster(module_database_url: str, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture
 async def racers(racing_cluster: Cluster) -> AsyncIterator[Racers]:
     async with AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(Client((each.grpc,))) for each in racing_cluster.controllers]
+        clients = [await stack.enter_async_context(AsyncClient((each.grpc,))) for each in racing_cluster.controllers]
 
         async def hosted() -> bool:
             found = await clients[0].deployments.list(active_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.model import Audit
 from tests.integration.cluster.conftest import JOURNAL_MODULE, PERIODS_S
 from tests.support.cluster import Cluster
@@ -58,7 +58,7 @@ def audit_when_settled(cluster: Cluster, settle_s: float = SETTLE_S) -> Audit:
 
     async def settled() -> Audit:
         addresses = [controller.grpc for controller in cluster.controllers if controller.alive()]
-        async with Client(addresses) as client:
+        async with AsyncClient(addresses) as client:
             until, deadline = datetime.now(UTC), time.monotonic() + settle_s
             while True:
                 audit = await client.ledger.audit(until=until, thorough=True)

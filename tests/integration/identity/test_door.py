@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cronring.client import Client, ClientError, PermissionDenied, Unauthenticated, Unavailable
+from cronring.client import AsyncClient, ClientError, PermissionDenied, Unauthenticated, Unavailable
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.judging import Known
 from cronring.controller.api.server import GrpcServer
@@ -31,7 +31,7 @@ class Doors:
         self.first, self.second = addresses
 
     async def jobs(self, token: str, *addresses: str) -> list[str]:
-        async with Client(addresses or [self.first], token=token, insecure=True) as client:
+        async with AsyncClient(addresses or [self.first], token=token, insecure=True) as client:
             return [each.key for each in await client.jobs.list()]
 
 

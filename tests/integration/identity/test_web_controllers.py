@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.identities import LoggedIn, RoleIn
 from tests.support.cluster import free_port
 from tests.support.databases import PostgresServer, running_server
@@ -85,7 +85,9 @@ async def test_browsers_at_real_controllers(cluster: SecuredCluster, server: Pos
         assert (await ada.get(back.replace(first, second))).to == "/session", "another controller takes the answer"
         who = await ada.who(first)
         assert (who["name"], who["grants"]) == ("corp/ada@example.org", [{"role": "viewer", "namespace": "billing"}])
-        async with Client(cluster.addresses.split(","), 30, token=admin, ca=cluster.pki.ca, insecure=False) as client:
+        async with AsyncClient(
+            cluster.addresses.split(","), 30, token=admin, ca=cluster.pki.ca, insecure=False
+        ) as client:
             mine = (await client.identities.create_token("me", [RoleIn("operator")])).secret
             assert (await me.type_token(second, mine)).status == 303
             session, other = await client.identities.sessions()
@@ -95,7 +97,9 @@ async def test_browsers_at_real_controllers(cluster: SecuredCluster, server: Pos
                 "127.0.0.1",
             )
             assert (other.principal, other.issuer) == ("token:me", "")
-            async with Client([cluster.controllers[0].grpc], 30, token=mine, ca=cluster.pki.ca, insecure=False) as own:
+            async with AsyncClient(
+                [cluster.controllers[0].grpc], 30, token=mine, ca=cluster.pki.ca, insecure=False
+            ) as own:
                 assert [each.principal for each in await own.identities.sessions()] == ["token:me"]
             ended = await asyncio.to_thread(cluster.ask, "session", "revoke", str(session.id), "--as", "ann")
             assert f"the session {session.id} of user:corp/ada@example.org has ended" in ended.stdout

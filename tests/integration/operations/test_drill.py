@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.drills import Phase
 from cronring.client.errors import Conflict
 from tests.integration.cluster import trial
@@ -210,7 +210,7 @@ def test_of_two_drills_the_second_is_refused(cluster: Cluster) -> None:
     async def both() -> str:
         members = cluster.cli("cluster", "members")
         first, second = [each for each in members if each["primary_slots"]][:2]
-        async with Client((first["grpc_address"],)) as one, Client((second["grpc_address"],)) as other:
+        async with AsyncClient((first["grpc_address"],)) as one, AsyncClient((second["grpc_address"],)) as other:
             words = one.drills.hold_drill(first["id"], 60.0, "ann")
             assert (await anext(words)).phase is Phase.BEGUN
             shown = {member.id: member.status for member in (await other.cluster.get()).members}

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from cronring.client import Client, Conflict, Invalid, NotFound, PermissionDenied, Unauthenticated
+from cronring.client import AsyncClient, Conflict, Invalid, NotFound, PermissionDenied, Unauthenticated
 from cronring.client.identities import IdentityCalls, RoleIn
 from cronring.schema.identity import EVERYWHERE, NOBODY, Kind, Principal, Role, RoleGrant
 from cronring.schema.tokens import SecretKind, secret_fault
@@ -23,7 +23,7 @@ def api(database_url: str) -> Iterator[Identified]:
 
 @pytest.fixture
 async def calls(api: Identified) -> AsyncIterator[IdentityCalls]:
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         yield client.identities
 
 
@@ -36,14 +36,14 @@ async def test_a_token_is_told_once_and_is_its_holder(api: Identified, calls: Id
     assert row.created_at is not None
     assert row.expires_at == row.created_at + timedelta(days=90)
     assert await calls.tokens() == [row]
-    async with Client([api.address], token=made.secret) as holder:
+    async with AsyncClient([api.address], token=made.secret) as holder:
         me = await holder.identities.who_am_i()
     assert (me.kind, me.name, me.grants, me.expires_at) == ("token", "ci", tuple(DEPLOYER), row.expires_at)
 
 
 async def test_a_revoked_token_is_refused_at_once_and_shown_on_request(api: Identified, calls: IdentityCalls) -> None:
     secret = (await calls.create_token("ci", DEPLOYER)).secret
-    async with Client([api.address], token=secret) as holder:
+    async with AsyncClient([api.address], token=secret) as holder:
         await holder.identities.who_am_i()
         assert (await calls.revoke_token("ci", "bob")).revoked_by == "bob"
         with pytest.raises(Unauthenticated, match="'ci' was revoked"):
@@ -85,7 +85,7 @@ async def test_nobody_gives_or_takes_what_they_have_not(api: Identified, calls: 
 
 async def test_a_token_gives_what_it_has_and_no_more(api: Identified, calls: IdentityCalls) -> None:
     secret = (await calls.create_token("boss", [RoleIn("admin", "billing")])).secret
-    async with Client([api.address], token=secret) as boss:
+    async with AsyncClient([api.address], token=secret) as boss:
         await boss.identities.create_token("ci", DEPLOYER)
         with pytest.raises(PermissionDenied, match="token:boss is no admin of all namespaces"):
             await boss.identities.create_token("root", [RoleIn("admin", EVERYWHERE)])

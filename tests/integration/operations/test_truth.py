@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from cronring.client import Client, ClientError, OutcomeUnknown, Unavailable, Unreachable
+from cronring.client import AsyncClient, ClientError, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.failures import judged
 from cronring.client.model import JobSpec
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
@@ -39,7 +39,7 @@ def cluster(server: PostgresServer, tmp_path: Path) -> Iterator[Cluster]:
         cluster.start_runner(MODULE)
 
         async def deployed() -> None:
-            async with Client(cluster.addresses.split(",")) as client:
+            async with AsyncClient(cluster.addresses.split(",")) as client:
                 await wait_until(lambda: _is_deployed(client), "the module isn't deployed")
 
         asyncio.run(deployed())
@@ -54,7 +54,7 @@ def cronring(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[s
 
 
 async def test_with_postgresql_stopped_it_says_that_and_what_to_do(server: PostgresServer, cluster: Cluster) -> None:
-    async with Client(cluster.addresses.split(",")) as client:
+    async with AsyncClient(cluster.addresses.split(",")) as client:
         server.stop()
 
         async def is_told() -> bool:
@@ -76,7 +76,7 @@ async def test_with_postgresql_stopped_it_says_that_and_what_to_do(server: Postg
 
 
 async def test_with_postgresql_frozen_the_controllers_still_answer(server: PostgresServer, cluster: Cluster) -> None:
-    async with Client(cluster.addresses.split(",")) as client:
+    async with AsyncClient(cluster.addresses.split(",")) as client:
         server.freeze()
         try:
             with pytest.raises((Unavailable, OutcomeUnknown)) as caught:
@@ -91,7 +91,7 @@ async def test_with_postgresql_frozen_the_controllers_still_answer(server: Postg
 
 
 async def test_many_changes_at_once_are_all_done_or_said_not_to_be(cluster: Cluster) -> None:
-    async with Client(cluster.addresses.split(","), timeout_s=TIMEOUT_S) as client:
+    async with AsyncClient(cluster.addresses.split(","), timeout_s=TIMEOUT_S) as client:
         told = dict(zip(
             (f"seldom.yearly:n{number}" for number in range(CREATES)),
             await asyncio.gather(*(_created(client, f"n{number}") for number in range(CREATES))),
@@ -120,7 +120,7 @@ async def test_many_changes_at_once_of_a_plain_client_are_done_or_were_never_beg
     async with grpc.aio.insecure_channel(cluster.controllers[0].grpc) as channel:
         jobs = jobs_pb2_grpc.JobsStub(channel)
         told = await asyncio.gather(*(created(jobs, f"p{number}") for number in range(CREATES)))
-    async with Client(cluster.addresses.split(",")) as client:
+    async with AsyncClient(cluster.addresses.split(",")) as client:
         keys = await _keys(client)
     assert Counter(told).keys() <= {"done", "RESOURCE_EXHAUSTED, NOT_DONE"}
     assert Counter(told)["done"] > CREATES / 2, Counter(told)
@@ -129,7 +129,7 @@ async def test_many_changes_at_once_of_a_plain_client_are_done_or_were_never_beg
     }
 
 
-async def _created(client: Client, name: str) -> str:
+async def _created(client: AsyncClient, name: str) -> str:
     try:
         await client.jobs.create("seldom", "yearly", name, SPEC)
     except OutcomeUnknown:
@@ -139,11 +139,11 @@ async def _created(client: Client, name: str) -> str:
     return "done"
 
 
-async def _keys(client: Client) -> set[str]:
+async def _keys(client: AsyncClient) -> set[str]:
     return {job.key for job in await client.jobs.list(limit=10_000)}
 
 
-async def _answers(client: Client) -> bool:
+async def _answers(client: AsyncClient) -> bool:
     try:
         await client.jobs.list()
     except Unavailable:
@@ -151,5 +151,5 @@ async def _answers(client: Client) -> bool:
     return True
 
 
-async def _is_deployed(client: Client) -> bool:
+async def _is_deployed(client: AsyncClient) -> bool:
     return bool(await _keys(client))

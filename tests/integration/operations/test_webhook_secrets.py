@@ -17,7 +17,7 @@ import asyncpg
 import pytest
 
 import cronring.webhooks
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.doctor import ControllerReport, NoReport
 from cronring.client.errors import Conflict
 from cronring.controller.core.notify.delivering import make_secret
@@ -123,8 +123,8 @@ class Desk(SecuredCluster):
         self.said.append(said)
         return said
 
-    def client_at(self, at: Process) -> Client:
-        return Client([at.grpc], TIMEOUT_S, token=self.environment["CRONRING_TOKEN"], ca=self.pki.ca)
+    def client_at(self, at: Process) -> AsyncClient:
+        return AsyncClient([at.grpc], TIMEOUT_S, token=self.environment["CRONRING_TOKEN"], ca=self.pki.ca)
 
     def metrics(self, controller: Process) -> dict[str, str]:
         self.said.append(text := self.http(controller, "/metrics")[1])

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.identities import RoleIn
 from tests.support.cluster import Process
 from tests.support.secured import SecuredCluster
@@ -26,9 +26,9 @@ class House:
         first = ("token", "create", "--name", "admin", "--role", "admin", "--namespace", "*")
         self.admin: str = cluster.on_database(*first)
 
-    def client(self, token: str = "") -> Client:
+    def client(self, token: str = "") -> AsyncClient:
         """Of the admin, or of whoever has that token."""
-        return Client([self.address], 30, token=token or self.admin, ca=self.pki.ca, insecure=False)
+        return AsyncClient([self.address], 30, token=token or self.admin, ca=self.pki.ca, insecure=False)
 
     async def token(self, name: str, role: str, lasts_s: float = 3_600) -> str:
         async with self.client() as client:

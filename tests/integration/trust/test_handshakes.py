@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import grpc
 import pytest
 
-from cronring.client import Client, ClientError
+from cronring.client import AsyncClient, ClientError
 from cronring.schema.spiffe import SpiffeName, controller_name
 from cronring.trust.certificates import Authority, Pair, certificates_of, issue, new_authority
 from cronring.trust.channels import Tls, listen
@@ -73,13 +73,13 @@ async def test_a_client_says_so(servers: Servers, tmp_path: Path) -> None:
     ca = tmp_path / "ca.crt"
     ca.write_bytes(new_authority("cronring").certificate)
     with pytest.raises(ClientError, match=r"not of the CA that was given .* by --ca FILE"):
-        await listed(Client([servers.tls], ca=ca))
+        await listed(AsyncClient([servers.tls], ca=ca))
     with pytest.raises(ClientError, match=r"asked in plaintext \(--insecure\); give --ca FILE"):
-        await listed(Client([servers.tls], insecure=True))
+        await listed(AsyncClient([servers.tls], insecure=True))
     with pytest.raises(ClientError, match="does not speak TLS; --insecure asks without"):
-        await listed(Client([servers.plain], ca=ca))
+        await listed(AsyncClient([servers.plain], ca=ca))
 
 
-async def listed(client: Client) -> None:
+async def listed(client: AsyncClient) -> None:
     async with client:
         await client.jobs.list()

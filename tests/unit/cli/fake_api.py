@@ -5,6 +5,7 @@ import contextlib
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NoReturn
 
 import grpc
@@ -15,10 +16,12 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.job_specs import Defaults, new_job
 from cronring.controller.api.job_writes import AT_NOW
 from cronring.controller.api.judging import Insecure, Judge
+from cronring.controller.api.keyed import keyed
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.errors import StoreError
 from cronring.controller.ports import fates
+from cronring.controller.store.memory.request_keys import MemoryRequestKeys
 from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import (
     audit_log_pb2,
@@ -125,6 +128,7 @@ class FakeApi(
         self.breaks = 0  # how often a followed stream breaks
         self.cut_off: tuple[grpc.StatusCode, str] | None = None  # how one that has told all ends
         self.sessions: list[list[executions_pb2.ExecutionEvent]] = []
+        self.keys = MemoryRequestKeys(lambda: 1_795_219_200_000_000)
         self.requests: list[Any] = []
         self.carried: list[dict[str, Any]] = []  # with each of them
         self.judge: Judge = Insecure()
@@ -457,6 +461,21 @@ class _NothingOnRecord(audit_log_pb2_grpc.AuditLogServicer):
         return audit_log_pb2.ReadAuditChainResponse()
 
 
+def _services(api: FakeApi) -> list[Callable[[Any], None]]:
+    return [
+        partial(jobs_pb2_grpc.add_JobsServicer_to_server, api),
+        partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, api),
+        partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, api),
+        partial(ledger_pb2_grpc.add_LedgerServicer_to_server, api),
+        partial(limits_pb2_grpc.add_LimitsServicer_to_server, api),
+        partial(notifications_pb2_grpc.add_NotificationsServicer_to_server, api),
+        partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, api),
+        partial(cluster_pb2_grpc.add_ClusterServicer_to_server, api),
+        partial(templates_pb2_grpc.add_TemplatesServicer_to_server, TemplatesService(api.templates, BOX)),
+        partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, _NothingOnRecord()),
+    ]
+
+
 @contextlib.contextmanager
 def serving(api: FakeApi) -> Iterator[FakeApi]:
     """Listens on a free port of loopback until the end of the `with`."""
@@ -468,16 +487,8 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         server = grpc.aio.server()
         door: Any = Door(server, counting([]), Calls(api, counting([]), lambda: None), api.judge)
         api.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-        jobs_pb2_grpc.add_JobsServicer_to_server(api, door)
-        executions_pb2_grpc.add_ExecutionsServicer_to_server(api, door)
-        deployments_pb2_grpc.add_DeploymentsServicer_to_server(api, door)
-        ledger_pb2_grpc.add_LedgerServicer_to_server(api, door)
-        limits_pb2_grpc.add_LimitsServicer_to_server(api, door)
-        notifications_pb2_grpc.add_NotificationsServicer_to_server(api, door)
-        statistics_pb2_grpc.add_StatisticsServicer_to_server(api, door)
-        cluster_pb2_grpc.add_ClusterServicer_to_server(api, door)
-        templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, BOX), door)
-        audit_log_pb2_grpc.add_AuditLogServicer_to_server(_NothingOnRecord(), door)
+        for _, add in keyed([("", each) for each in _services(api)], api.keys):
+            add(door)
         await server.start()
         started.set()
         await stop.wait()

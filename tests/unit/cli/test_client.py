@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import grpc
 import pytest
 
-from cronring.client import Client, DatabaseAway, Invalid, NotFound, Refused, Unreachable, convert
+from cronring.client import AsyncClient, DatabaseAway, Invalid, NotFound, Refused, Unreachable, convert
 from cronring.client.jobs import _Merge
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.controller.errors import StoreUnavailable
@@ -17,7 +17,7 @@ NOBODY = "127.0.0.1:1"
 
 
 async def test_values(api: FakeApi) -> None:
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         first, second = await client.jobs.list()
         assert (first.key, first.status, first.running_execution_id) == ("billing.close_month", "running", 3)
         assert second.next_execution == datetime(2026, 11, 21, 8, 5, tzinfo=UTC)
@@ -32,7 +32,7 @@ async def test_values(api: FakeApi) -> None:
 async def test_what_never_happened_is_none(api: FakeApi) -> None:
     api.jobs = [job("new", last_outcome="", last_started_at=None, last_ended_at=None, next_execution=None)]
     api.executions = [execution(1, started_at=None, ended_at=None, outcome="")]
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         (fresh,) = await client.jobs.list()
         (waiting,) = await client.executions.list()
     assert (fresh.last_outcome, fresh.last_started_at, fresh.last_lateness_ms) == (None, None, None)
@@ -42,19 +42,19 @@ async def test_what_never_happened_is_none(api: FakeApi) -> None:
 @pytest.mark.parametrize(("limit", "expected"), [(None, 5), (3, 3), (1, 1), (99, 5)])
 async def test_pages_are_followed(api: FakeApi, limit: int | None, expected: int) -> None:
     api.page_limit = 2
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         rows = await client.executions.list(limit=limit)
     assert [row.id for row in rows] == [5, 4, 3, 2, 1][:expected]
 
 
 async def test_the_next_controller_answers_and_is_remembered(api: FakeApi) -> None:
-    async with Client([NOBODY, api.address]) as client:
+    async with AsyncClient([NOBODY, api.address]) as client:
         assert len(await client.jobs.list()) == 2
         assert client.current_address == api.address
 
 
 async def test_calls_at_once_all_fail_over(api: FakeApi) -> None:
-    async with Client([NOBODY, api.address, "127.0.0.1:2"]) as client:
+    async with AsyncClient([NOBODY, api.address, "127.0.0.1:2"]) as client:
         answers = await asyncio.gather(*(client.cluster.get() for _ in range(10)))
     assert len(answers) == 10
 
@@ -69,14 +69,14 @@ async def test_a_controller_that_hangs_is_left() -> None:
     listener = await asyncio.start_server(hang, "127.0.0.1", 0)
     host, port = listener.sockets[0].getsockname()
     with serving(FakeApi()) as api:
-        async with Client([f"{host}:{port}", api.address], timeout_s=2) as client:
+        async with AsyncClient([f"{host}:{port}", api.address], timeout_s=2) as client:
             assert len(await client.jobs.list()) == 2
     release.set()
     listener.close()
 
 
 async def test_unreachable_names_all_addresses_and_the_remedy() -> None:
-    async with Client([NOBODY, "127.0.0.1:2"]) as client:
+    async with AsyncClient([NOBODY, "127.0.0.1:2"]) as client:
         with pytest.raises(Unreachable) as caught:
             await client.jobs.list()
     text = str(caught.value)
@@ -85,7 +85,7 @@ async def test_unreachable_names_all_addresses_and_the_remedy() -> None:
 
 async def test_a_database_that_is_away_is_no_lost_controller(api: FakeApi) -> None:
     api.refusal = StoreUnavailable("connection refused")
-    async with Client([NOBODY, api.address]) as client:
+    async with AsyncClient([NOBODY, api.address]) as client:
         with pytest.raises(DatabaseAway, match="PostgreSQL is away"):
             await client.jobs.list()
 
@@ -93,12 +93,12 @@ async def test_a_database_that_is_away_is_no_lost_controller(api: FakeApi) -> No
 async def test_another_controllers_database_may_be_there(api: FakeApi) -> None:
     api.refusal = StoreUnavailable("connection refused")
     with serving(FakeApi()) as healthy:
-        async with Client([api.address, healthy.address]) as client:
+        async with AsyncClient([api.address, healthy.address]) as client:
             assert len(await client.jobs.list()) == 2
 
 
 async def test_answers_that_are_no(api: FakeApi) -> None:
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         with pytest.raises(NotFound, match=r"there is no job billing\.x"):
             await client.jobs.get("billing.x")
         with pytest.raises(Invalid) as caught:
@@ -114,7 +114,7 @@ async def test_watch_goes_on_with_the_next_controller(api: FakeApi) -> None:
     api.watch_ends = True  # this controller stops right after its first listing
     with serving(FakeApi()) as other:
         other.jobs = [job("close_month", status="scheduled"), job("brand_new")]
-        async with Client([api.address, other.address]) as client:
+        async with AsyncClient([api.address, other.address]) as client:
             told = []
             async for event in client.jobs.watch():
                 told.append((event.kind.value, event.job.verb if event.job else ""))
@@ -131,7 +131,7 @@ async def test_watch_goes_on_with_the_next_controller(api: FakeApi) -> None:
 
 
 async def test_watch_ends_when_nobody_is_left() -> None:
-    async with Client([NOBODY, "127.0.0.1:2"]) as client:
+    async with AsyncClient([NOBODY, "127.0.0.1:2"]) as client:
         with pytest.raises(Unreachable):
             await anext(client.jobs.watch())
 
@@ -150,4 +150,4 @@ def test_merge_tells_a_removal_once() -> None:
 
 def test_a_client_needs_an_address() -> None:
     with pytest.raises(ValueError, match="at least one controller"):
-        Client([])
+        AsyncClient([])

@@ -5,7 +5,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from cronring.client import Client, ClientError, PermissionDenied, Unauthenticated
+from cronring.client import AsyncClient, ClientError, PermissionDenied, Unauthenticated
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 
@@ -20,7 +20,7 @@ def file_of(folder: Path, text: str, mode: int = 0o600) -> str:
 
 
 async def test_unary_calls_and_streams_carry_it(api: FakeApi) -> None:
-    async with Client([api.address], token=TOKEN) as client:
+    async with AsyncClient([api.address], token=TOKEN) as client:
         await client.jobs.list()
         async for _ in client.jobs.watch():
             break
@@ -29,13 +29,13 @@ async def test_unary_calls_and_streams_carry_it(api: FakeApi) -> None:
 
 
 async def test_nothing_is_carried_without_one_and_nothing_shows_it(api: FakeApi) -> None:
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         await client.jobs.list()
     assert "authorization" not in api.carried[-1]
-    holder = Client([api.address], token=TOKEN)
+    holder = AsyncClient([api.address], token=TOKEN)
     assert TOKEN not in f"{holder!r} {holder} {holder._failover!r}"
     with pytest.raises(ValueError, match="line breaks") as caught:
-        Client([api.address], token=f"{TOKEN}\n")
+        AsyncClient([api.address], token=f"{TOKEN}\n")
     assert TOKEN not in str(caught.value)
 
 
@@ -50,7 +50,7 @@ async def test_who_is_refused_is_told_what_to_do(
     api: FakeApi, code: grpc.StatusCode, kind: type[ClientError], says: str
 ) -> None:
     api.failure = code, "no such token"
-    async with Client([api.address], token=TOKEN) as client:
+    async with AsyncClient([api.address], token=TOKEN) as client:
         with pytest.raises(kind, match=says) as caught:
             await client.jobs.list()
         with pytest.raises(kind, match="no such token"):

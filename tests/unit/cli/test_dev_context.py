@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cronring.cli import running_dev
-from cronring.cli.running_dev import PORTS_NAME, DevHold, DevTold, FixedPorts, context_file, controllers_of_dev
+from cronring.cli.running_dev import PORTS_NAME, DevHold, FixedPorts
+from cronring.client import running_dev
+from cronring.client.running_dev import DevTold, context_file, controllers_of_dev
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 
@@ -48,7 +49,8 @@ def test_what_killed_devs_left_beside_the_first_is_removed() -> None:
     first = DevHold()
     assert first.take()
     script = (
-        "import os, signal; from cronring.cli.running_dev import DevHold, DevTold; held = DevHold(); held.take(); "
+        "import os, signal; from cronring.cli.running_dev import DevHold; "
+        "from cronring.client.running_dev import DevTold; held = DevHold(); held.take(); "
         "held.tell(DevTold(('127.0.0.1:9',))); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], check=False)
@@ -79,7 +81,8 @@ def test_of_devs_with_different_files_one_has_the_fixed_ports(monkeypatch: pytes
 
 def test_what_a_killed_dev_left_is_seen_to_be_stale() -> None:
     script = (
-        "import os, signal; from cronring.cli.running_dev import DevHold, DevTold; held = DevHold(); held.take(); "
+        "import os, signal; from cronring.cli.running_dev import DevHold; "
+        "from cronring.client.running_dev import DevTold; held = DevHold(); held.take(); "
         "held.tell(DevTold(('127.0.0.1:9',))); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], check=False)

@@ -22,7 +22,7 @@ from cronring.cli.dev.state import RECENT_EXECUTIONS, DevState
 from cronring.cli.dev.summary import last_line, outcomes_line, settled
 from cronring.cli.glance import bar, countdown
 from cronring.cli.output import milliseconds
-from cronring.client import Client, convert
+from cronring.client import AsyncClient, convert
 from cronring.client.model import Audit
 from tests.unit.cli.fake_api import EPOCH, FakeApi, execution, job
 
@@ -138,7 +138,7 @@ def state() -> DevState:
 
 async def drawn(api: FakeApi, width: int, height: int) -> str:
     shown = state()
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         shown.learn(await client.cluster.get())
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
     console.print(picture(shown, "demo.py", width, height))
@@ -207,7 +207,7 @@ class Told(list[say.Happening]):
 
 async def test_feed_tells_each_run_once_and_its_end_once(api: FakeApi) -> None:
     told = Told()
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         feed = DevFeed(client, DevState(), told.append)
         api.executions = [execution(1)]
         await feed.begin()  # what was there before is no news
@@ -228,7 +228,7 @@ async def test_feed_tells_each_run_once_and_its_end_once(api: FakeApi) -> None:
 
 async def test_feed_tells_what_was_printed_and_why_it_failed(api: FakeApi) -> None:
     told, shown = Told(), DevState()
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         feed = DevFeed(client, shown, told.append)
         api.executions = [
             execution(2, outcome="failed", output="1\n2\n3\n4\n", error_type="ValueError", error_message="no\nmonth")
@@ -243,7 +243,7 @@ async def test_feed_tells_what_was_printed_and_why_it_failed(api: FakeApi) -> No
 
 async def test_feed_looks_again_for_ids_that_are_committed_late(api: FakeApi) -> None:
     told = Told()
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         feed = DevFeed(client, DevState(), told.append)
         api.executions = [execution(4), execution(2)]
         await feed.ask_executions()
@@ -254,7 +254,7 @@ async def test_feed_looks_again_for_ids_that_are_committed_late(api: FakeApi) ->
 
 async def test_feed_tells_members_and_the_healed_ring(api: FakeApi) -> None:
     told, shown = Told(), state()
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         feed = DevFeed(client, shown, told.append)
         await feed.ask_cluster()
         feed.controller_died()
@@ -274,7 +274,7 @@ async def test_feed_tells_members_and_the_healed_ring(api: FakeApi) -> None:
 
 async def test_feed_counts_from_its_beginning(api: FakeApi) -> None:
     told, shown = Told(), state()
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         feed = DevFeed(client, shown, told.append)
         await feed.begin()
         await feed.ask_books()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cronring.client import Client
+from cronring.client import AsyncClient
 from cronring.client.errors import Refused
 from cronring.client.model import ExecutionEventKind
 from cronring.protos.cronring.v1 import executions_pb2
@@ -16,8 +16,8 @@ RUNNING = {"outcome": "", "ended_at": None}
 
 
 @pytest.fixture
-async def client(api: FakeApi) -> AsyncIterator[Client]:
-    async with Client([api.address], timeout_s=60) as client:
+async def client(api: FakeApi) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient([api.address], timeout_s=60) as client:
         yield client
 
 
@@ -84,7 +84,7 @@ def test_logs_of_a_job_that_has_not_run(asked: Cronring, api: FakeApi) -> None:
     assert "has not run yet" in asked("logs", "billing.refresh").stderr
 
 
-async def test_a_watch_that_was_dropped_goes_on_and_tells_nothing_twice(client: Client, api: FakeApi) -> None:
+async def test_a_watch_that_was_dropped_goes_on_and_tells_nothing_twice(client: AsyncClient, api: FakeApi) -> None:
     api.sessions = [
         [event("WATCHING", token="a"), event("STARTED", 1), event("ENDED", 1, token="b"), event("STARTED", 2)],
         [event("WATCHING", token="b"), event("STARTED", 2), event("ENDED", 2), event("STARTED", 3, token="c")],

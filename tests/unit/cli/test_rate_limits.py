@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cronring.client import Client, Refused, Unavailable, channel
+from cronring.client import AsyncClient, Refused, Unavailable, patience
 from cronring.controller.api.judging import Known
 from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.core.rates import Rate
@@ -41,14 +41,14 @@ def closed() -> Iterator[FakeApi]:
 
 
 async def test_reads_and_changes_come_again(hurried: FakeApi) -> None:
-    async with Client([hurried.address], token=ANN, insecure=True) as client:
+    async with AsyncClient([hurried.address], token=ANN, insecure=True) as client:
         await asyncio.gather(*(client.jobs.list() for _ in range(5)))
         job = await client.jobs.pause("billing.refresh")
     assert job.key == "billing.refresh"
 
 
 async def test_streams_come_again(hurried: FakeApi) -> None:
-    async with Client([hurried.address], token=ANN, insecure=True) as client:
+    async with AsyncClient([hurried.address], token=ANN, insecure=True) as client:
         await client.jobs.list()
         first = await anext(client.jobs.watch())
         reports = [each async for each in client.jobs.control("pause", module="billing")]
@@ -59,7 +59,7 @@ async def test_streams_come_again(hurried: FakeApi) -> None:
 
 async def test_another_controller_may_have_room(closed: FakeApi) -> None:
     with serving(limited(Rate(20, 5), lambda: 0)) as other:
-        async with Client([closed.address, other.address], token=ANN, insecure=True) as client:
+        async with AsyncClient([closed.address, other.address], token=ANN, insecure=True) as client:
             for _ in range(3):
                 await client.jobs.list()
             assert client.current_address == other.address
@@ -68,10 +68,10 @@ async def test_another_controller_may_have_room(closed: FakeApi) -> None:
 async def test_it_comes_again_for_so_long_and_then_says_who_is_limited(
     closed: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel, "BUSY_MAX_S", 0.2)
-    monkeypatch.setattr(channel, "BUSY_TOLD_S", 0.05)
+    monkeypatch.setattr(patience, "BUSY_MAX_S", 0.2)
+    monkeypatch.setattr(patience, "TOLD_S", 0.05)
     told: list[str] = []
-    async with Client([closed.address], token=ANN, insecure=True, waiting=told.append) as client:
+    async with AsyncClient([closed.address], token=ANN, insecure=True, waiting=told.append) as client:
         await client.jobs.list()
         for ask in (client.jobs.list, lambda: client.jobs.pause("billing.refresh"), lambda: anext(client.jobs.watch())):
             told.clear()
@@ -85,7 +85,7 @@ async def test_it_comes_again_for_so_long_and_then_says_who_is_limited(
 
 async def test_one_stream_too_many_is_told_at_once() -> None:
     with serving(limited(Rate(1_000, 1_000))) as api:
-        async with Client([api.address], token=ANN, insecure=True) as client:
+        async with AsyncClient([api.address], token=ANN, insecure=True) as client:
             watching = client.jobs.watch()
             await anext(watching)
             with pytest.raises(Refused, match="token:ann has 1 open at this controller"):
@@ -93,8 +93,8 @@ async def test_one_stream_too_many_is_told_at_once() -> None:
 
 
 def test_a_command_says_why_it_waits(closed: FakeApi, cronring: Cronring, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel, "BUSY_MAX_S", 0.2)
-    monkeypatch.setattr(channel, "BUSY_TOLD_S", 0.0)
+    monkeypatch.setattr(patience, "BUSY_MAX_S", 0.2)
+    monkeypatch.setattr(patience, "TOLD_S", 0.0)
     settings = {"CRONRING_CONTROLLERS": closed.address, "CRONRING_TOKEN": ANN}
     assert cronring("jobs", "list", **settings).exit_code == 0
     refused = cronring("jobs", "list", **settings)

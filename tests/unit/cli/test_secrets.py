@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from cronring.cli import root
-from cronring.cli.credentials import TOKEN
 from cronring.cli.main import main
 from cronring.cli.options import Secret
 from cronring.cli.root import cli
+from cronring.client.environment import TOKEN
 from cronring.trust import prctl
 from cronring.trust.names import DEV_PARENT, INSECURE, SECRETS
 from tests.unit.cli.test_options import ALL_OPTIONS

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cronring.client import Client, convert
+from cronring.client import AsyncClient, convert
 from cronring.client.errors import Refused
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -117,7 +117,7 @@ async def test_a_watch_of_jobs_goes_on_after_it_was_dropped_as_slow(api: FakeApi
         [event(present, "refresh", status="paused"), event(listed, token="t3")],
     ]
     told: list[JobEvent] = []
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         async for each in client.jobs.watch():
             told.append(each)
             if len(told) == 6:
@@ -137,6 +137,6 @@ async def test_a_watch_of_jobs_goes_on_after_it_was_dropped_as_slow(api: FakeApi
 
 async def test_a_watch_that_is_dropped_before_it_has_heard_anything_fails(api: FakeApi) -> None:
     api.watches = [[]]
-    async with Client([api.address]) as client:
+    async with AsyncClient([api.address]) as client:
         with pytest.raises(Refused, match="too slowly"):
             await anext(client.jobs.watch())

@@ -5,17 +5,22 @@ import fcntl
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from cronring.cli.failures import Failure
-from cronring.cli.login.keyrings import get_secret, put_secret, remove_secret
+from cronring.client.errors import ClientError
+from cronring.client.keyrings import get_secret, put_secret, remove_secret
 
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 _SECRETS: Final = ("token", "refresh_token", "client_secret")
+
+
+class LoginError(ClientError):
+    """What is kept of logins can't be used; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,11 @@ class KeptLogin:
         return ",".join(self.controllers)
 
 
+def is_fresh(expires_s: int, least_s: int) -> bool:
+    """Whether a token counts for so long yet, by this machine's clock. `expires_s`: since 1970; 0: never."""
+    return not expires_s or time.time() + least_s < expires_s  # noqa: TID251 - the shell of this process
+
+
 def credentials_file() -> Path:
     """$XDG_CONFIG_HOME/cronring/credentials.json, as a rule below ~/.config."""
     config = os.environ.get("XDG_CONFIG_HOME", "")
@@ -51,7 +61,7 @@ def is_anything_kept() -> bool:
 
 
 def find_login(addresses: tuple[str, ...]) -> KeptLogin | None:
-    """The one for exactly these controllers; else the latest for these and others. Raises Failure."""
+    """The one for exactly these controllers; else the latest for these and others. Raises LoginError."""
     wanted = set(addresses)
     fitting = [each for each in _read() if wanted <= set(each["controllers"])]
     exact = [each for each in fitting if wanted == set(each["controllers"])]
@@ -59,7 +69,7 @@ def find_login(addresses: tuple[str, ...]) -> KeptLogin | None:
 
 
 def keep_login(login: KeptLogin) -> str:
-    """In place of an earlier one for the same controllers. Says where its secrets are. Raises Failure."""
+    """In place of an earlier one for the same controllers. Says where its secrets are. Raises LoginError."""
     public: dict[str, Any] = asdict(login) | {"controllers": list(login.controllers)}
     hidden = {name: public.pop(name) for name in _SECRETS}
     in_keyring = put_secret(login.name, json.dumps(hidden))
@@ -69,7 +79,7 @@ def keep_login(login: KeptLogin) -> str:
 
 
 def forget_login(addresses: tuple[str, ...]) -> bool:
-    """Whether there was one for exactly these controllers. Raises Failure."""
+    """Whether there was one for exactly these controllers. Raises LoginError."""
     kept = _read()
     left = [each for each in kept if set(each["controllers"]) != set(addresses)]
     for each in kept:
@@ -88,7 +98,7 @@ def alone() -> Iterator[None]:
         _make_folder(file.parent)
         lock = os.open(file.with_name("credentials.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
     except OSError as error:
-        raise Failure(f"{file.parent} can't be used: {error.strerror}") from None
+        raise LoginError(f"{file.parent} can't be used: {error.strerror}") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -103,23 +113,25 @@ def _make_folder(folder: Path) -> None:
 
 
 def _read() -> list[dict[str, Any]]:
-    """Each with all its keys, those of secrets excepted. Raises Failure for a file that isn't ours."""
+    """Each with all its keys, those of secrets excepted. Raises LoginError for a file that isn't ours."""
     file = credentials_file()
     try:
         with file.open() as opened:
             found = os.fstat(opened.fileno())
             if found.st_uid != os.getuid() or found.st_mode & 0o077:
-                raise Failure(f"others can read or change {file}, which has your tokens. `chmod 600 {file}` ends that")
+                raise LoginError(
+                    f"others can read or change {file}, which has your tokens. `chmod 600 {file}` ends that"
+                )
             kept = json.load(opened)["logins"]
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Failure(f"{file} can't be read: {error.strerror}") from None
+        raise LoginError(f"{file} can't be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise Failure(f"{file} is none of ours. Remove it, and log in again") from None
+        raise LoginError(f"{file} is none of ours. Remove it, and log in again") from None
     needed = {field.name for field in fields(KeptLogin)} - set(_SECRETS)
     if not isinstance(kept, list) or not all(isinstance(each, dict) and needed <= each.keys() for each in kept):
-        raise Failure(f"{file} is none of ours. Remove it, and log in again")
+        raise LoginError(f"{file} is none of ours. Remove it, and log in again")
     return kept
 
 
@@ -150,4 +162,4 @@ def _write(kept: list[dict[str, Any]]) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             other.unlink()
-        raise Failure(f"{file} can't be written: {error.strerror}") from None
+        raise LoginError(f"{file} can't be written: {error.strerror}") from None

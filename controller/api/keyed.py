@@ -1,0 +1,179 @@
+"""Idempotency-Key: a request that is repeated with its key is not done again, but answered as before, for a day.
+
+It is the same for gRPC and REST. docs/decisions/0080: what holds when a controller dies in between.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import grpc
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.message import Message
+
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.errors import KeyInUse, KeyReused, KeyUndecided, StoreError, StoreUnavailable
+from cronring.controller.ports import fates
+from cronring.controller.ports.caller import caller
+from cronring.controller.ports.request_keys import FormerRequest, RequestKey, RequestKeys
+from cronring.protos.idempotency import KEY_HEADER, REPLAYED, is_key, why_no_key
+from cronring.protos.problems import Fate
+
+Services = Sequence[tuple[str, Callable[[Any], None]]]
+
+_FORGET_S: Final = 5.0  # a row that isn't gone by then is taken for one whose fate nobody knows
+# So long a request goes on whose caller is gone. It has its place among the calls in hand meanwhile.
+FINISH_S: Final = 30.0
+
+
+def keyed(services: Services, keys: RequestKeys) -> Services:
+    """The same services, where what has a key is done once."""
+    once = _Once(keys)
+
+    def add_to(add: Callable[[Any], None], server: Any) -> None:
+        add(_KeyedServer(server, once))
+
+    return [(name, partial(add_to, add)) for name, add in services]
+
+
+class _KeyedServer:
+    """A server's place, to servicers."""
+
+    def __init__(self, server: Any, once: "_Once") -> None:
+        self._server = server
+        self._once = once
+
+    def add_generic_rpc_handlers(self, handlers: object) -> None:
+        """As the door's."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
+        """Raises UnjudgedMethodError."""
+        pool: Any = descriptor_pool.Default()
+        found = pool.FindServiceByName(service).methods_by_name
+        self._server.add_registered_method_handlers(
+            service, {name: self._handler(found[name], handler) for name, handler in handlers.items()}
+        )
+
+    def _handler(self, method: Any, handler: Any) -> Any:
+        coders = {
+            "request_deserializer": handler.request_deserializer,
+            "response_serializer": handler.response_serializer,
+        }
+        if handler.unary_stream is not None:
+            return grpc.unary_stream_rpc_method_handler(_refusing(method, handler.unary_stream), **coders)
+        if handler.unary_unary is None:
+            return handler
+        behave = handler.unary_unary
+        kind = message_factory.GetMessageClass(method.output_type)
+        rpc = f"/{method.containing_service.full_name}/{method.name}"
+
+        async def call(request: Message, context: Any) -> Any:
+            key = _key(method, context)
+            if not key:
+                return await behave(request, context)
+            whole = RequestKey(str(caller()), rpc, key)
+            answer = await self._once.former_or_done(whole, behave, request, context)
+            return kind.FromString(answer) if isinstance(answer, bytes) else answer
+
+        return grpc.unary_unary_rpc_method_handler(call, **coders)
+
+
+def _refusing(method: Any, behave: Callable[..., Any]) -> Callable[..., Any]:
+    async def answers(request: Message, context: Any) -> Any:
+        _key(method, context)
+        async with contextlib.aclosing(behave(request, context)) as messages:
+            async for message in messages:
+                yield message
+
+    return answers
+
+
+def _key(method: Any, context: Any) -> str:
+    """That of this call; "": it has none. Raises InvalidRequest for one that is none, or would not count."""
+    given = [str(value) for name, value in context.invocation_metadata() or () if name == KEY_HEADER.lower()]
+    if not given:
+        return ""
+    words = why_no_key(method)
+    if not words and (len(given) > 1 or not is_key(given[0])):
+        words = "must be one, of 1 to 255 visible characters of ASCII"
+    if words:
+        raise InvalidRequest([(KEY_HEADER, words)])
+    return given[0]
+
+
+class _Once:
+    """Of all services."""
+
+    def __init__(self, keys: RequestKeys) -> None:
+        self._keys = keys
+        self._forgetting: set[asyncio.Task[None]] = set()
+
+    async def former_or_done(
+        self, key: RequestKey, behave: Callable[..., Any], request: Message, context: Any
+    ) -> Message | bytes:
+        """What was answered before, as bytes; or what is answered now.
+
+        Raises KeyReused, KeyInUse, KeyUndecided, TooManyKeys; and what `behave` does.
+        """
+        digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
+        with fates.call():  # the key's row is none of what the request changes
+            begun = await self._keys.begin(key, digest)
+        if isinstance(begun, FormerRequest):
+            answer = _answered(begun, digest)
+            context.set_trailing_metadata(((REPLAYED.lower(), "true"),))
+            return answer
+        doing = asyncio.get_running_loop().create_task(self._done(key, begun, behave(request, context)))
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            if context.cancelled():
+                # The caller has lost its connection. By another one it will ask what has become of this.
+                await asyncio.wait([doing], timeout=FINISH_S)
+            raise
+        finally:
+            doing.cancel()
+            doing.add_done_callback(_noticed)
+            del doing  # with its error it would keep this frame, and the request in it
+
+    async def _done(self, key: RequestKey, begun_at: int, behaving: Any) -> Any:
+        try:
+            answer = await behaving
+        except BaseException:
+            if fates.fate() is Fate.NOT_DONE:
+                # Not waited for: this call may have been given up, and PostgreSQL may be away.
+                task = asyncio.get_running_loop().create_task(self._forget(key, begun_at))
+                self._forgetting.add(task)
+                task.add_done_callback(self._forgetting.discard)
+            raise
+        with fates.call(), contextlib.suppress(StoreUnavailable, StoreError):
+            # If this fails it was done all the same, and nobody does it again: the key is undecided then.
+            await self._keys.end(key, begun_at, answer.SerializeToString())
+        return answer
+
+    async def _forget(self, key: RequestKey, begun_at: int) -> None:
+        with fates.call(), contextlib.suppress(StoreUnavailable, StoreError, TimeoutError):
+            async with asyncio.timeout(_FORGET_S):
+                await self._keys.forget(key, begun_at)
+
+
+def _noticed(task: "asyncio.Task[Any]") -> None:
+    """Nobody else asks for the error of one whose caller is gone."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _answered(former: FormerRequest, digest: bytes) -> bytes:
+    """Raises KeyReused, KeyInUse, KeyUndecided."""
+    if former.request_hash != digest:
+        raise KeyReused(f"this {KEY_HEADER} was given before, with another request; take another key for this one")
+    if former.answer is not None:
+        return former.answer
+    if not former.old:
+        raise KeyInUse(f"a request with this {KEY_HEADER} is being done; come again in a moment")
+    raise KeyUndecided(
+        f"nobody knows whether the request of this {KEY_HEADER} was done: its controller ended meanwhile;"
+        " look at what is there, and take another key if it wasn't"
+    )

@@ -1,0 +1,100 @@
+"""The sync client's face: the same as AsyncClient's, for scripts, threads, notebooks and workers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from cronring.client.client import AsyncClient
+from cronring.client.environment import found
+from cronring.client.events import Event, EventPage
+from cronring.client.model import JobEvent
+from cronring.client.patience import unheard
+from cronring.client.sync.audit_log import AuditLogCalls
+from cronring.client.sync.cluster import ClusterCalls
+from cronring.client.sync.deployments import DeploymentCalls
+from cronring.client.sync.doctor import DoctorCalls
+from cronring.client.sync.drills import DrillCalls
+from cronring.client.sync.executions import ExecutionCalls
+from cronring.client.sync.identities import IdentityCalls
+from cronring.client.sync.jobs import JobCalls
+from cronring.client.sync.ledger import LedgerCalls
+from cronring.client.sync.limits import LimitCalls
+from cronring.client.sync.notifications import NotificationCalls
+from cronring.client.sync.statistics import StatisticsCalls
+from cronring.client.sync.templates import TemplateCalls
+from cronring.client.wire import Wire
+
+
+class Client:
+    """AsyncClient without `await`: `with Client.from_env() as client: client.jobs.list()`.
+
+    Parameters and errors are AsyncClient's. It works in a thread of its own, so it may be used where an event loop
+    runs, as in a notebook, and by several threads at once. `waiting` is called in that thread.
+
+    Where a process forks, both can use it, if no call was under way. Else the child's calls raise ForkedError. Raises
+    ValueError for what doesn't go together.
+    """
+
+    def __init__(
+        self, addresses: Sequence[str], timeout_s: float = 5.0, *, token: str = "", ca: Path | None = None,
+        server_name: str = "", insecure: bool | None = None, waiting: Callable[[str], None] = unheard,
+    ) -> None:  # fmt: skip
+        make = partial(
+            AsyncClient, addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure,
+            waiting=waiting,
+        )  # fmt: skip
+        make()  # what doesn't go together is told now; nothing of gRPC begins before the first call
+        self._wire = Wire(make)
+        self.audit_log = AuditLogCalls(self._wire)
+        self.cluster = ClusterCalls(self._wire)
+        self.deployments = DeploymentCalls(self._wire)
+        self.doctor = DoctorCalls(self._wire)
+        self.drills = DrillCalls(self._wire)
+        self.executions = ExecutionCalls(self._wire)
+        self.identities = IdentityCalls(self._wire)
+        self.jobs = JobCalls(self._wire)
+        self.ledger = LedgerCalls(self._wire)
+        self.limits = LimitCalls(self._wire)
+        self.notifications = NotificationCalls(self._wire)
+        self.statistics = StatisticsCalls(self._wire)
+        self.templates = TemplateCalls(self._wire)
+
+    @classmethod
+    def from_env(cls, timeout_s: float = 5.0, *, waiting: Callable[[str], None] = unheard) -> Self:
+        """As AsyncClient.from_env."""
+        where, token, ca, insecure = found()
+        return cls(where, timeout_s, token=token, ca=ca, insecure=insecure, waiting=waiting)
+
+    def events(self, after: str = "", namespace: str = "") -> Iterator[Event]:
+        """As AsyncClient.events."""
+        return self._wire.each(lambda client: client.events(after, namespace))
+
+    def poll_events(self, after: str = "", namespace: str = "") -> EventPage:
+        """As AsyncClient.poll_events."""
+        return self._wire.run(lambda client: client.poll_events(after, namespace))
+
+    def watch_jobs(self, namespace: str = "", module: str = "", verb: str = "", status: str = "") -> Iterator[JobEvent]:
+        """As AsyncClient.watch_jobs."""
+        return self._wire.each(lambda client: client.watch_jobs(namespace, module, verb, status))
+
+    @property
+    def current_address(self) -> str:
+        """The controller that the next call tries first."""
+        return self._wire.run(_current_address)
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+async def _current_address(client: AsyncClient) -> str:
+    return client.current_address

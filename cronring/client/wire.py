@@ -1,0 +1,168 @@
+"""The sync client's way to the async one: an event loop in a thread of its own, which is there while it is needed.
+
+docs/decisions/0096: why a thread, and what holds when a process forks.
+"""
+
+import asyncio
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Final, TypeVar
+
+from cronring.client.client import AsyncClient
+from cronring.client.forks import CHANNELS
+
+Answer = TypeVar("Answer")
+
+_CLOSE_S: Final = 5.0
+
+
+class _Loop:
+    """A loop, its thread, and the client that lives there."""
+
+    def __init__(self, make: Callable[[], AsyncClient]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="cronring client", daemon=True)
+        self._thread.start()
+        try:
+            self.client = self.wait(_made(make))
+        except BaseException:
+            self._stop()
+            raise
+
+    @property
+    def is_here(self) -> bool:
+        """This is its own thread, which can't wait for itself."""
+        return threading.current_thread() is self._thread
+
+    def wait(self, answering: Coroutine[Any, Any, Answer], timeout_s: float | None = None) -> Answer:
+        """What it answers. Whatever ends the waiting, Ctrl-C for one, ends the call."""
+        future = asyncio.run_coroutine_threadsafe(answering, self._loop)
+        try:
+            return future.result(timeout_s)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def let_go(self, answering: Coroutine[Any, Any, None]) -> None:
+        """As `wait`, in its own thread: nobody waits."""
+        task = self._loop.create_task(answering)
+        task.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
+
+    def close(self) -> None:
+        try:
+            self.wait(self.client.close(), _CLOSE_S)
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CLOSE_S)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+async def _made(make: Callable[[], AsyncClient]) -> AsyncClient:
+    return make()
+
+
+class Wire:
+    """Any number of threads may use it at once. A forked process begins anew with it, if nothing was under way."""
+
+    def __init__(self, make: Callable[[], AsyncClient]) -> None:
+        self._make = make
+        self._lock = threading.RLock()
+        self._calls = 0
+        self._loop: _Loop | None = None
+        _WIRES.add(self)
+
+    def run(self, call: Callable[[AsyncClient], Coroutine[Any, Any, Answer]]) -> Answer:
+        """What the call answers. Raises RuntimeError in the client's own thread."""
+        loop = self._begin()
+        try:
+            return loop.wait(call(loop.client))
+        finally:
+            self._end()
+
+    def each(self, call: Callable[[AsyncClient], AsyncIterator[Answer]]) -> Iterator[Answer]:
+        """What the stream has, until it ends or nobody wants more. Raises as `run`."""
+        loop = self._begin()
+        stream: Any = call(loop.client)
+        try:
+            while True:
+                try:
+                    item = loop.wait(anext(stream))
+                except StopAsyncIteration:
+                    return
+                yield item
+        finally:
+            (loop.let_go if loop.is_here else loop.wait)(stream.aclose())
+            self._end()
+
+    def close(self) -> None:
+        """Ends all connections. The next call makes them anew."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.close()
+
+    def _begin(self) -> _Loop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = _Loop(self._make)
+            if self._loop.is_here:
+                raise RuntimeError("the client's own thread, in which `waiting` is called, can't wait for its answers")
+            self._calls += 1
+            return self._loop
+
+    def _end(self) -> None:
+        with self._lock:
+            self._calls -= 1
+
+    def before_fork(self) -> None:
+        """What is idle is closed, so that both processes can have gRPC. From here on no call begins."""
+        self._lock.acquire()
+        if not self._calls:
+            self.close()
+
+    def in_parent(self) -> None:
+        self._lock.release()
+
+    def in_child(self) -> None:
+        """The thread of a loop that was in use is not here."""
+        self._lock = threading.RLock()
+        self._calls, self._loop = 0, None
+
+
+_WIRES: Final["weakref.WeakSet[Wire]"] = weakref.WeakSet()
+_FORKING: Final[list[Wire]] = []  # held, so that none is collected between
+
+
+def _before_fork() -> None:
+    _FORKING.extend(_WIRES)
+    for wire in _FORKING:
+        wire.before_fork()
+    CHANNELS.wait_for_threads()
+
+
+def _in_parent() -> None:
+    for wire in _FORKING:
+        wire.in_parent()
+    _FORKING.clear()
+
+
+def _in_child() -> None:
+    for wire in _FORKING:
+        wire.in_child()
+    _FORKING.clear()
+
+
+def _at_exit() -> None:
+    for wire in list(_WIRES):
+        wire.close()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
+atexit.register(_at_exit)

@@ -1,0 +1,31 @@
+"""Idempotency keys, on both wires: which calls take one, and how it looks.
+
+A request that is sent again with its key is not done again, but answered as before.
+"""
+
+import re
+from typing import Final
+
+from google.api import annotations_pb2
+from google.protobuf.descriptor import MethodDescriptor
+
+KEY_HEADER: Final = "Idempotency-Key"  # gRPC's metadata has it in lower case
+REPLAYED: Final = "Idempotency-Replayed"
+_KEY: Final = re.compile(r"[!-~]{1,255}", re.ASCII)
+
+
+def is_key(text: str) -> bool:
+    return _KEY.fullmatch(text) is not None
+
+
+def why_no_key(method: MethodDescriptor) -> str:
+    """Why its calls take no key; "": they take one.
+
+    Answers are kept with their keys, and no secret is kept.
+    """
+    rule = method.GetOptions().Extensions[annotations_pb2.http]
+    if rule.WhichOneof("pattern") in {None, "get"} or method.client_streaming or method.server_streaming:
+        return "is for what changes something and has one answer; leave it out"
+    if "secret" in method.output_type.fields_by_name:
+        return "is not known to this method: its answer has a secret, which is kept nowhere; its name makes it once"
+    return ""
