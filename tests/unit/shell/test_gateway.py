@@ -33,6 +33,7 @@ from cronring.controller.runners.gateway import Gateway
 from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.standings import Standings
 from cronring.controller.runners.streams import RunnerStreams
+from cronring.controller.runners.verb_desk import VerbDesk
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.protos.cronring.v1 import schema_pb2
@@ -86,6 +87,13 @@ class World:
         return runner
 
 
+class NoVerbs:
+    """Nobody asks."""
+
+    async def answer(self, runner_id: str, call: wire.VerbCall) -> wire.VerbAnswer:
+        raise AssertionError(f"{runner_id} asked for {call}")
+
+
 NO_GRANTS: Any = None  # who is known by no certificate is asked for none
 WELCOME = wire.Welcome(controller_id="c-1", runner_beat_ms=500, runner_fence_ms=4_000)
 
@@ -113,6 +121,7 @@ async def world() -> AsyncIterator[World]:
         lease_valid=lambda: store.leased,
         comings=Comings(log),
         standings=standings,
+        verbs=VerbDesk(NoVerbs(), time.monotonic_ns),
     )
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", LARGEST)])
     door: Any = Door(server, counting([]), NO_PROBLEMS, Insecure())
