@@ -1,6 +1,5 @@
 """What verbs ask of jobs through their runners (ctx.jobs), done by what does it for people. docs/decisions/0098"""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +12,7 @@ from cronring.controller.api.job_writes import Put, check_names
 from cronring.controller.api.lookup import find_job
 from cronring.controller.api.policy import OF_VERBS
 from cronring.controller.api.problems import InvalidRequest, status_of
-from cronring.controller.errors import CronringError, Denied, Forbidden, Overdue, StoreError, StoreUnavailable
+from cronring.controller.errors import CronringError, Denied, Forbidden, StoreError, StoreUnavailable
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import acting, call_in_hand, caller, calling, known_as, remarking
 from cronring.controller.ports.reads import JobReads
@@ -27,7 +26,6 @@ from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.identity import Kind, Permission, Principal, Role, RoleGrant
 from cronring.schema.keys import DEFAULT_NAMESPACE, VerbName, namespace_of
 
-CALL_S: Final = 12.0  # one that takes longer is answered as undecided; its runner asks again
 NUMBER_MAX: Final = 10_000  # calls of one execution
 _AGAIN: Final = {code_pb2.UNAVAILABLE, code_pb2.RESOURCE_EXHAUSTED, code_pb2.ABORTED}
 
@@ -77,10 +75,9 @@ class VerbCallsService:
         """Raises nothing."""
         answer = wire.VerbAnswer(execution_id=call.execution_id, number=call.number)
         try:
-            async with asyncio.timeout(CALL_S):
-                done = await self._done(runner_id, call)
+            done = await self._done(runner_id, call)
         except Exception as error:  # the boundary: whatever it is gets a refusal
-            answer.refusal.CopyFrom(self._refusal(Overdue("it was not decided in time") if _is_late(error) else error))
+            answer.refusal.CopyFrom(self._refusal(error))
             return answer
         if isinstance(done, str):
             answer.key = done
@@ -152,10 +149,6 @@ class VerbCallsService:
             self._log.exception("verb_call_error", error)
         said = said_in(status.details)
         return wire.VerbRefusal(reason=said.reason if said else "", problem=status.message, again=status.code in _AGAIN)
-
-
-def _is_late(error: Exception) -> bool:
-    return isinstance(error, TimeoutError) and not isinstance(error, CronringError)
 
 
 _METHODS: Final = {

@@ -13,6 +13,7 @@ from cronring.protos.runner.v1 import runner_pb2 as wire
 AT_ONCE: Final = 4
 OF_A_RUNNER: Final = 2
 RATE: Final = Rate(50, 200)  # of a runner; what is faster waits
+CALL_S: Final = 12.0  # what takes longer is undecided; its runner asks again
 WAITING_MAX: Final = 256  # of a stream; a runner of ours asks for fewer at once
 _BUCKETS_MAX: Final = 10_000
 _NS: Final = 1_000_000_000
@@ -46,10 +47,7 @@ class VerbDesk:
         """Answer it, in the background, in the name of whose stream is in hand."""
         asking = self._asking.setdefault(session, _Asking())
         if len(asking.tasks) >= WAITING_MAX:
-            refusal = wire.VerbRefusal(
-                reason=Reason.BUSY, problem=f"{WAITING_MAX} calls of this runner's verbs wait already", again=True
-            )
-            session.answer(wire.VerbAnswer(execution_id=call.execution_id, number=call.number, refusal=refusal))
+            session.answer(_not_now(call, Reason.BUSY, f"{WAITING_MAX} calls of this runner's verbs wait already"))
             return
         task = asyncio.get_running_loop().create_task(self._answer(session, asking, call))
         asking.tasks.add(task)
@@ -60,10 +58,22 @@ class VerbDesk:
             while wait_ns := self._buckets.take(session.runner_id, self._now_ns()):  # noqa: ASYNC110  # of time, nobody tells
                 await asyncio.sleep(wait_ns / _NS)
             async with self._places:
-                session.answer(await self._answering.answer(session.runner_id, call))
+                session.answer(await self._in_time(session.runner_id, call))
+
+    async def _in_time(self, runner_id: str, call: wire.VerbCall) -> wire.VerbAnswer:
+        try:
+            async with asyncio.timeout(CALL_S):
+                return await self._answering.answer(runner_id, call)
+        except TimeoutError:
+            return _not_now(call, Reason.TOO_SLOW, f"it was not decided within {CALL_S:g} s")
 
     def left(self, session: RunnerStream) -> None:
         """The stream has ended: its runner asks for what is not answered again, here or elsewhere."""
         if (asking := self._asking.pop(session, None)) is not None:
             for task in asking.tasks:
                 task.cancel()
+
+
+def _not_now(call: wire.VerbCall, reason: Reason, problem: str) -> wire.VerbAnswer:
+    refusal = wire.VerbRefusal(reason=reason, problem=problem, again=True)
+    return wire.VerbAnswer(execution_id=call.execution_id, number=call.number, refusal=refusal)
