@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
+from cronring.protos.caps import faults
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.instants import instant_us, timestamp
 from cronring.protos.modules import policy_message
@@ -24,6 +25,7 @@ from cronring.schema.policy import read_each
 from cronring.schema.policy_model import FIELDS
 from cronring.schema.zone import ZoneError
 
+_SHOWN: Final = 400
 _POLICIES: Final = frozenset(field.name for field in FIELDS)
 
 
@@ -39,8 +41,13 @@ def verb_call(asked: Asked) -> runner_pb2.VerbCall:
     call = runner_pb2.VerbCall(execution_id=asked.execution_id, number=asked.number)
     try:
         getattr(call, asked.method).CopyFrom(make(asked.request))
-    except (KeyError, TypeError, AttributeError, UnicodeEncodeError) as error:
-        raise UnfitCallError(f"this call is none of this SDK's: {type(error).__name__}: {error}") from None
+    except UnfitCallError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise UnfitCallError(f"this call is none of this SDK's: {type(error).__name__}: {error}"[:_SHOWN]) from None
+    # A controller would end the stream of a runner that sent more.
+    for path, description in faults(call):
+        raise UnfitCallError(f"{path.partition('.')[2]} {description}")
     return call
 
 
@@ -121,7 +128,7 @@ def _spec(said: Mapping[str, Any]) -> jobs_pb2.JobSpec:
         spec.anchor.CopyFrom(_instant("anchor", said["anchor"], timezone))
     reading = read_each(options)
     if reading.errors:
-        faults = [f"{error.field}: {error.told(options[error.field])}" for error in reading.errors]
+        faults = [f"{error.field}: {error.told(options.get(error.field))}" for error in reading.errors]
         raise UnfitCallError("; ".join(faults))
     policy = policy_message(reading.policy)
     if policy is not None:
