@@ -9,7 +9,7 @@ import re
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any, NamedTuple
 
-from cronring.jobs import Asker, Jobs, NoAsker
+from cronring.jobs import Jobs, JobsAsker, NoAsker
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?", re.ASCII)
@@ -57,7 +57,7 @@ class Context:
         facts: RunFacts,
         moved: dict[int, int] | None = None,
         reported: dict[int, dict[str, Any]] | None = None,
-        asker: Asker | None = None,
+        asker: JobsAsker | None = None,
     ) -> None:
         """By execution id, `moved` takes what `next_in` says in milliseconds, and `reported` what `report` says.
 
@@ -66,7 +66,7 @@ class Context:
         self._facts = facts
         self._moved = {} if moved is None else moved
         self._reported = {} if reported is None else reported
-        self._asker: Asker = NoAsker() if asker is None else asker
+        self._asker: JobsAsker = NoAsker() if asker is None else asker
 
     @property
     def job(self) -> str:

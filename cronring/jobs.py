@@ -77,7 +77,7 @@ class JobInfo(NamedTuple):
         yield
 
 
-class Answer(NamedTuple):
+class ToldAnswer(NamedTuple):
     """What the runner says of a call. `reason` "": it was done, and `value` is JSON."""
 
     value: str
@@ -98,7 +98,7 @@ _ERRORS: dict[str, type[JobsError]] = {
 }
 
 
-class Asker(Protocol):
+class JobsAsker(Protocol):
     """How a run asks its runner. In an async verb that is a coroutine, in a sync one it waits."""
 
     def ask(
@@ -120,7 +120,7 @@ class Jobs:
 
     __slots__ = ("_asker", "_execution_id")
 
-    def __init__(self, asker: Asker, execution_id: int) -> None:
+    def __init__(self, asker: JobsAsker, execution_id: int) -> None:
         self._asker = asker
         self._execution_id = execution_id
 
@@ -227,7 +227,7 @@ class Jobs:
 class NoAsker:
     """Of a Context that no run has."""
 
-    def ask(self, execution_id: int, method: str, *_: object) -> Any:  # noqa: ARG002  # as Asker has it
+    def ask(self, execution_id: int, method: str, *_: object) -> Any:  # noqa: ARG002  # as JobsAsker has it
         """Raises RuntimeError."""
         raise RuntimeError(
             f"ctx.jobs.{method}: this Context is of no run, so nobody can be asked; cronring.testing runs verbs with "
@@ -243,7 +243,7 @@ class Mailbox(Protocol):
         """The call's number."""
         ...
 
-    def taken(self, execution_id: int, number: int) -> Answer | None:
+    def taken(self, execution_id: int, number: int) -> ToldAnswer | None:
         """None: it is not here yet."""
         ...
 

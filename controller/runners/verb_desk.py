@@ -8,6 +8,7 @@ from cronring.controller.core.rates import Buckets, Rate
 from cronring.controller.runners.streams import RunnerStream
 from cronring.protos.problems import Reason
 from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.schema.duration import measured
 
 # Each holds one of ten connections, which the node's own statements want, too.
 AT_ONCE: Final = 4
@@ -65,7 +66,7 @@ class VerbDesk:
             async with asyncio.timeout(CALL_S):
                 return await self._answering.answer(runner_id, call)
         except TimeoutError:
-            return _not_now(call, Reason.TOO_SLOW, f"it was not decided within {CALL_S:g} s")
+            return _not_now(call, Reason.TOO_SLOW, f"it was not decided within {measured(CALL_S * 1_000)}")
 
     def left(self, session: RunnerStream) -> None:
         """The stream has ended: its runner asks for what is not answered again, here or elsewhere."""

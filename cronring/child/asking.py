@@ -10,7 +10,7 @@ from typing import Any, Callable, TypeVar
 from cronring.child.board import LINES
 from cronring.child.channel import Channel
 from cronring.child.fork import process
-from cronring.jobs import Answer
+from cronring.jobs import ToldAnswer
 
 Result = TypeVar("Result")
 
@@ -37,10 +37,10 @@ def check_asking(runs: bool) -> None:
         raise RuntimeError("ctx.jobs: this run is over; what outlives it can't change jobs in its name")
 
 
-def read_answer(line: list[Any]) -> tuple[tuple[int, int], Answer]:
+def read_answer(line: list[Any]) -> tuple[tuple[int, int], ToldAnswer]:
     """Of which call, by execution and number, and what it is."""
     execution_id, number, value, reason, problem = line
-    return (execution_id, number), Answer(value, reason, problem)
+    return (execution_id, number), ToldAnswer(value, reason, problem)
 
 
 class SyncMailbox:
@@ -55,7 +55,7 @@ class SyncMailbox:
         self._lock = threading.Lock()
         self._numbers = Numbers()
         self._run = 0  # the execution that goes on
-        self._awaited: dict[int, Answer | None] = {}  # by number
+        self._awaited: dict[int, ToldAnswer | None] = {}  # by number
         self._messages: list[dict[str, Any]] = []  # for the child itself
 
     def fileno(self) -> int:
@@ -88,7 +88,7 @@ class SyncMailbox:
             self._channel.send({"call": [execution_id, number, method, request, within_ms]})
         return number
 
-    def taken(self, execution_id: int, number: int) -> Answer | None:
+    def taken(self, execution_id: int, number: int) -> ToldAnswer | None:
         with self._lock:
             check_asking(self._run == execution_id)
             if self._awaited[number] is None:
@@ -114,14 +114,14 @@ class SyncMailbox:
 
 
 class AsyncAsker:
-    """cronring.jobs.Asker, for async verbs. `runs`: whether an execution goes on here."""
+    """cronring.jobs.JobsAsker, for async verbs. `runs`: whether an execution goes on here."""
 
     def __init__(self, channel: Channel, loop: asyncio.AbstractEventLoop, runs: Callable[[int], bool]) -> None:
         self._channel = channel
         self._loop = loop
         self._runs = runs
         self._numbers = Numbers()
-        self._awaited: dict[tuple[int, int], asyncio.Future[Answer]] = {}
+        self._awaited: dict[tuple[int, int], asyncio.Future[ToldAnswer]] = {}
 
     async def ask(
         self, execution_id: int, method: str, request: dict[str, Any], within_ms: int, convert: Callable[[Any], Result]

@@ -13,7 +13,7 @@ from cronring.child.payloads import PayloadError, Payloads
 from cronring.child.shapes import is_context, own_annotations
 from cronring.context import Context, RunFacts
 from cronring.declare import Declaration, declarations
-from cronring.jobs import Asker
+from cronring.jobs import JobsAsker
 
 
 class ChildRun(NamedTuple):
@@ -74,7 +74,7 @@ class Verbs:
         self._parameters: dict[str, _Parameters] = {}
         self.moved: dict[int, int] = {}  # by execution: in how many ms its job is to run next
         self.reported: dict[int, dict[str, Any]] = {}  # by execution: what it says of itself
-        self.asker: Asker | None = None  # whom runs ask about jobs
+        self.asker: JobsAsker | None = None  # whom runs ask about jobs
 
     def told(self, execution_id: int) -> tuple[int, str]:
         """What an ended run has asked for and said: in how many ms its job is to run next, and metrics as JSON."""

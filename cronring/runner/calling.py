@@ -17,7 +17,7 @@ from cronring.protos.modules import policy_message
 from cronring.protos.problems import Reason
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.core.events import VerbAnswered
-from cronring.runner.core.model import Answer, CallId
+from cronring.runner.core.model import CallAnswer, CallId
 from cronring.runner.lines import Asked
 from cronring.schema.duration import DurationError, parse_duration
 from cronring.schema.instant import InstantError, parse_instant
@@ -51,16 +51,16 @@ def verb_call(asked: Asked) -> runner_pb2.VerbCall:
     return call
 
 
-def unfit_answer(error: UnfitCallError) -> Answer:
-    return Answer(reason=Reason.INVALID, problem=str(error))
+def unfit_answer(error: UnfitCallError) -> CallAnswer:
+    return CallAnswer(reason=Reason.INVALID, problem=str(error))
 
 
-def answer_of(message: runner_pb2.VerbAnswer) -> Answer:
+def answer_of(message: runner_pb2.VerbAnswer) -> CallAnswer:
     """As a child is told."""
     if message.HasField("refusal"):
         refusal = message.refusal
-        return Answer("", refusal.reason or Reason.UNEXPECTED, refusal.problem, refusal.again)
-    return Answer(json.dumps(_job_fields(message.job) if message.HasField("job") else message.key))
+        return CallAnswer("", refusal.reason or Reason.UNEXPECTED, refusal.problem, refusal.again)
+    return CallAnswer(json.dumps(_job_fields(message.job) if message.HasField("job") else message.key))
 
 
 def answered_from(address: str, message: runner_pb2.VerbAnswer) -> VerbAnswered:

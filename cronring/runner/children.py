@@ -29,7 +29,7 @@ from cronring.child.board import (
     TARGET,
     WAITING,
 )
-from cronring.runner.core.model import Answer, CallId
+from cronring.runner.core.model import CallAnswer, CallId
 from cronring.runner.held import Held
 from cronring.runner.lines import Asked, Done, Failed, GarbageError, HandedBack, Printed, Ready, Row, read_line
 from cronring.runner.quota import Meter, resident_bytes
@@ -204,8 +204,8 @@ class Child:
         board = self.board
         return board[CURRENT], board[STEPS], self.lines_sent - board[LINES]
 
-    def answer(self, call: CallId, answer: Answer) -> None:
-        """What became of a call of a verb here. In the order of cronring.jobs.Answer."""
+    def answer(self, call: CallId, answer: CallAnswer) -> None:
+        """What became of a call of a verb here. In the order of cronring.jobs.ToldAnswer."""
         self._send({"answer": [*call, answer.value, answer.reason, answer.problem]})
 
     # Stops and signals

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.deadlines import Deadlines
 from cronring.runner.core.machine import STOP_GRACE_MS
-from cronring.runner.core.model import Answer, CallId, StopReason
+from cronring.runner.core.model import CallAnswer, CallId, StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.lines import Asked
 from cronring.runner.pool import Pool
@@ -189,7 +189,7 @@ class Host:
         if held is not None and held.child is child:
             self._asked(held.run, asked)
 
-    def answer(self, call: CallId, answer: Answer) -> None:
+    def answer(self, call: CallId, answer: CallAnswer) -> None:
         """Nobody hears it if the run is over."""
         held = self.held.get(call.execution_id)
         if held is not None and held.child is not None:

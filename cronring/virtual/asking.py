@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cronring.child.asking import Numbers
-from cronring.jobs import Answer
+from cronring.jobs import ToldAnswer
 from cronring.runner.lines import Asked
 from cronring.virtual.verbs import AnswerVerb
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class AskerHere:
-    """cronring.jobs.Asker, for sync verbs. Of one run."""
+    """cronring.jobs.JobsAsker, for sync verbs. Of one run."""
 
     def __init__(self, execution_id: int, answer: AnswerVerb) -> None:
         self._execution_id = execution_id
@@ -26,7 +26,7 @@ class AskerHere:
         assert execution_id == self._execution_id, "of one run"
         asked = Asked(execution_id, self._numbers.next(execution_id), method, request, within_ms)
         value, reason, problem, _ = self._answer(asked)
-        return convert(Answer(value, reason, problem).result())
+        return convert(ToldAnswer(value, reason, problem).result())
 
 
 class AwaitedAsker:

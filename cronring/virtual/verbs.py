@@ -1,11 +1,10 @@
 """What verbs of a virtual cluster ask of jobs (ctx.jobs): answered at once, by what answers them on a real one.
 
-Virtual time doesn't pass while a verb waits. So where a real cluster would let it wait, until a part has come back or
-its own deadline, it is told at once that nobody is there.
+Virtual time doesn't pass while a verb waits. So where a part is away it is told so at once, and not at its deadline.
 """
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from cronring.controller.api.job_orders import JobOrders
 from cronring.controller.api.job_specs import Defaults
@@ -18,18 +17,14 @@ from cronring.controller.store.memory.reads import MemoryJobReads
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.runner.calling import UnfitCallError, answer_of, unfit_answer, verb_call
 from cronring.runner.core.calls import UNAVAILABLE
-from cronring.runner.core.model import Answer
+from cronring.runner.core.model import CallAnswer
 from cronring.runner.lines import Asked
 from cronring.schema.identity import LOCAL
 from cronring.virtual.performing import run_now
 
-AnswerVerb = Callable[[Asked], Answer]
+AnswerVerb = Callable[[Asked], CallAnswer]
 
 _KEY: Final = bytes(32)  # of ETags, which nobody sees here
-
-
-class Log(Protocol):
-    def exception(self, event: str, error: BaseException) -> None: ...
 
 
 class VirtualVerbs:
@@ -45,10 +40,12 @@ class VirtualVerbs:
         jobs = JobOrders(store, reads, store, defaults, tell, box)
         self._service = VerbCallsService(store, jobs, store, reads, tell, None, lambda *_, **__: None, _Raising())
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: Asked) -> CallAnswer:
         """What became of the call."""
         if part := self._away():
-            return Answer(reason=UNAVAILABLE, problem=f"the {part} of this virtual cluster are away; it was not done")
+            return CallAnswer(
+                reason=UNAVAILABLE, problem=f"the {part} of this virtual cluster are away; it was not done"
+            )
         row = self._store.executions.get(asked.execution_id)
         try:
             call = verb_call(asked)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from cronring.runner.core.effects import AnswerVerb, SendCall
 from cronring.runner.core.events import VerbAnswered, VerbAsked
-from cronring.runner.core.model import Answer, CallId
+from cronring.runner.core.model import CallAnswer, CallId
 from cronring.runner.core.settings import MS_NS, SECOND_NS
 
 CALLS_MAX = 1_000  # that wait, of all runs
@@ -34,7 +34,7 @@ class _Call:
         self.problem = "no controller that reaches PostgreSQL is connected to this runner"
 
 
-class VerbCalls:
+class OpenCalls:
     """All calls of a runner's verbs."""
 
     def __init__(self) -> None:
@@ -56,11 +56,11 @@ class VerbCalls:
     def _ask(self, call: CallId, request: bytes, patience_ms: int, now_ns: int) -> None:
         if len(self._calls) >= CALLS_MAX:
             problem = f"{CALLS_MAX} calls of this runner's verbs wait already: make fewer at once; it was not done"
-            self._answers.append(AnswerVerb(call, Answer(reason=TOO_MANY, problem=problem)))
+            self._answers.append(AnswerVerb(call, CallAnswer(reason=TOO_MANY, problem=problem)))
         elif call not in self._calls:
             self._calls[call] = _Call(request, now_ns, now_ns + patience_ms * MS_NS)
 
-    def _answered(self, address: str, call: CallId, answer: Answer, now_ns: int) -> None:
+    def _answered(self, address: str, call: CallId, answer: CallAnswer, now_ns: int) -> None:
         """One that was asked before the present one may still say that it was done."""
         waiting = self._calls.get(call)
         if waiting is None or (answer.reason and waiting.address != address):
@@ -126,11 +126,11 @@ def _ask_later(waiting: _Call, at_ns: int) -> None:
     waiting.avoid, waiting.address, waiting.due_ns = waiting.address, "", at_ns
 
 
-def _given_up(waiting: _Call) -> Answer:
+def _given_up(waiting: _Call) -> CallAnswer:
     done = (
         "whether it was done is not known; create, update, pause, resume and delete may be asked for again, and run "
         "may then run twice"
         if waiting.asked
         else "it was not done; ask for it again later"
     )
-    return Answer(reason=UNAVAILABLE, problem=f"{waiting.problem}; {done}", again=waiting.asked)
+    return CallAnswer(reason=UNAVAILABLE, problem=f"{waiting.problem}; {done}", again=waiting.asked)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cronring.runner.core.model import Answer, CallId, StopReason
+from cronring.runner.core.model import CallAnswer, CallId, StopReason
 from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import Grant
 from cronring.schema.notes import Level, Note
@@ -58,7 +58,7 @@ class AnswerVerb(NamedTuple):
     """To a verb that waits for it."""
 
     call: CallId
-    answer: Answer
+    answer: CallAnswer
 
 
 class StartRuns(NamedTuple):

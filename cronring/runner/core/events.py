@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cronring.runner.core.model import Answer, CallId
+from cronring.runner.core.model import CallAnswer, CallId
 from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import LaneDemand
 
@@ -98,7 +98,7 @@ class VerbAnswered(NamedTuple):
 
     address: str
     call: CallId
-    answer: Answer
+    answer: CallAnswer
 
 
 Event = (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from cronring.runner.core.calls import VerbCalls
+from cronring.runner.core.calls import OpenCalls
 from cronring.runner.core.clock import DispatchClock
 from cronring.runner.core.contact import Contact, ControllerContact
 from cronring.runner.core.effects import (
@@ -73,7 +73,7 @@ class RunnerCore:
         self._contact.start_turn(turn)
         self._ledger = RunLedger()
         self.places = GrantedPlaces(lanes)
-        self._calls = VerbCalls()
+        self._calls = OpenCalls()
         self._clock = DispatchClock()
         self._fenced = False
         self._next_beat_ns = now_ns

@@ -38,7 +38,7 @@ class CallId(NamedTuple):
     number: int
 
 
-class Answer(NamedTuple):
+class CallAnswer(NamedTuple):
     """What became of a call. `reason` "": it was done. `value`: JSON.
 
     `again`: whoever said so doesn't know whether it was done, or could not do it now.

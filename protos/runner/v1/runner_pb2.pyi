@@ -1334,7 +1334,7 @@ class VerbRefusal(_message.Message):
     problem: _builtins.str
     """in words"""
     again: _builtins.bool
-    """it may be asked again, here or elsewhere: something is away, or nobody knows whether it was done"""
+    """ask again, here or elsewhere: it couldn't be done now, or nobody knows whether it was"""
     def __init__(
         self,
         *,

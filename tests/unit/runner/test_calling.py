@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from cronring.jobs import Answer as ToldAnswer
-from cronring.jobs import Jobs
+from cronring.jobs import Jobs, ToldAnswer
 from cronring.protos.caps import faults
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.runner.v1 import runner_pb2
@@ -15,7 +14,7 @@ from cronring.runner.lines import Asked, GarbageError, read_line
 
 
 class Asking:
-    """cronring.jobs.Asker: what goes to the runner, as it comes out of the line there."""
+    """cronring.jobs.JobsAsker: what goes to the runner, as it comes out of the line there."""
 
     def __init__(self) -> None:
         self.call: runner_pb2.VerbCall | None = None

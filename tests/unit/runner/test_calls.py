@@ -3,12 +3,12 @@
 from cronring.runner.core.calls import CALLS_MAX, SENT_MAX, UNAVAILABLE
 from cronring.runner.core.effects import AnswerVerb, SendCall
 from cronring.runner.core.events import BeatAcked, LinkDown, RunsEnded, VerbAnswered, VerbAsked
-from cronring.runner.core.model import Answer, CallId
+from cronring.runner.core.model import CallAnswer, CallId
 from tests.unit.runner.world import World, make_result, make_run
 
-DONE = Answer('"m.v:x"')
-REFUSED = Answer(reason="CONFLICT", problem="there is another job")
-AWAY = Answer(reason="DATABASE_AWAY", problem="PostgreSQL can't be reached", again=True)
+DONE = CallAnswer('"m.v:x"')
+REFUSED = CallAnswer(reason="CONFLICT", problem="there is another job")
+AWAY = CallAnswer(reason="DATABASE_AWAY", problem="PostgreSQL can't be reached", again=True)
 PATIENCE_MS = 30_000
 
 
@@ -30,7 +30,7 @@ def asked(world: World) -> list[str]:
     return [sent.address for sent in world.of(SendCall)]
 
 
-def answers(world: World) -> list[Answer]:
+def answers(world: World) -> list[CallAnswer]:
     return [told.answer for told in world.of(AnswerVerb)]
 
 

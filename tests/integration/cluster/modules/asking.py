@@ -25,7 +25,7 @@ def make(ctx: Context, within: float = 60) -> JobKey:
     return ctx.jobs.create("asking.invoice", "c1", cron="0 6 1 1 *", payload={"id": 1}, note="signed up", within=within)
 
 
-@manual(timeout="5m")
+@manual(timeout="5m", on_disconnect="finish")
 def signup(ctx: Context) -> None:
     key = make(ctx)
     ctx.jobs.run(key, payload={"id": 2}, within=60)
@@ -35,12 +35,12 @@ def signup(ctx: Context) -> None:
 @manual(timeout="5m")
 async def signup_async(ctx: Context) -> None:
     keys = await asyncio.gather(
-        *(ctx.jobs.create("asking.invoice", f"c{i}", every="30d", payload={"id": i}, within=60) for i in range(20))
+        *(ctx.jobs.create("asking.invoice", f"d{i}", every="30d", payload={"id": i}, within=60) for i in range(20))
     )
     note(ctx, f"made {len(set(keys))}")
 
 
-@manual(timeout="5m")
+@manual(timeout="5m", on_disconnect="finish")
 def gated(ctx: Context) -> None:
     """It begins, waits to be let go, and tries for a short and then for a long time."""
     note(ctx, "begun")
