@@ -176,6 +176,10 @@ class Jobs:
         given = dict(options)
         request: dict[str, Any] = {"key": key, **_spec("update", cron, every, at, anchor, labels, given)}
         request["options"] = {**request["options"], **{name: None for name, value in given.items() if value is None}}
+        if not (request["options"] or request["labels"] or "schedule" in request or "anchor" in request):
+            raise ValueError(
+                'ctx.jobs.update: nothing is given to change; write cron="0 7 * * *", retries=3, labels=...'
+            )
         return self._ask("update", request, note, within, JobKey)
 
     def delete(self, key: str, *, note: str = "", within: float | timedelta = WITHIN) -> JobKey:

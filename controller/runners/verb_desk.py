@@ -30,7 +30,7 @@ class _Asking:
     """One stream's calls under way."""
 
     def __init__(self) -> None:
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks: dict[tuple[int, int], asyncio.Task[None]] = {}
         self.places = asyncio.Semaphore(OF_A_RUNNER)
 
 
@@ -45,14 +45,18 @@ class VerbDesk:
         self._asking: dict[RunnerStream, _Asking] = {}
 
     def take(self, session: RunnerStream, call: wire.VerbCall) -> None:
-        """Answer it, in the background, in the name of whose stream is in hand."""
-        asking = self._asking.setdefault(session, _Asking())
+        """Answer it, in the background, in the name of whose stream is in hand.
+
+        One that is under way already, and is asked for again, has one answer.
+        """
+        asking, key = self._asking.setdefault(session, _Asking()), (call.execution_id, call.number)
+        if key in asking.tasks:
+            return
         if len(asking.tasks) >= WAITING_MAX:
             session.answer(_not_now(call, Reason.BUSY, f"{WAITING_MAX} calls of this runner's verbs wait already"))
             return
-        task = asyncio.get_running_loop().create_task(self._answer(session, asking, call))
-        asking.tasks.add(task)
-        task.add_done_callback(asking.tasks.discard)
+        task = asking.tasks[key] = asyncio.get_running_loop().create_task(self._answer(session, asking, call))
+        task.add_done_callback(lambda _: asking.tasks.pop(key))
 
     async def _answer(self, session: RunnerStream, asking: _Asking, call: wire.VerbCall) -> None:
         async with asking.places:
@@ -71,7 +75,7 @@ class VerbDesk:
     def left(self, session: RunnerStream) -> None:
         """The stream has ended: its runner asks for what is not answered again, here or elsewhere."""
         if (asking := self._asking.pop(session, None)) is not None:
-            for task in asking.tasks:
+            for task in asking.tasks.values():
                 task.cancel()
 
 

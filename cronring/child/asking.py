@@ -25,6 +25,10 @@ class Numbers:
         number = self._made[execution_id] = self._made.get(execution_id, 0) + 1
         return number
 
+    def __bool__(self) -> bool:
+        """Some run has made one."""
+        return bool(self._made)
+
     def forget(self, execution_id: int) -> None:
         self._made.pop(execution_id, None)
 
@@ -120,7 +124,7 @@ class AsyncAsker:
         self._channel = channel
         self._loop = loop
         self._runs = runs
-        self._numbers = Numbers()
+        self.numbers = Numbers()
         self._awaited: dict[tuple[int, int], asyncio.Future[ToldAnswer]] = {}
 
     async def ask(
@@ -130,7 +134,7 @@ class AsyncAsker:
         check_asking(self._runs(execution_id))
         if asyncio.get_running_loop() is not self._loop:
             raise RuntimeError("ctx.jobs: await its calls in the verb, not on an event loop of its own")
-        call = execution_id, self._numbers.next(execution_id)
+        call = execution_id, self.numbers.next(execution_id)
         future = self._awaited[call] = self._loop.create_future()
         self._channel.send({"call": [*call, method, request, within_ms]})
         try:
@@ -147,9 +151,7 @@ class AsyncAsker:
 
     def ended(self, execution_id: int) -> None:
         """Tasks that outlive the run hear so."""
-        self._numbers.forget(execution_id)
-        if not self._awaited:
-            return
+        self.numbers.forget(execution_id)
         for (waiting_id, _), future in list(self._awaited.items()):
             if waiting_id == execution_id and not future.done():
                 future.cancel()

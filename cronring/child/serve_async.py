@@ -103,7 +103,8 @@ class AsyncServer:
             lift_ceilings(self._ceilings)
             self._ceilings = {}
         del self._running[step.run.execution_id]
-        self._asker.ended(step.run.execution_id)
+        if self._asker.numbers:
+            self._asker.ended(step.run.execution_id)
         step.printer.flush()
         cpu_us = spent_ns[step.run.slot] // 1000
         result: list[Any] = [step.run.execution_id, step.started_us, time.monotonic_ns() // 1000, cpu_us]

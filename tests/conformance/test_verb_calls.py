@@ -11,7 +11,7 @@ from cronring.controller.ports.many import NewJob
 from cronring.controller.ports.verb_calls import CallDone, RunOver, VerbCall
 from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
-from tests.conformance.harness import World
+from tests.conformance.harness import World, end_of
 
 CUSTOMER = NewJob("default", "billing", "a", "customer-7", JobSpec("every 1h", timeout_ms=1_000, on_disconnect="stop"))
 
@@ -132,3 +132,28 @@ async def test_the_end_and_a_call_come_one_after_the_other(world: World) -> None
     done, ended = await asyncio.gather(change(), world.end(execution))
     assert ended.ended
     assert len(await world.scene.activations()) == done
+
+
+async def test_many_ends_and_calls_about_the_same_jobs_never_wait_for_each_other_in_a_circle(world: World) -> None:
+    """Ends are batches that lock jobs and then executions. So do calls; a deadlock would be StoreUnavailable."""
+    names = [f"v{number}" for number in range(12)]
+    executions = await world.running("c1", *names)
+    calls = {each.execution_id: VerbCall(each.execution_id, 1, "r1") for each in executions}
+
+    async def change(own: Execution, other: Execution) -> bool:
+        try:
+            with world.verb_calls.keeping(calls[own.execution_id]):
+                await trigger(world, other)
+        except RunOver:
+            return False
+        return True
+
+    async def end(batch: list[Execution]) -> None:
+        results = await world.store.end_cron_jobs("c1", [end_of(each) for each in batch])
+        assert all(result.ended for result in results)
+
+    neighbours = zip(executions, [*executions[1:], executions[0]], strict=True)
+    done, *_ = await asyncio.gather(
+        asyncio.gather(*(change(own, other) for own, other in neighbours)), end(executions[:6]), end(executions[6:])
+    )
+    assert len(await world.scene.actions()) == 1 + sum(done), "what was not refused was done, and no more"

@@ -262,7 +262,8 @@ class RunnerCore:
 
     def _ended(self, results: list[Report], now_ns: int) -> None:
         self.places.ended(results, now_ns)
-        self._calls.ended(result.execution_id for result in results)
+        if self._calls:
+            self._calls.ended(result.execution_id for result in results)
         self._offer(self._ledger.end(results, now_ns), now_ns)
 
     def _settle_calls(self, now_ns: int) -> None:

@@ -113,6 +113,7 @@ def test_orders_have_a_note(method: str) -> None:
         ("create", ("billing.invoice", "c"), {"labels": {"a": 1}}, TypeError, "labels as texts"),
         ("create", ("billing.invoice", "c"), {"payload": {1, 2}}, TypeError, "a value that JSON has"),
         ("update", ("",), {}, ValueError, "its key is empty"),
+        ("update", ("m.v:x",), {}, ValueError, "nothing is given to change"),
         ("update", (7,), {}, TypeError, "takes its key as text"),
         ("run", ("m.v:x",), {"within": 0}, ValueError, "above 0, and an hour at most"),
         ("run", ("m.v:x",), {"within": float("nan")}, ValueError, "no time to wait"),

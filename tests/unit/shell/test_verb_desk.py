@@ -91,6 +91,17 @@ async def test_beyond_its_bound_a_stream_is_told_to_come_again() -> None:
     house.desk.left(stream)
 
 
+async def test_a_call_that_is_asked_for_again_while_it_is_under_way_has_one_answer() -> None:
+    house, stream = House(), House().stream("r1")
+    house.ask(stream, 1, 1, 2, 1)
+    await house.service.has_begun(2)
+    house.service.go.set()
+    assert sorted(answer.number for answer in await heard(stream, 2)) == [1, 2]
+    assert [number for _, number in house.service.at_work] == [1, 2]
+    house.ask(stream, 1)
+    await house.service.has_begun(3)
+
+
 async def test_what_is_faster_than_the_rate_waits() -> None:
     house, stream = House(), House().stream("r1")
     house.service.go.set()
