@@ -171,11 +171,13 @@ def _request_of(call: wire.VerbCall) -> tuple[str, Any]:
 
 
 def _key_of(request: Any, namespace: str) -> str:
-    """Of the job that it is about; of one to be made in no namespace, that of the job that runs. Raises InvalidRequest.
+    """Of the job that it is about. Where the request names no namespace, it gets that of the job that runs.
 
-    A name that can't be one would be refused anyway: by it, nothing is looked up before that.
+    A name that can't be one is refused before anything is looked up by it. Raises InvalidRequest.
     """
     if not isinstance(request, jobs_pb2.CreateJobRequest):
+        if namespace != DEFAULT_NAMESPACE and "/" not in request.key:
+            request.key = f"{namespace}/{request.key}"
         return str(request.key)
     check_names(request)
     request.namespace = request.namespace or namespace
@@ -185,4 +187,4 @@ def _key_of(request: Any, namespace: str) -> str:
 def _named(key: str) -> VerbName:
     """As far as it can be told of a key."""
     module, _, verb = key.rpartition("/")[2].partition(".")
-    return VerbName(namespace_of(key) or DEFAULT_NAMESPACE, module, verb)
+    return VerbName(namespace_of(key), module, verb)
