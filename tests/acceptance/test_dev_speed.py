@@ -124,7 +124,7 @@ def test_verbs_make_jobs_that_run_and_delete_them(folder: Path) -> None:
     by_job: dict[str, list[str]] = {}
     for each in runs:
         assert each["outcome"] == "completed", each
-        by_job.setdefault(each["job"], []).append(each["output"])
+        by_job.setdefault(each["job"], []).append(each.get("output", ""))
     assert by_job["makers.greet:day-28"] == ["hello first\n", *["hello you\n"] * 4]
     assert by_job["makers.sign_off"] == ["completed\nCONFLICT\n"]
 
