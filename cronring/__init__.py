@@ -10,16 +10,32 @@ TYPE_CHECKING = False  # as type checkers know it; `typing` itself is a quarter 
 if TYPE_CHECKING:
     from cronring.context import Context, VerbStopped
     from cronring.declare import cron, every, manual, once, verb
+    from cronring.jobs import JobInfo, JobKey, JobNotFound, JobRefused, JobsError, JobsUnavailable
 
-__all__ = ["Context", "VerbStopped", "cron", "every", "manual", "once", "verb"]
+__all__ = [
+    "Context",
+    "JobInfo",
+    "JobKey",
+    "JobNotFound",
+    "JobRefused",
+    "JobsError",
+    "JobsUnavailable",
+    "VerbStopped",
+    "cron",
+    "every",
+    "manual",
+    "once",
+    "verb",
+]
 
 
 def __getattr__(name: str) -> object:
     # Read once somebody wants it: the command line lives in this package, and has to hear Ctrl-C as soon as it can.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from cronring import context, declare  # noqa: PLC0415  (this is what the function is for)
+    from cronring import context, declare, jobs  # noqa: PLC0415  (this is what the function is for)
 
-    value: object = getattr(context if name in ("Context", "VerbStopped") else declare, name)
+    home = jobs if name.startswith("Job") else context if name in ("Context", "VerbStopped") else declare
+    value: object = getattr(home, name)
     globals()[name] = value
     return value

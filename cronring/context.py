@@ -9,6 +9,8 @@ import re
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any, NamedTuple
 
+from cronring.jobs import Jobs, JobsAsker, NoAsker
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?", re.ASCII)
 _NEXT_IN_MAX = timedelta(days=36_500)
@@ -48,15 +50,23 @@ class RunFacts(NamedTuple):
 class Context:
     """One execution. Instants are aware datetimes in UTC, by PostgreSQL's clock."""
 
-    __slots__ = ("_facts", "_moved", "_reported")
+    __slots__ = ("_asker", "_facts", "_moved", "_reported")
 
     def __init__(
-        self, facts: RunFacts, moved: dict[int, int] | None = None, reported: dict[int, dict[str, Any]] | None = None
+        self,
+        facts: RunFacts,
+        moved: dict[int, int] | None = None,
+        reported: dict[int, dict[str, Any]] | None = None,
+        asker: JobsAsker | None = None,
     ) -> None:
-        """By execution id, `moved` takes what `next_in` says in milliseconds, and `reported` what `report` says."""
+        """By execution id, `moved` takes what `next_in` says in milliseconds, and `reported` what `report` says.
+
+        `asker`: whom `jobs` asks.
+        """
         self._facts = facts
         self._moved = {} if moved is None else moved
         self._reported = {} if reported is None else reported
+        self._asker: JobsAsker = NoAsker() if asker is None else asker
 
     @property
     def job(self) -> str:
@@ -167,6 +177,11 @@ class Context:
         if size > METRICS_BYTES_MAX:
             raise ValueError(f"ctx.report: that makes {size} bytes of JSON; a run keeps {METRICS_BYTES_MAX} at most")
         self._reported[self._facts.execution_id] = together
+
+    @property
+    def jobs(self) -> Jobs:
+        """Creates, changes and triggers jobs of this run's namespace, each call once: docs/ctx-jobs.md."""
+        return Jobs(self._asker, self._facts.execution_id)
 
     @property
     def log(self) -> logging.Logger:

@@ -122,23 +122,23 @@ def cron(pattern: str | None = None, **options: Unpack[Options]) -> Callable[[Fu
     each tick of that job that has succeeded. All options stand in `Options`. Raises TypeError for one that doesn't
     exist, and for values that are neither text nor number.
     """
-    read = _read_options("cron", options)
+    read = read_options("@cron", options)
     if pattern is None and "after" in read:
         return _decorator(_caller(), read, manual=True)
-    _require_text("cron", "pattern", pattern, '@cron("0 6 1 * *")')
+    require_text("@cron", "pattern", pattern, '@cron("0 6 1 * *")')
     return _decorator(_caller(), read, cron=pattern)
 
 
 def every(interval: str, **options: Unpack[IntervalOptions]) -> Callable[[Function], Function]:
     """Run the verb each `interval` ("30s", "30m", "6h", "1d"), counted from `anchor`. Options as for `cron`."""
-    _require_text("every", "interval", interval, '@every("30m")')
-    return _decorator(_caller(), _read_options("every", options), every=interval)
+    require_text("@every", "interval", interval, '@every("30m")')
+    return _decorator(_caller(), read_options("@every", options), every=interval)
 
 
 def once(run_at: Instant, **options: Unpack[Options]) -> Callable[[Function], Function]:
     """Run the verb once: `@once("2026-03-01 09:00", timezone="Europe/Berlin")`. Options as for `cron`."""
-    text = _json_instant("once", "run_at", run_at)
-    return _decorator(_caller(), _read_options("once", options), once=text)
+    text = json_instant("@once", "run_at", run_at)
+    return _decorator(_caller(), read_options("@once", options), once=text)
 
 
 @overload
@@ -151,7 +151,7 @@ def manual(*function: Any, **options: Any) -> Any:
     if function and (len(function) > 1 or not callable(function[0])):
         given = ", ".join(map(repr, function))
         raise TypeError(f"@manual takes options by name only: write @manual or @manual(timeout=...), not {given}")
-    decorate = _decorator(caller, _read_options("manual", options), manual=True)
+    decorate = _decorator(caller, read_options("@manual", options), manual=True)
     return decorate(function[0]) if function else decorate
 
 
@@ -222,8 +222,9 @@ def _declare(function: Function, caller: _Caller, options: dict[str, Any], **sch
 # What the decorators take, as JSON
 
 
-def _read_options(decorator: str, options: Any) -> dict[str, Any]:
-    names = _INTERVAL_OPTIONS if decorator == "every" else _OPTIONS
+def read_options(decorator: str, options: Any) -> dict[str, Any]:
+    """`decorator`: for whom, as errors call it. Raises TypeError."""
+    names = _INTERVAL_OPTIONS if decorator == "@every" else _OPTIONS
     read: dict[str, Any] = {}
     for name, value in options.items():
         if name not in names:
@@ -235,10 +236,10 @@ def _read_options(decorator: str, options: Any) -> dict[str, Any]:
 
 def _no_such_option(decorator: str, name: str, names: tuple[str, ...]) -> str:
     if name == "anchor":
-        return f"@{decorator} takes no anchor: only the interval of @every counts from one"
+        return f"{decorator} takes no anchor: only the interval of @every counts from one"
     close = difflib.get_close_matches(name, names, 1, cutoff=0.85) or difflib.get_close_matches(name, names, 2)
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(names))}"
-    return f"@{decorator} has no option {name!r}; {hint}"
+    return f"{decorator} has no option {name!r}; {hint}"
 
 
 def _json_value(decorator: str, name: str, value: Any) -> Any:
@@ -246,26 +247,27 @@ def _json_value(decorator: str, name: str, value: Any) -> Any:
         try:
             return json.loads(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError) as error:
-            raise TypeError(f"@{decorator}: the payload must be a value that JSON has ({error})") from None
+            raise TypeError(f"{decorator}: the payload must be a value that JSON has ({error})") from None
     if name in {"start_at", "end_at", "anchor"}:
-        return _json_instant(decorator, name, value)
+        return json_instant(decorator, name, value)
     if name in _TEXTS:
-        _require_text(decorator, name, value, f"{name}={_TEXTS[name]}")
+        require_text(decorator, name, value, f"{name}={_TEXTS[name]}")
     if name == "retry_on" and not isinstance(value, str):
         return [_failure_name(decorator, each) for each in (value if isinstance(value, (list, tuple)) else [value])]
     if name == "window" and isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
         return ", ".join(value)
     if not isinstance(value, (str, int, float)):
-        raise TypeError(f"@{decorator} takes its {name} as text or a number, not {value!r}")
+        raise TypeError(f"{decorator} takes its {name} as text or a number, not {value!r}")
     return value
 
 
-def _json_instant(decorator: str, name: str, value: object) -> str:
+def json_instant(decorator: str, name: str, value: object) -> str:
+    """An instant as text. Raises TypeError."""
     if isinstance(value, (date, datetime)):
         return value.isoformat()
     if not isinstance(value, str):
         raise TypeError(
-            f'@{decorator} takes its {name} as text or datetime, not {value!r}: write {name}="2026-03-01 09:00"'
+            f'{decorator} takes its {name} as text or datetime, not {value!r}: write {name}="2026-03-01 09:00"'
         )
     return value
 
@@ -277,10 +279,11 @@ def _failure_name(decorator: str, failure: object) -> str:
         plain = module == "builtins" or module.startswith("cronring.")
         return failure.__qualname__ if plain else f"{module}.{failure.__qualname__}"
     if not isinstance(failure, str):
-        raise TypeError(f"@{decorator} takes retry_on as exceptions or their names, not {failure!r}")
+        raise TypeError(f"{decorator} takes retry_on as exceptions or their names, not {failure!r}")
     return failure
 
 
-def _require_text(decorator: str, what: str, value: object, example: str) -> None:
+def require_text(decorator: str, what: str, value: object, example: str) -> None:
+    """Raises TypeError."""
     if not isinstance(value, str):
-        raise TypeError(f"@{decorator} takes its {what} as text, not {value!r}: write {example}")
+        raise TypeError(f"{decorator} takes its {what} as text, not {value!r}: write {example}")

@@ -697,6 +697,9 @@ class ForgetRetries(Statement):
     job_id: int
 
 
+class ForgetVerbCalls(Statement): ...
+
+
 class FormatCreateSchema(Statement):
     schema: str
 
@@ -1092,6 +1095,11 @@ class GetUnsealedRows(Statement):
     bytes_max: int
 
 
+class GetVerbCall(Statement):
+    number: int
+    execution_id: int
+
+
 class GetWaiting(Statement):
     job_id: int
     limit: int
@@ -1121,6 +1129,12 @@ class HoldDrill(Statement):
     controller_id: str
     for_ms: int
     forced: bool
+
+
+class KeepVerbCall(Statement):
+    execution_id: int
+    runner_id: str
+    number: int
 
 
 class LabelJobs(Statement):

@@ -1310,6 +1310,13 @@ CREATE TABLE cronring.cron_unfolded (
 )
 WITH (autovacuum_vacuum_scale_factor='0.05');
 
+CREATE TABLE cronring.cron_verb_calls (
+    execution_id bigint NOT NULL,
+    number integer NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT cron_verb_calls_number_check CHECK ((number > 0))
+);
+
 CREATE TABLE cronring.cron_webhooks (
     id bigint NOT NULL,
     name text NOT NULL COLLATE pg_catalog."C",
@@ -1510,6 +1517,9 @@ ALTER TABLE ONLY cronring.cron_tokens
 ALTER TABLE ONLY cronring.cron_unfolded
     ADD CONSTRAINT cron_unfolded_pkey PRIMARY KEY (execution_id);
 
+ALTER TABLE ONLY cronring.cron_verb_calls
+    ADD CONSTRAINT cron_verb_calls_pkey PRIMARY KEY (execution_id, number);
+
 ALTER TABLE ONLY cronring.cron_webhooks
     ADD CONSTRAINT cron_webhooks_name_key UNIQUE (name);
 
@@ -1612,6 +1622,8 @@ CREATE INDEX cron_skips_job ON cronring.cron_skips USING btree (job_id, first_ti
 CREATE UNIQUE INDEX cron_tokens_name ON cronring.cron_tokens USING btree (name) WHERE (revoked_at IS NULL);
 
 CREATE INDEX cron_unfolded_job ON cronring.cron_unfolded USING btree (job_id);
+
+CREATE INDEX cron_verb_calls_made ON cronring.cron_verb_calls USING btree (made_at);
 
 CREATE UNIQUE INDEX deployments_one_active ON cronring.deployments USING btree (namespace, module) WHERE (min_replicas > 0);
 

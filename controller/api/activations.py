@@ -17,7 +17,7 @@ from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated
 from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.redeploy import Existing
-from cronring.controller.ports.reads import ExecutionFilter, ExecutionSort, JobRow, Reads
+from cronring.controller.ports.reads import ExecutionFilter, ExecutionSort, JobReads, JobRow, Reads
 from cronring.controller.ports.store import Backfill, Control
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.schema.identity import Permission
@@ -42,11 +42,9 @@ class ActivationWrites:
         self._box = box
 
     async def TriggerJob(self, request: jobs_pb2.TriggerJobRequest, context: Context) -> jobs_pb2.Activation:
-        by = actor(request.requested_by, context)
-        row = await find_job(self._reads, request.key, Permission.OPERATE)
-        payload = await self._payload(request, row)
-        activation = await self._control.trigger_job(row.key, by, payload, note("note", request.note))
-        self._put(ActivationsCreated([activation]))
+        row, activation = await triggered(
+            self._control, self._reads, request, actor(request.requested_by, context), self._put
+        )
         message = activation_message(activation, table_of(row))
         message.execution_id = await self._begun_as(activation)
         return message
@@ -113,16 +111,6 @@ class ActivationWrites:
         cancelled = await self._control.cancel_activation(row.key, request.id, by, why)
         return jobs_pb2.CancelActivationResponse(cancelled=cancelled)
 
-    async def _payload(self, request: jobs_pb2.TriggerJobRequest, row: JobRow) -> str | None:
-        """None: the job's own, which must be one that its verb can be run with. Raises InvalidRequest."""
-        module = await find_module_of(self._reads, row)
-        payload = request.payload if request.HasField("payload") else None
-        given = row.spec.payload if payload is None else payload
-        problems = payload_violations("payload", module, find_verb(module, row.verb), given, required=True)
-        if problems:
-            raise InvalidRequest(problems)
-        return canonical_payload(payload) if payload else None
-
     async def _wanted(self, request: jobs_pb2.BackfillJobRequest) -> Backfill:
         """Ticks to come run by themselves, so the span ends now at the latest. Raises InvalidRequest."""
         problems: Violations = [
@@ -145,6 +133,28 @@ class ActivationWrites:
         return jobs_pb2.BackfillJobResponse(
             ticks=ticks, first_ticks=[backfill_tick_message(tick, by_tick.get(tick)) for tick in listed]
         )
+
+
+async def triggered(
+    control: Control, reads: JobReads, request: jobs_pb2.TriggerJobRequest, by: str, put: Put
+) -> tuple[JobRow, Activation]:
+    """The job, and its run that waits to begin. `by`: who does it; `put`: as of ActivationWrites."""
+    row = await find_job(reads, request.key, Permission.OPERATE)
+    payload = await _payload(reads, request, row)
+    activation = await control.trigger_job(row.key, by, payload, note("note", request.note))
+    put(ActivationsCreated([activation]))
+    return row, activation
+
+
+async def _payload(reads: JobReads, request: jobs_pb2.TriggerJobRequest, row: JobRow) -> str | None:
+    """None: the job's own, which must be one that its verb can be run with. Raises InvalidRequest."""
+    module = await find_module_of(reads, row)
+    payload = request.payload if request.HasField("payload") else None
+    given = row.spec.payload if payload is None else payload
+    problems = payload_violations("payload", module, find_verb(module, row.verb), given, required=True)
+    if problems:
+        raise InvalidRequest(problems)
+    return canonical_payload(payload) if payload else None
 
 
 def table_of(row: JobRow) -> Timetable:

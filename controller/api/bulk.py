@@ -16,7 +16,7 @@ from cronring.controller.core.node.events import ActivationsCreated, JobsNotifie
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.many import JobDone
-from cronring.controller.ports.reads import JobFilter
+from cronring.controller.ports.reads import JobFilter, Reads
 from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.schema.identity import Permission
@@ -51,6 +51,8 @@ _Outcome = Controlled | JobDone | Exception | str | None
 
 class JobsInBulk(ManyJobWrites):
     """The part of JobsService that gives orders to many jobs."""
+
+    _reads: Reads
 
     async def ControlJobs(
         self, request: jobs_pb2.ControlJobsRequest, context: Context

@@ -9,7 +9,7 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, instant, note
 from cronring.controller.core.node.events import JobsCreated
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
-from cronring.controller.ports.reads import Reads
+from cronring.controller.ports.reads import JobReads
 from cronring.controller.ports.store import Controlled
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.instants import timestamp
@@ -21,13 +21,19 @@ class JobOrders(JobWrites):
     """The part of JobsService that gives orders to single jobs."""
 
     async def PauseJob(self, request: jobs_pb2.PauseJobRequest, context: Context) -> jobs_pb2.Job:
-        by, why = actor(request.requested_by, context), note("note", request.note)
-        until = await until_of(request, self._reads)
+        return await self.pause(request, actor(request.requested_by, context))
+
+    async def pause(self, request: jobs_pb2.PauseJobRequest, by: str) -> jobs_pb2.Job:
+        """`by`: who does it."""
+        why, until = note("note", request.note), await until_of(request, self._reads)
         return await self._answer(await self._ordered(request.key, Pause(why, until), by))
 
     async def ResumeJob(self, request: jobs_pb2.ResumeJobRequest, context: Context) -> jobs_pb2.Job:
-        by, why = actor(request.requested_by, context), note("note", request.note)
-        return await self._answer(await self._ordered(request.key, Resume(why), by))
+        return await self.resume(request, actor(request.requested_by, context))
+
+    async def resume(self, request: jobs_pb2.ResumeJobRequest, by: str) -> jobs_pb2.Job:
+        """`by`: who does it."""
+        return await self._answer(await self._ordered(request.key, Resume(note("note", request.note)), by))
 
     async def SkipNextTick(
         self, request: jobs_pb2.SkipNextTickRequest, context: Context
@@ -64,7 +70,7 @@ class JobOrders(JobWrites):
         return message
 
 
-async def until_of(request: jobs_pb2.PauseJobRequest | jobs_pb2.ControlJobsRequest, reads: Reads) -> int | None:
+async def until_of(request: jobs_pb2.PauseJobRequest | jobs_pb2.ControlJobsRequest, reads: JobReads) -> int | None:
     """Raises InvalidRequest for an end that has passed."""
     if not request.HasField("until"):
         return None

@@ -18,7 +18,7 @@ from cronring.controller.core.node.events import ActivationsCreated, JobsCreated
 from cronring.controller.core.orders.control import SECOND_US, NeverRuns
 from cronring.controller.errors import Outdated, StoreUnavailable
 from cronring.controller.ports.many import JobChange, Seen
-from cronring.controller.ports.reads import JobRow, Reads
+from cronring.controller.ports.reads import JobReads, JobRow
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -47,7 +47,7 @@ class JobWrites:
     """
 
     def __init__(
-        self, control: Control, reads: Reads, templates: Templates, defaults: Defaults, put: Put, box: TokenBox
+        self, control: Control, reads: JobReads, templates: Templates, defaults: Defaults, put: Put, box: TokenBox
     ) -> None:
         self._box = box
         self._control = control
@@ -57,11 +57,15 @@ class JobWrites:
         self._put = put
 
     async def CreateJob(self, request: jobs_pb2.CreateJobRequest, context: Context) -> jobs_pb2.Job:
-        return await self._soon(request, self._created, context)
+        return await self.create(request, actor(request.requested_by, context))
 
-    async def _created(self, request: jobs_pb2.CreateJobRequest, context: Context) -> jobs_pb2.Job:
+    async def create(self, request: jobs_pb2.CreateJobRequest, by: str) -> jobs_pb2.Job:
+        """`by`: who does it."""
+        return await self._soon(request, self._created, by)
+
+    async def _created(self, request: jobs_pb2.CreateJobRequest, by: str) -> jobs_pb2.Job:
         check_names(request)
-        by, why = actor(request.requested_by, context), note("note", request.note)
+        why = note("note", request.note)
         namespace = request.namespace or DEFAULT_NAMESPACE
         require(Permission.OPERATE, namespace)
         module = await find_module(self._reads, namespace, request.module)
@@ -75,28 +79,32 @@ class JobWrites:
         return created
 
     async def UpdateJob(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
-        return await self._soon(request, self._updated, context)
+        return await self.update(request, actor(request.requested_by, context))
+
+    async def update(self, request: jobs_pb2.UpdateJobRequest, by: str) -> jobs_pb2.Job:
+        """`by`: who does it."""
+        return await self._soon(request, self._updated, by)
 
     async def _soon(
-        self, request: Asked, make: Callable[[Asked, Context], Awaitable[jobs_pb2.Job]], context: Context
+        self, request: Asked, make: Callable[[Asked, str], Awaitable[jobs_pb2.Job]], by: str
     ) -> jobs_pb2.Job:
         """What `make` gives. The schedule `at now` is the next whole second, in PostgreSQL's time.
 
         Where that has passed before it was written, another try leaves itself more time.
         """
         if request.spec.schedule.split() != AT_NOW:
-            return await make(request, context)
+            return await make(request, by)
         for margin_us in NOW_MARGINS_US:
             second = (await self._reads.database_now() + margin_us) // SECOND_US + 1
             asked = type(request)()
             asked.CopyFrom(request)
             asked.spec.schedule = f"at {format_instant(second * SECOND_US)}"
             with contextlib.suppress(NeverRuns):
-                return await make(asked, context)
+                return await make(asked, by)
         raise StoreUnavailable("it takes longer to make the job than until it was to run; try again")
 
-    async def _updated(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
-        by, why = actor(request.requested_by, context), note("note", request.note)
+    async def _updated(self, request: jobs_pb2.UpdateJobRequest, by: str) -> jobs_pb2.Job:
+        why = note("note", request.note)
         for _ in range(TRIES):
             with contextlib.suppress(Outdated):
                 return await self._update(request, by, why)
@@ -111,12 +119,16 @@ class JobWrites:
         check_other(change, row)
         self._put(JobsCreated([await self._control.update_job(row.key, change, by, why)]))
         updated = await self._reads.get_job(row.key)
-        message = self._told(updated)
+        message = self.told(updated)
         message.unchanged = updated.spec == row.spec
         return message
 
     async def DeleteJob(self, request: jobs_pb2.DeleteJobRequest, context: Context) -> jobs_pb2.DeleteJobResponse:
-        by, why = actor(request.requested_by, context), note("note", request.note)
+        return await self.delete(request, actor(request.requested_by, context))
+
+    async def delete(self, request: jobs_pb2.DeleteJobRequest, by: str) -> jobs_pb2.DeleteJobResponse:
+        """`by`: who does it."""
+        why = note("note", request.note)
         for _ in range(TRIES):
             with contextlib.suppress(Outdated):
                 return await self._delete(request, by, why)
@@ -133,9 +145,10 @@ class JobWrites:
 
     async def _changed(self, job: Job) -> jobs_pb2.Job:
         self._put(JobsCreated([job]))
-        return self._told(await self._reads.get_job(job.key))
+        return self.told(await self._reads.get_job(job.key))
 
-    def _told(self, row: JobRow) -> jobs_pb2.Job:
+    def told(self, row: JobRow) -> jobs_pb2.Job:
+        """As GetJob answers."""
         message = job_message(row, self._defaults.jitter)
         message.etag = job_etag(self._box, row)
         return message

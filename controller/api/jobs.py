@@ -41,6 +41,8 @@ _KINDS: Final = {
 class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_pb2_grpc.JobsServicer):
     """`put` takes what this controller's own node has to hear of changes made here."""
 
+    _reads: Reads
+
     def __init__(
         self,
         reads: Reads,
@@ -95,7 +97,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
         return jobs_pb2.CountJobsResponse(count=await self._reads.count_jobs(where))
 
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.Job:
-        return self._told(await find_job(self._reads, request.key, Permission.VIEW))
+        return self.told(await find_job(self._reads, request.key, Permission.VIEW))
 
     async def ListActions(self, request: jobs_pb2.ListActionsRequest, context: Context) -> jobs_pb2.ListActionsResponse:
         of = [field for field in ("job", "deployment", "template") if getattr(request, field)]

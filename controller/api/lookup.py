@@ -8,7 +8,7 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import required
 from cronring.controller.api.scope import admit, require, sees
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.ports.reads import DeploymentFilter, ExecutionRow, JobFilter, JobRow, Reads
+from cronring.controller.ports.reads import DeploymentFilter, ExecutionRow, JobFilter, JobReads, JobRow, Reads
 from cronring.schema.identity import Permission
 from cronring.schema.keys import namespace_of
 from cronring.schema.module import Module, Verb
@@ -21,7 +21,7 @@ _TEXTS_CACHED: Final = 32  # a module may be megabytes
 _JOB_KEY: Final = "a job's key, like module.verb or module.verb:name"
 
 
-async def find_job(reads: Reads, key: str, permission: Permission, field: str = "key") -> JobRow:
+async def find_job(reads: JobReads, key: str, permission: Permission, field: str = "key") -> JobRow:
     """Raises InvalidRequest for an empty key, NotFound with the nearest one of the same module, and Forbidden."""
     required(field, key, _JOB_KEY)
     if not sees(key):
@@ -34,7 +34,7 @@ async def find_job(reads: Reads, key: str, permission: Permission, field: str = 
     return row
 
 
-async def unknown_job(reads: Reads, key: str) -> NotFound:
+async def unknown_job(reads: JobReads, key: str) -> NotFound:
     """What to raise for a key that no job has: it names the nearest one of the same module that the caller may view."""
     namespace, module = _module_of(key)
     if not sees(key):
@@ -77,7 +77,7 @@ def check_followed(field: str, after: str) -> None:
         raise InvalidRequest([(field, f"names {after!r}, and you may view no such job")])
 
 
-async def find_module(reads: Reads, namespace: str, name: str) -> Module:
+async def find_module(reads: JobReads, namespace: str, name: str) -> Module:
     """The active version of a module. Raises NotFound, naming what is active."""
     where = DeploymentFilter(namespace=namespace, module=name, active_only=True)
     rows = await reads.list_deployments(where, 0, 1)
@@ -90,7 +90,7 @@ async def find_module(reads: Reads, namespace: str, name: str) -> Module:
     )
 
 
-async def find_module_of(reads: Reads, row: JobRow) -> Module:
+async def find_module_of(reads: JobReads, row: JobRow) -> Module:
     """The version by which a job is judged: the active one; of an orphaned job, the last that had its verb.
 
     Raises NotFound.

@@ -18,7 +18,7 @@ from cronring.controller.core.node.events import JobsNotified
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import CronringError, NotFound, Outdated, Overdue, StoreError, StoreUnavailable
 from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobChange, JobDone, NewJob, Outcome
-from cronring.controller.ports.reads import JobRow
+from cronring.controller.ports.reads import JobRow, Reads
 from cronring.controller.ports.templates import TemplateRow
 from cronring.controller.services.refusals import other_labels
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -128,6 +128,8 @@ async def _nothing() -> list[Any]:
 
 class ManyJobWrites(JobWrites):
     """The part of JobsService that changes many jobs by one call."""
+
+    _reads: Reads
 
     async def CreateJobs(self, request: jobs_pb2.CreateJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
         by, why = _who(request, len(request.jobs), "jobs", context)

@@ -121,10 +121,23 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     "grpc.reflection.v1alpha.ServerReflection": ((Audience.METADATA, _VIEW, _ONE, NAMES, "ServerReflectionInfo"),),
 }
 
+# What runners ask for in the name of verbs (ctx.jobs), by the stream that the door has let in: nothing else, in the
+# namespace of the job that runs, and of modules of their grant.
+_OF_VERBS: Final[tuple[Line, ...]] = (
+    (Audience.RUNNERS, _OPERATE, _ONE, SPEC, "CreateJob UpdateJob TriggerJob"),
+    (Audience.RUNNERS, _OPERATE, _ONE, NAMES, "DeleteJob PauseJob ResumeJob"),
+    (Audience.RUNNERS, _VIEW, _ONE, NAMES, "GetJob"),
+)
+
 POLICY: Final[Mapping[str, Access]] = {
     f"/{service}/{method}": Access(audience, permission, scope, max_bytes)
     for service, lines in _OF_SERVICES.items()
     for audience, permission, scope, max_bytes, methods in lines
+    for method in methods.split()
+}
+OF_VERBS: Final[Mapping[str, Access]] = {
+    f"/cronring.v1.Jobs/{method}": Access(audience, permission, scope, max_bytes)
+    for audience, permission, scope, max_bytes, methods in _OF_VERBS
     for method in methods.split()
 }
 LARGEST: Final = max(access.max_bytes for access in POLICY.values())

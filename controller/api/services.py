@@ -7,6 +7,7 @@ from typing import NamedTuple
 import grpc
 
 from cronring.controller.api.audit_log import AuditLogService
+from cronring.controller.api.calls import Log
 from cronring.controller.api.cluster import ClusterService
 from cronring.controller.api.deployments import DeploymentsService
 from cronring.controller.api.doctor import DoctorService, ProcessFacts
@@ -23,12 +24,14 @@ from cronring.controller.api.notifications import NotificationsService
 from cronring.controller.api.statistics import StatisticsService
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.api.token_box import TokenBox
+from cronring.controller.api.verb_calls import VerbCallsService
 from cronring.controller.api.watch import JobHub
 from cronring.controller.api.watch_executions import ExecutionHub
 from cronring.controller.core.doctor.finding import Finding
 from cronring.controller.core.node.events import Event
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.store import ControllerInfo, Outputs
 from cronring.controller.ports.stores import Stores
@@ -99,9 +102,8 @@ class Api:
 
     def _about_jobs(self) -> list[Registration]:
         parts, stores = self.parts, self.parts.stores
-        defaults = self._defaults
         deployments = DeploymentsService(stores.reads, parts.box, parts.deployer)
-        jobs = JobsService(stores.reads, parts.box, self._jobs, stores.control, stores.templates, defaults, parts.put)
+        jobs = self._jobs_service()
         templates = TemplatesService(stores.templates, parts.box)
         limits = LimitsService(stores.limits, parts.box)
         return [
@@ -110,6 +112,20 @@ class Api:
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
         ]
+
+    def _jobs_service(self) -> JobsService:
+        parts, stores = self.parts, self.parts.stores
+        return JobsService(
+            stores.reads, parts.box, self._jobs, stores.control, stores.templates, self._defaults, parts.put
+        )
+
+    def verb_calls(self, refused: OnRefusal, log: Log) -> VerbCallsService:
+        """What answers verbs, by the streams of their runners. `refused` counts what they may not."""
+        parts, stores = self.parts, self.parts.stores
+        return VerbCallsService(
+            stores.verb_calls, self._jobs_service(), stores.control, stores.reads, parts.put, stores.tokens, refused,
+            log,
+        )  # fmt: skip
 
     def _about_executions(self) -> list[Registration]:
         parts, stores = self.parts, self.parts.stores

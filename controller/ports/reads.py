@@ -324,14 +324,30 @@ class ExecutionChange(NamedTuple):
     started: bool
 
 
-class Reads(Protocol):
-    """Every method raises cronring.controller.errors.StoreUnavailable or StoreError, as Store's do."""
+class JobReads(Protocol):
+    """What is asked before a job is changed. Raises as Reads does."""
 
     async def database_now(self) -> int: ...
 
     async def list_jobs(self, where: JobFilter, after_key: str, limit: int) -> list[JobRow]:
         """Jobs that are not removed, in order of their keys, from after `after_key` on ("": from the first)."""
         ...
+
+    async def get_job(self, key: str) -> JobRow:
+        """Raises cronring.controller.errors.NotFound."""
+        ...
+
+    async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:
+        """The newest first, from before `before_id` on (0: from the newest)."""
+        ...
+
+    async def get_deployment(self, key: str) -> DeploymentRow:
+        """Raises cronring.controller.errors.NotFound."""
+        ...
+
+
+class Reads(JobReads, Protocol):
+    """Every method raises cronring.controller.errors.StoreUnavailable or StoreError, as Store's do."""
 
     async def list_actions(self, where: ActionFilter, before_id: int, limit: int) -> list[ActionRow]:
         """The newest first, from before `before_id` on (0: from the newest). NotFound for what never was."""
@@ -354,10 +370,6 @@ class Reads(Protocol):
 
         As far as one answer looks.
         """
-        ...
-
-    async def get_job(self, key: str) -> JobRow:
-        """Raises cronring.controller.errors.NotFound."""
         ...
 
     async def get_jobs(self, keys: Sequence[str]) -> list[JobRow]:
@@ -386,14 +398,6 @@ class Reads(Protocol):
 
         Manual runs are of no tick of the schedule.
         """
-        ...
-
-    async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:
-        """The newest first, from before `before_id` on (0: from the newest)."""
-        ...
-
-    async def get_deployment(self, key: str) -> DeploymentRow:
-        """Raises cronring.controller.errors.NotFound."""
         ...
 
     async def list_books(

@@ -13,6 +13,7 @@ from cronring.controller.ports.statistics import Statistics
 from cronring.controller.ports.store import Control, ExecutionControl
 from cronring.controller.ports.templates import Templates
 from cronring.controller.ports.tokens import TokenStore
+from cronring.controller.ports.verb_calls import VerbCalls
 from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.ports.webhooks import Webhooks
 
@@ -32,5 +33,6 @@ class Stores(NamedTuple):
     statistics: Statistics
     templates: Templates
     tokens: TokenStore
+    verb_calls: VerbCalls
     web_sessions: WebSessionStore
     webhooks: Webhooks

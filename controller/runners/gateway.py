@@ -45,6 +45,7 @@ from cronring.controller.runners.conduct import Lie
 from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.standings import Standings
 from cronring.controller.runners.streams import ClosedStream, RunnerStream, RunnerStreams
+from cronring.controller.runners.verb_desk import VerbDesk
 from cronring.protos.executions import MalformedError, decode_reports
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
@@ -72,7 +73,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
 
     `peers()` gives (id, address) of every controller that may hold a lease, `lease_valid()` says whether this one does.
     `refused` counts what was not allowed. `comings` is told who came, who went and why; `standings` that there is
-    somebody new to tell.
+    somebody new to tell. `verbs` answers what their verbs ask for.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         lease_valid: Callable[[], bool],
         comings: Comings,
         standings: Standings,
+        verbs: VerbDesk,
     ) -> None:
         self._welcome = welcome
         self._store = store
@@ -101,6 +103,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._lease_valid = lease_valid
         self._comings = comings
         self._standings = standings
+        self._verbs = verbs
         self._farewells: set[asyncio.Future[None]] = set()
 
     async def Connect(  # type: ignore[override]  # the stubs don't know of aio's coroutine form
@@ -129,6 +132,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             closed = session.closed.result() if session.closed.done() else closed
             self._comings.went(hello.runner_id, closed, registered=session.registered, draining=session.draining)
             session.break_off()
+            self._verbs.left(session)
             if self._sessions.remove(session) and session.registered:
                 self._inbox.put(RunnerLeft(session.runner_id))
                 if session.draining:
@@ -246,19 +250,24 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         elif kind == "output":
             session.heard()
             session.printed(message.output)
-        elif kind == "grants":
+        elif kind == "verb_call":
             session.heard()
-            if session.registered:
-                self._inbox.put(PlacesGranted(session.runner_id, decode_grants(message.grants)))
-        elif kind == "declined":
-            session.heard()
-            session.took(Lie.BEAT)
-            if session.registered:
-                self._inbox.put(RunsDeclined(session.runner_id, tuple(message.declined.execution_ids)))
+            self._verbs.take(session, message.verb_call)
+        elif kind in {"grants", "declined"}:
+            self._about_places(session, message)
         elif kind == "hello":
             raise MalformedError("a second Hello on the same stream")
         else:
             raise MalformedError("a message of no kind that this version knows")
+
+    def _about_places(self, session: RunnerStream, message: wire.RunnerMessage) -> None:
+        session.heard()
+        if message.HasField("declined"):
+            session.took(Lie.BEAT)
+            if session.registered:
+                self._inbox.put(RunsDeclined(session.runner_id, tuple(message.declined.execution_ids)))
+        elif session.registered:
+            self._inbox.put(PlacesGranted(session.runner_id, decode_grants(message.grants)))
 
     def _beat(self, session: RunnerStream, beat: wire.Beat) -> None:
         session.draining = beat.draining

@@ -2,13 +2,12 @@
 
 from cronring.controller.errors import Conflict, InvalidModule, StoreUnavailable
 from cronring.controller.ports.audit_chain import OnRefusal
-from cronring.controller.ports.caller import acting, caller, remarking
+from cronring.controller.ports.caller import acting, remarking
 from cronring.controller.ports.tokens import RunnerGrant, TokenStore
 from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
+from cronring.controller.services.granted import GrantRevoked, grant_of_caller, outside
 from cronring.protos.runner.v1 import runner_pb2 as wire
-from cronring.schema.identity import Kind
 from cronring.schema.keys import DEFAULT_NAMESPACE, namespace_of
-from cronring.schema.spiffe import parse_uri
 
 
 class Registering:
@@ -21,23 +20,16 @@ class Registering:
 
     async def modules(self, hello: wire.Hello) -> list[wire.RegisteredModule]:
         """What became of each. Raises StoreUnavailable, StoreError."""
-        grant = await self._grant()
+        try:
+            grant = await grant_of_caller(self._grants)
+        except GrantRevoked:
+            raise StoreUnavailable("the runner's grant has just been revoked") from None  # the door ends the stream
         return [await self._module(hosted, hello, grant) for hosted in hello.modules]
-
-    async def _grant(self) -> RunnerGrant | None:
-        """Of the caller; None: with --insecure everybody may host anything."""
-        who = caller()
-        if who.kind is not Kind.RUNNER:
-            return None
-        found = await self._grants.runner_grant(parse_uri(who.name).name)
-        if found is None:
-            raise StoreUnavailable("the runner's grant has just been revoked")  # the door ends the stream
-        return found.grant
 
     async def _module(
         self, hosted: wire.HostedModule, hello: wire.Hello, grant: RunnerGrant | None
     ) -> wire.RegisteredModule:
-        if problem := _outside(grant, hosted):
+        if problem := outside(grant, hosted.schema.namespace or DEFAULT_NAMESPACE, hosted.schema.name):
             self._refused("forbidden", why=problem)
             return wire.RegisteredModule(problem=problem)
         words = f"runner {hello.runner_id} on {hello.hostname}"
@@ -67,15 +59,3 @@ def _follows_others(grant: RunnerGrant, hosted: wire.HostedModule) -> bool:
     """Whether its jobs would be told of ticks in other namespaces. Then somebody who may see those has to deploy it."""
     followed = (verb.policy.after for verb in hosted.schema.verbs)
     return any(after and namespace_of(after) != grant.namespace for after in followed)
-
-
-def _outside(grant: RunnerGrant | None, hosted: wire.HostedModule) -> str:
-    """Why a runner of this grant may not host that; "": it may."""
-    namespace, name = hosted.schema.namespace or DEFAULT_NAMESPACE, hosted.schema.name
-    if grant is None or (grant.namespace == namespace and (not grant.modules or name in grant.modules)):
-        return ""
-    what = f"modules {', '.join(grant.modules)}" if grant.modules else "any module"
-    return (
-        f"the runner grant {grant.name!r} is for {what} of namespace {grant.namespace!r}, and not for {name!r} of"
-        f" {namespace!r}"
-    )

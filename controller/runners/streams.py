@@ -62,6 +62,7 @@ class RunnerStream:
         self._standings: dict[str, bool] = {}  # what of that has changed
         self._acks: list[int] = []
         self._cancels: deque[CancelRuns] = deque()
+        self._answers: deque[wire.VerbAnswer] = deque()
         self._database_minus_own_us = 0
         self._peers: tuple[tuple[str, str], ...] = ()
         self._unacked: set[int] = set()
@@ -71,7 +72,8 @@ class RunnerStream:
 
     @property
     def queued(self) -> int:
-        return len(self._runs) + len(self._acks) + len(self._cancels) + len(self._follows.to_send)
+        orders = len(self._cancels) + len(self._answers) + len(self._follows.to_send)
+        return len(self._runs) + len(self._acks) + orders
 
     @property
     def followers(self) -> int:
@@ -101,6 +103,12 @@ class RunnerStream:
                     grpc.StatusCode.RESOURCE_EXHAUSTED,
                     f"more than {UNACKED_REPORTS_MAX} reports without an acknowledgement",
                 )
+
+    def answer(self, answer: wire.VerbAnswer) -> None:
+        """What became of a verb's call."""
+        self._answers.append(answer)
+        self._bound()
+        self._something.set()
 
     def follow(self, execution_id: int, from_offset: int) -> Follow:
         """What it prints, from now on."""
@@ -198,12 +206,18 @@ class RunnerStream:
             )
         if self._wishes or self._standings:  # after the runs that took places which wishes count as gone
             return self._latest()
+        return self._order()
+
+    def _order(self) -> wire.ControllerMessage | None:
+        """What is said of single runs."""
         if self._cancels:
             cancel = self._cancels.popleft()
             _, execution_ids, reason, grace_ms = cancel
             return wire.ControllerMessage(
                 cancel=wire.Cancel(execution_ids=execution_ids, reason=reason, grace_ms=grace_ms)
             )
+        if self._answers:
+            return wire.ControllerMessage(verb_answer=self._answers.popleft())
         if self._follows.to_send:
             return wire.ControllerMessage(follow=self._follows.to_send.popleft())
         return None

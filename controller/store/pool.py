@@ -11,10 +11,12 @@ import asyncpg
 
 from cronring.controller.config import DEFAULT_SCHEMA
 from cronring.controller.ports import fates
+from cronring.controller.ports.verb_calls import call_to_keep
 from cronring.controller.store.columns import prepare_columns
 from cronring.controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs, set_session
 from cronring.controller.store.errors import READ_ONLY, is_refusal, translated
 from cronring.controller.store.hosts import connect_to_newest
+from cronring.controller.store.keeping import keep
 from cronring.controller.store.migrate import check_version
 from cronring.sql.records import Statement
 
@@ -128,6 +130,9 @@ class Database:
                         yield transaction
                         if rehearsal:
                             raise _Rehearsed
+                        if not snapshot and (call := call_to_keep()) is not None:
+                            await keep(transaction.fetch, call)
+                            transaction.unchanged = False
                         # docs/decisions/0056: from here on a failure says nothing of whether it was done.
                         if not (snapshot or transaction.unchanged):
                             change.committing()

@@ -15,6 +15,7 @@ from cronring.controller.store.request_keys import PostgresRequestKeys
 from cronring.controller.store.statistics import PostgresStatistics
 from cronring.controller.store.templates import PostgresTemplates
 from cronring.controller.store.tokens import PostgresTokens
+from cronring.controller.store.verb_calls import PostgresVerbCalls
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresWebhooks
 
@@ -34,6 +35,7 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         statistics=PostgresStatistics(database, settings.lease_ms),
         templates=PostgresTemplates(database),
         tokens=PostgresTokens(database),
+        verb_calls=PostgresVerbCalls(database),
         web_sessions=PostgresWebSessions(database),
         webhooks=PostgresWebhooks(database),
     )

@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 
+from cronring.child.asking import AsyncAsker
 from cronring.child.board import FINISH, LINES
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end, error_bases
@@ -33,6 +34,8 @@ class AsyncServer:
         self._running: dict[int, tuple[RunStep, asyncio.Task[Any]]] = {}
         self._results: list[list[Any]] = []
         self._back: list[int] = []
+        self._asker = AsyncAsker(channel, loop, self._running.__contains__)
+        verbs.asker = self._asker
         self._ceilings: dict[int, tuple[int, int]] = {}  # while a run with limits is alone here
 
     def attach(self) -> None:
@@ -52,6 +55,8 @@ class AsyncServer:
             if "runs" in message:
                 for run in runs_from(message["runs"]):
                     self._begin(run, message["offset_us"])
+            if "answer" in message:
+                self._asker.answered(message["answer"])
             for execution_id in message.get("stop", ()):
                 self._stop(execution_id)
 
@@ -98,6 +103,8 @@ class AsyncServer:
             lift_ceilings(self._ceilings)
             self._ceilings = {}
         del self._running[step.run.execution_id]
+        if self._asker.numbers:
+            self._asker.ended(step.run.execution_id)
         step.printer.flush()
         cpu_us = spent_ns[step.run.slot] // 1000
         result: list[Any] = [step.run.execution_id, step.started_us, time.monotonic_ns() // 1000, cpu_us]

@@ -9,7 +9,8 @@ import sys
 import time
 from typing import Any, TextIO
 
-from cronring.child.board import COMPLETED, CURRENT, FINISH, LINES, RAISED, RECALL, STARTED, STATE
+from cronring.child.asking import SyncMailbox
+from cronring.child.board import COMPLETED, CURRENT, FINISH, RAISED, RECALL, STARTED, STATE
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
@@ -18,6 +19,7 @@ from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.stopping import Stops
 from cronring.child.usage import peak_bytes, reset_peak
 from cronring.child.verbs import ChildRun, Verbs, runs_from
+from cronring.jobs import WaitingAsker
 
 
 def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
@@ -27,23 +29,33 @@ def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
     # Nothing is asked first: only the runner's signal could, and a verb may sit in a system call.
     watch_fence(board, lambda: not board[FINISH + board[CURRENT]] if board[CURRENT] else False, lambda: None)
     streams = (sys.stdout, sys.stderr)
+    mailbox = SyncMailbox(channel, board)
+    verbs.asker = WaitingAsker(mailbox)
     channel.send({"ready": sys.version.split()[0]})
     while True:
-        channel.wait_readable()
         try:
-            messages = channel.receive()
+            messages = mailbox.messages()
         except EOFError:
             return
+        if not messages:
+            channel.wait_readable()
         for message in messages:
-            board[LINES] += 1
             for run in runs_from(message["runs"]) if "runs" in message else ():
-                _serve(run, message["offset_us"], channel, board, verbs, stops)
+                _serve(run, message["offset_us"], mailbox, channel, board, verbs, stops)
                 if not _can_print(streams):
                     os._exit(0)  # the next verb gets a child that can
                 _tidy(streams, stops)
 
 
-def _serve(run: ChildRun, offset_us: int, channel: Channel, board: memoryview, verbs: Verbs, stops: Stops) -> None:
+def _serve(
+    run: ChildRun,
+    offset_us: int,
+    mailbox: SyncMailbox,
+    channel: Channel,
+    board: memoryview,
+    verbs: Verbs,
+    stops: Stops,
+) -> None:
     board[STATE + run.slot] = STARTED  # before `recall` is read: see board
     if board[RECALL + run.slot]:
         channel.send({"back": [run.execution_id]})
@@ -53,12 +65,14 @@ def _serve(run: ChildRun, offset_us: int, channel: Channel, board: memoryview, v
     started_us, cpu_ns = time.monotonic_ns() // 1000, time.process_time_ns()
     limited = run.memory_limit or run.cpu_limit_us
     ceilings = set_ceilings(run.memory_limit, run.cpu_limit_us) if limited else {}
+    mailbox.begin(run.execution_id)
     error = _call(run, started_us + offset_us, board, verbs)
     if process.forked:
         leave(error)
     if ceilings:
         lift_ceilings(ceilings)
     board[CURRENT] = 0  # from here on no stop can hit
+    mailbox.end()
     board[STATE + run.slot] = COMPLETED if error is None else RAISED
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the verb closed it, or put anything in its place

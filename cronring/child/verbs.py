@@ -13,6 +13,7 @@ from cronring.child.payloads import PayloadError, Payloads
 from cronring.child.shapes import is_context, own_annotations
 from cronring.context import Context, RunFacts
 from cronring.declare import Declaration, declarations
+from cronring.jobs import JobsAsker
 
 
 class ChildRun(NamedTuple):
@@ -73,6 +74,7 @@ class Verbs:
         self._parameters: dict[str, _Parameters] = {}
         self.moved: dict[int, int] = {}  # by execution: in how many ms its job is to run next
         self.reported: dict[int, dict[str, Any]] = {}  # by execution: what it says of itself
+        self.asker: JobsAsker | None = None  # whom runs ask about jobs
 
     def told(self, execution_id: int) -> tuple[int, str]:
         """What an ended run has asked for and said: in how many ms its job is to run next, and metrics as JSON."""
@@ -108,7 +110,7 @@ class Verbs:
             run.utc_offset_s,
             run.interval,
         )
-        context = Context(facts, self.moved, self.reported)
+        context = Context(facts, self.moved, self.reported, self.asker)
         if parameters is _CONTEXT:
             return declaration.function(context)
         return _call_with_payload(declaration.function, parameters, context, run.payload_json)

@@ -29,8 +29,9 @@ from cronring.child.board import (
     TARGET,
     WAITING,
 )
+from cronring.runner.core.model import CallAnswer, CallId
 from cronring.runner.held import Held
-from cronring.runner.lines import Done, Failed, GarbageError, HandedBack, Printed, Ready, Row, read_line
+from cronring.runner.lines import Asked, Done, Failed, GarbageError, HandedBack, Printed, Ready, Row, read_line
 from cronring.runner.quota import Meter, resident_bytes
 from cronring.runner.spawn import Program, kill_group, reap, spawn
 from cronring.runner.suspicion import ChildProgress, Standstill
@@ -50,6 +51,7 @@ class ChildListener(Protocol):
     def child_failed(self, child: "Child", error_type: str, message: str) -> None: ...
     def child_done(self, child: "Child", rows: list[Row], peak_bytes: int) -> None: ...
     def child_handed_back(self, child: "Child", execution_ids: list[int]) -> None: ...
+    def child_asked(self, child: "Child", asked: Asked) -> None: ...
     def child_printed(self, child: "Child", text: str) -> None: ...
     def child_exited(self, child: "Child", code: int) -> None: ...
 
@@ -202,6 +204,10 @@ class Child:
         board = self.board
         return board[CURRENT], board[STEPS], self.lines_sent - board[LINES]
 
+    def answer(self, call: CallId, answer: CallAnswer) -> None:
+        """What became of a call of a verb here. In the order of cronring.jobs.ToldAnswer."""
+        self._send({"answer": [*call, answer.value, answer.reason, answer.problem]})
+
     # Stops and signals
 
     def ask_to_stop(self, held: Held) -> None:
@@ -304,16 +310,23 @@ class Child:
                     held.write(text, cut)
                 else:  # a task or thread that outlived its run
                     self._listener.child_printed(self, text)
-            case HandedBack(execution_ids):
-                self._listener.child_handed_back(self, execution_ids)
             case Ready():
                 self.ready = True
                 self.bare_bytes = resident_bytes(self.pid)
                 self._listener.child_ready(self)
-            case Failed(error_type, message):
-                self._listener.child_failed(self, error_type, message)
             case None:  # something newer than this runner
                 pass
+            case _:
+                self._pass_on(said)
+
+    def _pass_on(self, said: Asked | HandedBack | Failed) -> None:
+        match said:
+            case Asked():
+                self._listener.child_asked(self, said)
+            case HandedBack(execution_ids):
+                self._listener.child_handed_back(self, execution_ids)
+            case Failed(error_type, message):
+                self._listener.child_failed(self, error_type, message)
 
     # Its output
 

@@ -68,3 +68,8 @@ def grants_message(grants: Iterable[Grant]) -> runner_pb2.RunnerMessage:
 def report_messages(reports: Iterable[Report]) -> Iterator[runner_pb2.RunnerMessage]:
     """One message for all, or several when it would become too large."""
     return (runner_pb2.RunnerMessage(reports=said) for said in encode_reports(reports))
+
+
+def call_message(request: bytes) -> runner_pb2.RunnerMessage:
+    """Of a VerbCall that is serialized already."""
+    return runner_pb2.RunnerMessage(verb_call=runner_pb2.VerbCall.FromString(request))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from cronring.runner.core.model import StopReason
+from cronring.runner.core.model import CallAnswer, CallId, StopReason
 from cronring.runner.tail import Tail, clean
 from cronring.schema.execution import Outcome, Report, Run
 
@@ -40,6 +40,7 @@ class HoldingChild(Protocol):
     def ask_to_stop(self, held: "Held") -> None: ...
     def interrupt(self, held: "Held") -> None: ...
     def kill(self, reason: str, culprit: "Held | None") -> None: ...
+    def answer(self, call: CallId, answer: CallAnswer) -> None: ...
 
 
 class Held:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.deadlines import Deadlines
 from cronring.runner.core.machine import STOP_GRACE_MS
-from cronring.runner.core.model import StopReason
+from cronring.runner.core.model import CallAnswer, CallId, StopReason
 from cronring.runner.held import Held, Stop
+from cronring.runner.lines import Asked
 from cronring.runner.pool import Pool
 from cronring.runner.spawn import Program
 from cronring.schema.duration import measured
@@ -60,12 +61,22 @@ class ModuleHost:
 
 
 class Host:
-    """`ended` is called with the results of runs, in batches; `notes` with what is worth a line in the log."""
+    """`ended` is called with the results of runs, in batches; `notes` with what is worth a line in the log.
 
-    def __init__(self, sync_children: int, ended: Callable[[list[Report]], None], notes: Notes) -> None:
+    `asked` is called with what a verb of a run asks for: `answer` tells it what became of that.
+    """
+
+    def __init__(
+        self,
+        sync_children: int,
+        ended: Callable[[list[Report]], None],
+        notes: Notes,
+        asked: Callable[[Run, Asked], None],
+    ) -> None:
         self._sync_children = sync_children
         self._ended = ended
         self._notes = notes
+        self._asked = asked
         self._modules: list[ModuleHost] = []
         self._by_deployment: dict[str, ModuleHost] = {}
         self.held: dict[int, Held] = {}
@@ -171,6 +182,18 @@ class Host:
                 self._stopping.pop(execution_id, None)
         if results:
             self._ended(results)
+
+    def child_asked(self, child: Child, asked: Asked) -> None:
+        """A task or thread that outlived its run asks in vain, and nobody waits for an answer."""
+        held = self.held.get(asked.execution_id)
+        if held is not None and held.child is child:
+            self._asked(held.run, asked)
+
+    def answer(self, call: CallId, answer: CallAnswer) -> None:
+        """Nobody hears it if the run is over."""
+        held = self.held.get(call.execution_id)
+        if held is not None and held.child is not None:
+            held.child.answer(call, answer)
 
     def child_printed(self, child: Child, text: str) -> None:
         """Output of no execution goes to the runner's log, at most 16 KiB a second from one child."""

@@ -16,6 +16,8 @@ _NAME_LENGTH_MAX: Final = 200
 _METRICS_LENGTH_MAX: Final = 4 * 1024
 _BASES_MAX: Final = 50
 _PLAIN: Final = 4
+_CALLS_MAX: Final = 1_000_000  # of a run; controllers allow fewer, and say so
+_PATIENCE_MS_MAX: Final = 3_600_000
 
 
 class GarbageError(ValueError):
@@ -64,6 +66,16 @@ class HandedBack(NamedTuple):
     execution_ids: list[int]
 
 
+class Asked(NamedTuple):
+    """A call of a verb's (ctx.jobs), as its author's process gives it: `request` is not judged yet."""
+
+    execution_id: int
+    number: int
+    method: str
+    request: dict[str, Any]
+    patience_ms: int
+
+
 class Ready(NamedTuple):
     """Its file is loaded."""
 
@@ -75,7 +87,7 @@ class Failed(NamedTuple):
     message: str
 
 
-Line = Done | Printed | HandedBack | Ready | Failed
+Line = Done | Printed | HandedBack | Asked | Ready | Failed
 
 
 # docs/decisions/0043: a verb may have written anything at all
@@ -150,6 +162,19 @@ def _printed(message: dict[str, Any]) -> Printed:
     return Printed(out[0], out[1], bool(out[2]))
 
 
+def _asked(message: dict[str, Any]) -> Asked:
+    call = message["call"]
+    if type(call) is not list or len(call) != 5:
+        raise GarbageError("call is no execution, number, method, request and patience")
+    execution_id, number, method, request, patience_ms = call
+    for value, most in ((execution_id, _INTEGER_MAX), (number, _CALLS_MAX), (patience_ms, _PATIENCE_MS_MAX)):
+        if type(value) is not int or not 0 < value <= most:
+            raise GarbageError(f"{_shown(value)} is none of a call's numbers")
+    if not isinstance(request, dict):
+        raise GarbageError(f"{_shown(request)} is no request")
+    return Asked(execution_id, number, _text(method, _NAME_LENGTH_MAX), request, patience_ms)
+
+
 def _handed_back(message: dict[str, Any]) -> HandedBack:
     back = message["back"]
     if type(back) is not list or any(type(each) is not int for each in back):
@@ -184,6 +209,7 @@ _READERS: Final[dict[str, Callable[[dict[str, Any]], Line]]] = {
     "done": _done,
     "out": _printed,
     "back": _handed_back,
+    "call": _asked,
     "ready": lambda _: Ready(),
     "failed": _failed,
 }

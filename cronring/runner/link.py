@@ -13,8 +13,10 @@ from cronring.protos.admission import ANSWER_BYTES_MAX, RefusedMessage, admitted
 from cronring.protos.executions import decode_runs
 from cronring.protos.reach import refuses
 from cronring.protos.runner.v1 import runner_pb2
+from cronring.runner.calling import answered_from
 from cronring.runner.codec import (
     beat_message,
+    call_message,
     declined_message,
     grants_message,
     report_messages,
@@ -94,6 +96,7 @@ class Link:
         self._results: dict[int, Report] = {}  # by execution: offered again while it waits, it is one
         self._grants: dict[LaneKey, Grant] = {}
         self._declined: list[int] = []
+        self._calls: list[bytes] = []
         self._outputs: list[runner_pb2.Output] = []
         self._output_bytes = 0
         self._wake = asyncio.Event()
@@ -119,6 +122,11 @@ class Link:
 
     def send_declined(self, execution_ids: Iterable[int]) -> None:
         self._declined += execution_ids
+        self._wake.set()
+
+    def send_call(self, request: bytes) -> None:
+        """A VerbCall."""
+        self._calls.append(request)
         self._wake.set()
 
     def send_output(self, output: runner_pb2.Output, *, last: bool) -> bool:
@@ -164,6 +172,7 @@ class Link:
             self._beats.clear()
             self._grants = {}
             self._declined = []
+            self._calls = []  # asked elsewhere
             self._results = {}  # the core offers them again, to whoever is up
             self._outputs, self._output_bytes = [], 0
             self._listener.followers_gone(self.address)
@@ -256,6 +265,7 @@ class Link:
             results, self._results = self._results, {}
             grants, self._grants = self._grants, {}
             declined, self._declined = self._declined, []
+            calls, self._calls = self._calls, []
             for beat in beats:
                 await stream.write(beat_message(beat))
             if grants:
@@ -264,6 +274,8 @@ class Link:
                 await stream.write(declined_message(declined))
             for message in report_messages(results.values()):
                 await stream.write(message)
+            for call in calls:
+                await stream.write(call_message(call))
             if self._outputs:
                 output = self._outputs.pop(0)
                 self._output_bytes -= len(output.data)
@@ -284,6 +296,8 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
         case "beat_ack":
             ack = message.beat_ack
             return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, addresses_of(ack.controllers))
+        case "verb_answer":
+            return answered_from(address, message.verb_answer)
         case "cancel":
             cancel = message.cancel
             return CancelAsked(tuple(cancel.execution_ids), cancel.reason, cancel.grace_ms)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.held import Held, Usage
-from cronring.runner.lines import Row
+from cronring.runner.lines import Asked, Row
 from cronring.runner.quota import Unfit, meter_for, refused_memory
 from cronring.runner.settle import settle
 from cronring.runner.spawn import Program
@@ -33,6 +33,7 @@ class PoolOwner(Protocol):
     @property
     def fence_ns(self) -> int: ...
     def runs_ended(self, results: list[Report]) -> None: ...
+    def child_asked(self, child: Child, asked: Asked) -> None: ...
     def child_printed(self, child: Child, text: str) -> None: ...
     def note(self, level: Level, event: str, **values: str | int) -> None: ...
 
@@ -386,6 +387,9 @@ class Pool:
     def child_handed_back(self, child: Child, execution_ids: list[int]) -> None:
         back = [held for held in map(child.release, execution_ids) if held is not None]
         self._start_again(back)
+
+    def child_asked(self, child: Child, asked: Asked) -> None:
+        self._owner.child_asked(child, asked)
 
     def child_printed(self, child: Child, text: str) -> None:
         self._owner.child_printed(child, text)

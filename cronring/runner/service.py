@@ -9,7 +9,9 @@ from typing import assert_never
 import structlog
 
 from cronring.protos.runner.v1 import runner_pb2
+from cronring.runner.calling import UnfitCallError, unfit_answer, verb_call
 from cronring.runner.core.effects import (
+    AnswerVerb,
     CloseLink,
     Effect,
     Finished,
@@ -17,22 +19,25 @@ from cronring.runner.core.effects import (
     Note,
     OpenLink,
     SendBeat,
+    SendCall,
     SendDeclined,
     SendGrants,
     SendReports,
     StartRuns,
     StopRuns,
 )
-from cronring.runner.core.events import DrainAsked, Event, RunnerWoke, RunsEnded
+from cronring.runner.core.events import DrainAsked, Event, RunnerWoke, RunsEnded, VerbAsked
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore
+from cronring.runner.core.model import CallId
 from cronring.runner.core.settings import RunnerSettings
 from cronring.runner.following import Following
 from cronring.runner.host import Host, ModuleHost
+from cronring.runner.lines import Asked
 from cronring.runner.link import Link
 from cronring.runner.spawn import Program
 from cronring.runner.trust import RunnerTrust, keep
-from cronring.schema.execution import Report
+from cronring.schema.execution import Report, Run
 from cronring.schema.module import Module
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger("cronring.runner")
@@ -55,7 +60,7 @@ class RunnerService:
         self._loop = asyncio.get_running_loop()
         self._hello = hello
         self._trust = trust
-        self._host = Host(sync_children, self._runs_ended, self._note)
+        self._host = Host(sync_children, self._runs_ended, self._note, self._verb_asked)
         self._following = Following(self._host.held, self._send_output, self._watch_ends)
         self._modules: list[ModuleHost] = []
         self._links: dict[str, Link] = {}
@@ -145,7 +150,7 @@ class RunnerService:
         self._timer = None
         self.post(RunnerWoke())
 
-    def _perform(self, effect: Effect) -> None:  # noqa: C901  # one branch for each kind of effect
+    def _perform(self, effect: Effect) -> None:  # noqa: C901, PLR0912  # one branch for each kind of effect
         match effect:
             case SendReports(address, results):
                 self._links[address].send_results(results)
@@ -155,6 +160,10 @@ class RunnerService:
                 self._links[address].send_grants(grants)
             case SendDeclined(address, execution_ids):
                 self._links[address].send_declined(execution_ids)
+            case SendCall(address, _, request):
+                self._links[address].send_call(request)
+            case AnswerVerb(call, answer):
+                self._host.answer(call, answer)
             case SendBeat():
                 self._links[effect.address].send_beat(effect)
             case StopRuns(execution_ids, reason, message, grace_ms):
@@ -175,6 +184,15 @@ class RunnerService:
 
     def _runs_ended(self, results: list[Report]) -> None:
         self.post(RunsEnded(results))
+
+    def _verb_asked(self, _: Run, asked: Asked) -> None:
+        call = CallId(asked.execution_id, asked.number)
+        try:
+            request = verb_call(asked).SerializeToString()
+        except UnfitCallError as error:
+            self._host.answer(call, unfit_answer(error))
+        else:
+            self.post(VerbAsked(call, request, asked.patience_ms))
 
     def _note(self, level: Level, event: str, values: Mapping[str, str | int | float | bool]) -> None:
         getattr(log, _LEVELS[level])(event, **values)

@@ -11,15 +11,17 @@ from collections.abc import Callable, Mapping
 
 from cronring.runner.children import monotonic_us
 from cronring.runner.core.machine import STOP_GRACE_MS
-from cronring.runner.core.model import StopReason
+from cronring.runner.core.model import CallId, StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.host import Host, Notes
+from cronring.runner.lines import Asked
 from cronring.runner.modules import LoadedModule
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.notes import Level
 from cronring.virtual.clock import Timer
 from cronring.virtual.times import VirtualTime
+from cronring.virtual.verbs import AnswerVerb
 
 PATIENCE_S = 5.0  # real seconds for the code of a run that has a duration
 _AWAY = "the virtual runner is away"
@@ -50,9 +52,10 @@ class RunsInChildren:
     def __init__(self, sync_children: int, durations_us: Mapping[str, int], notes: Notes) -> None:
         self.arrived = asyncio.Event()
         self._durations_us = durations_us
-        self._host = Host(sync_children, self._come, notes)
+        self._host = Host(sync_children, self._come, notes, self._verb_asked)
         self._notes = notes
         self._time: VirtualTime | None = None
+        self._answer: AnswerVerb | None = None
         self._offset_us = 0  # PostgreSQL's virtual time minus the real monotonic one, while `_free` isn't empty
         self._running: dict[int, _Running] = {}
         self._free: dict[int, None] = {}  # runs under way that last as long as they do
@@ -88,8 +91,8 @@ class RunsInChildren:
         timers = [running.timer for running in self._running.values() if running.end_us is None]
         return max((timer.at_ns // 1_000 for timer in timers if timer is not None), default=None)
 
-    def attach(self, time: VirtualTime) -> None:
-        self._time = time
+    def attach(self, time: VirtualTime, answer: AnswerVerb) -> None:
+        self._time, self._answer = time, answer
 
     def begin(self, runs: list[Run], ended: Callable[[list[Report]], None]) -> None:
         now_us = self._now_us()
@@ -137,6 +140,10 @@ class RunsInChildren:
             self._host.stop((execution_id,), StopReason.CANCELLED, _STOPPED, STOP_GRACE_MS)
 
     # What the host says
+
+    def _verb_asked(self, _: Run, asked: Asked) -> None:
+        assert self._answer is not None, "attach() comes first"
+        self._host.answer(CallId(asked.execution_id, asked.number), self._answer(asked))
 
     def _come(self, results: list[Report]) -> None:
         for result in results:

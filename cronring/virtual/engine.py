@@ -23,6 +23,7 @@ from cronring.virtual.performing import run_now
 from cronring.virtual.process import Process
 from cronring.virtual.runner import Runs, VirtualRunner
 from cronring.virtual.times import VirtualTime
+from cronring.virtual.verbs import VirtualVerbs
 
 SECOND_NS: Final = 1_000_000_000
 # A cluster needs so long to stand, before anything is deployed to it.
@@ -46,8 +47,9 @@ class Engine:
     def __init__(self, start_us: int, settings: ClusterSettings, runs: Runs, notes: Notes = lambda *_: None) -> None:
         self.settings = replace(settings, window_ms=WINDOW_MS, refetch_interval_ms=WINDOW_MS // 2)
         self.time = VirtualTime(start_us - BOOT_US)
-        runs.attach(self.time)
         self.store = MemoryStore(lambda: self.time.now_us, self._notified)
+        verbs = VirtualVerbs(self.store, self.settings, self.tell, self._away_part)
+        runs.attach(self.time, verbs.answer)
         self.controller: VirtualController | None = None
         self.runner: VirtualRunner | None = None
         self._runs = runs
@@ -96,6 +98,10 @@ class Engine:
 
     def is_away(self, part: str) -> bool:
         return self._away[part] > 0
+
+    def _away_part(self) -> str:
+        """Whom a verb asks in vain; "": nobody."""
+        return next((part for part in ("controllers", "database") if self._away[part]), "")
 
     def _begin_outage(self, part: str) -> None:
         self._away[part] += 1

@@ -15,6 +15,7 @@ from cronring.virtual.calling import Caller, VerbEnded
 from cronring.virtual.clock import Timer
 from cronring.virtual.loading import VerbsHere
 from cronring.virtual.times import VirtualTime
+from cronring.virtual.verbs import AnswerVerb
 
 _FOREVER_US = 1 << 60
 
@@ -38,10 +39,11 @@ class RunsHere:
         self._caller = Caller()
         self._verbs: dict[str, VerbsHere] = {}
         self._time: VirtualTime | None = None
+        self._answer: AnswerVerb | None = None
         self._running: dict[int, _Running] = {}
 
-    def attach(self, time: VirtualTime) -> None:
-        self._time = time
+    def attach(self, time: VirtualTime, answer: AnswerVerb) -> None:
+        self._time, self._answer = time, answer
 
     def host(self, deployment: str, verbs: VerbsHere) -> None:
         """What is called for the deployment of that key."""
@@ -57,10 +59,11 @@ class RunsHere:
     def _begin(self, run: Run, ended: Callable[[list[Report]], None]) -> None:
         time = self._time
         assert time is not None, "attach() comes first"
+        assert self._answer is not None, "attach() comes first"
         verbs, now_us = self._verbs[run.deployment], time.now_us
         limit_us = max(0, run.deadline_us - now_us)
         fixed_us = self.durations_us.get(run.verb)
-        end = self._caller.call(verbs.prepare(run, now_us), limit_us if fixed_us is None else _FOREVER_US)
+        end = self._caller.call(verbs.prepare(run, now_us, self._answer), limit_us if fixed_us is None else _FOREVER_US)
         took_us = end.took_us if fixed_us is None else fixed_us
         running = self._running[run.execution_id] = _Running(run, now_us, ended)
         next_in_ms, metrics = verbs.told(run.execution_id)

@@ -20,6 +20,8 @@ from cronring.schema.execution import Run
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import Module
 from cronring.schema.text_print import print_module
+from cronring.virtual.asking import AskerHere, AwaitedAsker
+from cronring.virtual.verbs import AnswerVerb
 
 
 class ModuleError(Exception):
@@ -69,11 +71,14 @@ class VerbsHere(Verbs):
         self._module = module
         self._before = {name: getattr(module, name, None) for name in self._declared}
 
-    def prepare(self, run: Run, started_us: int) -> Callable[[], Any]:
-        """The call of this run's verb."""
+    def prepare(self, run: Run, started_us: int, answer: AnswerVerb) -> Callable[[], Any]:
+        """The call of this run's verb. `answer`: what it asks about jobs."""
         now = getattr(self._module, run.verb, None)
         if now is not self._before.get(run.verb) and callable(now):
             self._replace(run.verb, now)
+        asker = AskerHere(run.execution_id, answer)
+        is_async = inspect.iscoroutinefunction(inspect.unwrap(self._declared[run.verb].function))
+        self.asker = AwaitedAsker(asker) if is_async else asker
         return lambda: self.call(_child_run(run), started_us)
 
     def _replace(self, verb: str, replacement: Callable[..., Any]) -> None:

@@ -13,6 +13,7 @@ from cronring.schema.execution import Report, Run
 from cronring.virtual.controller import ADDRESS, VirtualController
 from cronring.virtual.process import Process
 from cronring.virtual.times import VirtualTime
+from cronring.virtual.verbs import AnswerVerb
 
 REDIAL_NS: Final = 500_000_000
 
@@ -20,8 +21,8 @@ REDIAL_NS: Final = 500_000_000
 class Runs(Protocol):
     """Where verbs run. `ended` of `begin` takes results, at the virtual instant at which the runs end."""
 
-    def attach(self, time: VirtualTime) -> None:
-        """Before anything else: the clock that runs begin and end by."""
+    def attach(self, time: VirtualTime, answer: AnswerVerb) -> None:
+        """Before anything else: the clock that runs begin and end by, and who answers what their verbs ask."""
         ...
 
     def begin(self, runs: list[Run], ended: Callable[[list[Report]], None]) -> None:

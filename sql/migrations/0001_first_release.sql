@@ -1131,6 +1131,17 @@ CREATE TABLE cron_request_keys (
 );
 CREATE INDEX cron_request_keys_expires ON cron_request_keys (expires_at);
 
+-- What verbs have changed through their runners (ctx.jobs): a row is written in the transaction of its change.
+-- docs/decisions/0098
+CREATE TABLE cron_verb_calls (
+    execution_id   bigint NOT NULL,
+    -- Calls are counted within their execution.
+    number         integer NOT NULL CHECK (number > 0),
+    made_at        timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (execution_id, number)
+);
+CREATE INDEX cron_verb_calls_made ON cron_verb_calls (made_at);
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Webhooks: who is told of what, and how far the books have been read for it
 -- ---------------------------------------------------------------------------------------------------------------------

@@ -90,6 +90,45 @@ def test_it_is_paced(module: Path, folder: Path) -> None:
     assert json.loads(lines[-1])["real_ms"] >= 3_000
 
 
+MAKERS = """
+from cronring import Context, JobRefused, cron, verb
+
+
+@verb
+def greet(payload: str) -> None:
+    print("hello", payload)
+
+
+@cron("0 1 * * *", jitter="off")
+async def sign_up(ctx: Context) -> None:
+    key = await ctx.jobs.create("makers.greet", f"day-{ctx.tick:%d}", cron="0 * * * *", payload="you", jitter="off")
+    await ctx.jobs.run(key, payload="first")
+
+
+@cron("30 5 * * *", jitter="off")
+def sign_off(ctx: Context) -> None:
+    print(ctx.jobs.get(f"makers.greet:day-{ctx.tick:%d}").last_outcome)
+    ctx.jobs.delete(f"makers.greet:day-{ctx.tick:%d}")
+    try:
+        ctx.jobs.delete("makers.sign_off")
+    except JobRefused as error:
+        print(error.reason)
+"""
+
+
+def test_verbs_make_jobs_that_run_and_delete_them(folder: Path) -> None:
+    file = folder / "makers.py"
+    file.write_text(MAKERS)
+    lines = played(file, folder, "--speed", "max", "--start", "2026-03-28T00:00Z", "--for", "12h", "-o", "json")
+    runs = [told for told in map(json.loads, lines) if told.get("event") == "execution"]
+    by_job: dict[str, list[str]] = {}
+    for each in runs:
+        assert each["outcome"] == "completed", each
+        by_job.setdefault(each["job"], []).append(each.get("output", ""))
+    assert by_job["makers.greet:day-28"] == ["hello first\n", *["hello you\n"] * 4]
+    assert by_job["makers.sign_off"] == ["completed\nCONFLICT\n"]
+
+
 def test_ctrl_c_ends_it_with_the_books(module: Path, folder: Path) -> None:
     with Dev([str(module), "--speed", "600x", "--start", "2026-03-28T00:00Z"], folder) as dev:
         dev.wait_for(lambda line: " execution " in line)

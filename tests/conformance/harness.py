@@ -25,6 +25,7 @@ from cronring.controller.ports.interval_jobs import IntervalJobs
 from cronring.controller.ports.limits import Limits
 from cronring.controller.ports.store import Control, ControllerInfo, ExecutionControl, Store
 from cronring.controller.ports.templates import Templates
+from cronring.controller.ports.verb_calls import VerbCalls
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.execution_control import PostgresExecutionControl
@@ -35,6 +36,7 @@ from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.templates import PostgresTemplates
+from cronring.controller.store.verb_calls import PostgresVerbCalls
 from cronring.schema.execution import Outcome, Report, Skipped
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
@@ -72,6 +74,8 @@ class Scene(Protocol):
     def limits(self) -> Limits: ...
     @property
     def interval_jobs(self) -> IntervalJobs: ...
+    @property
+    def verb_calls(self) -> VerbCalls: ...
     async def now(self) -> int: ...
     async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
     async def set_anchor(self, job_id: int, anchor: int) -> None: ...
@@ -127,6 +131,10 @@ class MemoryScene:
 
     @property
     def interval_jobs(self) -> IntervalJobs:
+        return self._store
+
+    @property
+    def verb_calls(self) -> VerbCalls:
         return self._store
 
     async def now(self) -> int:
@@ -225,6 +233,7 @@ class PostgresScene:
         self._templates = PostgresTemplates(database)
         self._limits = PostgresLimits(database)
         self._interval_jobs = PostgresIntervalJobs(database, LEASE_MS)
+        self._verb_calls = PostgresVerbCalls(database)
         self._connection = connection
 
     @property
@@ -250,6 +259,10 @@ class PostgresScene:
     @property
     def interval_jobs(self) -> IntervalJobs:
         return self._interval_jobs
+
+    @property
+    def verb_calls(self) -> VerbCalls:
+        return self._verb_calls
 
     async def now(self) -> int:
         now: int = await self._connection.fetchval("SELECT clock_timestamp()")
@@ -363,6 +376,7 @@ class World:
         self.templates = scene.templates
         self.limits = scene.limits
         self.interval_jobs = scene.interval_jobs
+        self.verb_calls = scene.verb_calls
         self.is_real = isinstance(scene, PostgresScene)  # time passes by itself
 
     async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:

@@ -67,6 +67,11 @@ STORMED = {
         SELECT max(id) AS execution_id, 'somebody' AS actor, 'why' AS note
         FROM cron_executions WHERE outcome IS NULL""",
     ),
+    "KeepVerbCall": Stormed(
+        """
+        SELECT max(id) AS execution_id, max(runner_id) AS runner_id, 9 AS number
+        FROM cron_executions WHERE outcome IS NULL""",
+    ),
     "LockJobOfExecution": Stormed("SELECT max(id) AS execution_id FROM cron_executions WHERE outcome IS NULL"),
     "LockJobsById": Stormed("SELECT array_agg(id) AS job_ids FROM cron_jobs WHERE id < 10"),
     "CountPlaces": Stormed("SELECT min(id) AS limit_id FROM cron_limits WHERE max_concurrent IS NOT NULL"),

@@ -126,6 +126,7 @@ ARGUMENTS = {
         SELECT principal, method, key, begun_at, '\\x01'::bytea AS answer FROM cron_request_keys WHERE key = 'new'""",
     "ForgetRequest": "SELECT principal, method, key, begun_at FROM cron_request_keys WHERE key = 'new'",
     "ForgetRequests": "",
+    "ForgetVerbCalls": "",
     "DeleteTemplate": "SELECT 'default' AS namespace, 't' AS name, NULL AS template_id, NULL AS revision",
     "SetIntervalJob": "SELECT 1 AS job_id, 's' AS source_id, '{\"a\": 1}' AS terms",
     "ForgetRetries": "SELECT job_id FROM cron_activations LIMIT 1",

@@ -76,6 +76,8 @@ FROM cron_tokens, LATERAL (SELECT substr(name, 2)::integer AS i) numbered;
 INSERT INTO cron_request_keys (principal, method, key, request_hash, begun_at, expires_at)
 SELECT 'token:t', '/m', key, sha256('x'), now() - interval '2 days', expires_at
 FROM (VALUES ('old', now() - interval '1 day'), ('new', 'infinity')) k (key, expires_at);
+INSERT INTO cron_verb_calls (execution_id, number, made_at)
+SELECT i, 1, now() - i * interval '1 day' FROM generate_series(1, 3) i;
 INSERT INTO cron_actions (at, job_id, action, actor, untold)
 SELECT now() - interval '9 days', id, 'orphan', '', id < 10 FROM cron_jobs;
 INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
@@ -103,7 +105,7 @@ CHANGED = {
     "cron_notifier": "holder", "cron_followers": "after", "cron_figures": "duration_us",
     "cron_interval_jobs": "terms",
     "cron_tokens": "created_by", "cron_runner_grants": "created_by", "cron_sessions": "origin",
-    "cron_request_keys": "answer",
+    "cron_request_keys": "answer", "cron_verb_calls": "made_at",
 }  # fmt: skip
 # How far figures are folded is passed over while somebody holds it: nobody does.
 READ = (*CHANGED, "cron_folding", "cron_unfolded")

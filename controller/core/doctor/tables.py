@@ -44,6 +44,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_templates": "namespace_name_key pkey",
         "cron_tokens": "name pkey secret_hash_key",
         "cron_unfolded": "job pkey",
+        "cron_verb_calls": "made pkey",
         "cron_webhooks": "name_key pkey",
         "cron_wishes": "pkey",
         "cron_zone_data": "pkey",

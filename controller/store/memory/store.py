@@ -28,6 +28,7 @@ from cronring.controller.store.memory.rows import (
     RunnerRow,
 )
 from cronring.controller.store.memory.templates import MemoryTemplates
+from cronring.controller.store.memory.verb_calls import MemoryVerbCalls
 from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import MANUAL
@@ -38,9 +39,16 @@ RUNNERS_KEPT = 1_000  # the newest; beyond, a runner is kept so long:
 RUNNER_KEPT_BEYOND_US = 60_000_000
 
 
-class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, MemoryRegistering, MemoryIntervalJobs):
+class MemoryStore(
+    MemoryDeployments,
+    MemoryExecutionControl,
+    MemoryTemplates,
+    MemoryRegistering,
+    MemoryIntervalJobs,
+    MemoryVerbCalls,
+):
     """Implements controller.ports.store.Store, Control and ExecutionControl, controller.ports.templates.Templates,
-    and controller.ports.interval_jobs.IntervalJobs.
+    controller.ports.interval_jobs.IntervalJobs, and controller.ports.verb_calls.VerbCalls.
     """
 
     # Leases

@@ -54,6 +54,7 @@ class MemoryTables:
         self.audit_log: list[AuditRow] = []
         self.templates: dict[tuple[str, str], TemplateRow] = {}  # by namespace and name
         self.templates_made = 0
+        self.verb_calls: set[tuple[int, int]] = set()  # by execution and number
         self.interval_jobs: dict[str, IntervalRow] = {}  # by the ids that their callers know
         self.latest_skip: dict[int, SkipRow] = {}  # by job
         self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed

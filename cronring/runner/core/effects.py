@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cronring.runner.core.model import StopReason
+from cronring.runner.core.model import CallAnswer, CallId, StopReason
 from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import Grant
 from cronring.schema.notes import Level, Note
@@ -46,6 +46,21 @@ class SendDeclined(NamedTuple):
     execution_ids: tuple[int, ...]
 
 
+class SendCall(NamedTuple):
+    """-> VerbAnswered, or silence."""
+
+    address: str
+    call: CallId
+    request: bytes
+
+
+class AnswerVerb(NamedTuple):
+    """To a verb that waits for it."""
+
+    call: CallId
+    answer: CallAnswer
+
+
 class StartRuns(NamedTuple):
     runs: list[Run]
     offset_us: int  # PostgreSQL's clock minus the monotonic one
@@ -66,5 +81,5 @@ class Finished(NamedTuple):
     undelivered: int
 
 
-ToController = SendBeat | SendReports | SendGrants | SendDeclined
-Effect = OpenLink | CloseLink | ToController | StartRuns | StopRuns | Finished | Note
+ToController = SendBeat | SendReports | SendGrants | SendDeclined | SendCall
+Effect = OpenLink | CloseLink | ToController | AnswerVerb | StartRuns | StopRuns | Finished | Note

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from cronring.runner.core.model import CallAnswer, CallId
 from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import LaneDemand
 
@@ -84,6 +85,22 @@ class DrainAsked(NamedTuple):
     """SIGTERM: take no more runs, finish those there are, deliver their results."""
 
 
+class VerbAsked(NamedTuple):
+    """A verb of a run here asks for something, and waits for so long. `request`: as it goes to controllers."""
+
+    call: CallId
+    request: bytes
+    patience_ms: int
+
+
+class VerbAnswered(NamedTuple):
+    """By a controller."""
+
+    address: str
+    call: CallId
+    answer: CallAnswer
+
+
 Event = (
     RunnerWoke
     | LinkOpened
@@ -96,4 +113,6 @@ Event = (
     | RunsEnded
     | Wished
     | DrainAsked
+    | VerbAsked
+    | VerbAnswered
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
+from cronring.runner.core.calls import OpenCalls
 from cronring.runner.core.clock import DispatchClock
 from cronring.runner.core.contact import Contact, ControllerContact
 from cronring.runner.core.effects import (
@@ -31,6 +32,8 @@ from cronring.runner.core.events import (
     ReportsAcked,
     RunnerWoke,
     RunsEnded,
+    VerbAnswered,
+    VerbAsked,
     Wished,
 )
 from cronring.runner.core.lanes import ModuleLanes
@@ -70,6 +73,7 @@ class RunnerCore:
         self._contact.start_turn(turn)
         self._ledger = RunLedger()
         self.places = GrantedPlaces(lanes)
+        self._calls = OpenCalls()
         self._clock = DispatchClock()
         self._fenced = False
         self._next_beat_ns = now_ns
@@ -99,8 +103,7 @@ class RunnerCore:
             case Dispatched():
                 self._dispatched(event, now_ns)
             case RunsEnded(results):
-                self.places.ended(results, now_ns)
-                self._offer(self._ledger.end(results, now_ns), now_ns)
+                self._ended(results, now_ns)
             case ReportsAcked(execution_ids):
                 self._ledger.ack(execution_ids)
             case BeatAcked():
@@ -119,6 +122,8 @@ class RunnerCore:
                 self._stop(held, StopReason.CANCELLED, reason, grace_ms or STOP_GRACE_MS)
             case Wished(address, wishes):
                 self.places.wished(address, wishes, now_ns, self._now_us(now_ns))
+            case VerbAsked() | VerbAnswered():
+                self._calls.take(event, now_ns)
             case DrainAsked():
                 self._drain(now_ns)
             case RunnerWoke():
@@ -130,6 +135,7 @@ class RunnerCore:
         if self._declined and now_ns < self._contact.fence_ns():
             self._give_back()
         self._divide_places(now_ns)
+        self._settle_calls(now_ns)
         effects, self._effects = self._effects, []
         return effects
 
@@ -139,6 +145,9 @@ class RunnerCore:
         places_ns = self.places.next_deadline()
         if places_ns is not None:
             deadline = min(deadline, places_ns)
+        calls_ns = self._calls.next_deadline()
+        if calls_ns is not None:
+            deadline = min(deadline, calls_ns)
         if not self._fenced and self._ledger.held:
             deadline = min(deadline, self._contact.fence_ns())
         for ends in (self._drain_ends_ns, self._farewell_ends_ns):
@@ -201,6 +210,7 @@ class RunnerCore:
         gone = self._contact.went_down(event.address, event.refused, now_ns)
         self._declined.pop(event.address, None)  # it looks up what it holds once it is connected again
         self.places.link_down(event.address)
+        self._calls.link_down(event.address, now_ns)
         self._offer(self._ledger.offered_to(event.address), now_ns)
         if was_renewer or gone:  # the renewer hears of it: what was claimed there for this runner is to be taken over
             self._beat_all(now_ns)
@@ -249,6 +259,16 @@ class RunnerCore:
             self._decline(event.address, fresh)
         else:
             self._begin(fresh, in_contact, now_ns)
+
+    def _ended(self, results: list[Report], now_ns: int) -> None:
+        self.places.ended(results, now_ns)
+        if self._calls:
+            self._calls.ended(result.execution_id for result in results)
+        self._offer(self._ledger.end(results, now_ns), now_ns)
+
+    def _settle_calls(self, now_ns: int) -> None:
+        if self._calls:
+            self._effects += self._calls.settle(self._contact.takers(now_ns), now_ns)
 
     # docs/decisions/0022: refused here, and not in the shell, so that simulated runners refuse it too
     def _begin(self, runs: list[Run], in_contact: bool, now_ns: int) -> None:

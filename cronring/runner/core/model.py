@@ -1,6 +1,7 @@
 """Why a runner stops a run. Instants end in `_us` and are PostgreSQL's; monotonic times in `_ns`: this machine's."""
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from cronring.schema.execution import Outcome
 
@@ -28,3 +29,22 @@ _ERROR_TYPES = {
     StopReason.DISCONNECTED: "Disconnected",
     StopReason.DRAINED: "RunnerStopped",
 }
+
+
+class CallId(NamedTuple):
+    """A call of a verb's (ctx.jobs). `number`: which of its execution, from 1."""
+
+    execution_id: int
+    number: int
+
+
+class CallAnswer(NamedTuple):
+    """What became of a call. `reason` "": it was done. `value`: JSON.
+
+    `again`: whoever said so doesn't know whether it was done, or could not do it now.
+    """
+
+    value: str = ""
+    reason: str = ""
+    problem: str = ""
+    again: bool = False

@@ -4,6 +4,7 @@ isort:skip_file
 What a runner and a controller say to each other: one stream, everything in batches."""
 
 from collections import abc as _abc
+from cronring.protos.cronring.v1 import jobs_pb2 as _jobs_pb2
 from cronring.protos.cronring.v1 import schema_pb2 as _schema_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -205,6 +206,7 @@ class RunnerMessage(_message.Message):
     OUTPUT_FIELD_NUMBER: _builtins.int
     GRANTS_FIELD_NUMBER: _builtins.int
     DECLINED_FIELD_NUMBER: _builtins.int
+    VERB_CALL_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello: ...
     @_builtins.property
@@ -217,6 +219,8 @@ class RunnerMessage(_message.Message):
     def grants(self) -> Global___Grants: ...
     @_builtins.property
     def declined(self) -> Global___Declined: ...
+    @_builtins.property
+    def verb_call(self) -> Global___VerbCall: ...
     def __init__(
         self,
         *,
@@ -226,12 +230,13 @@ class RunnerMessage(_message.Message):
         output: Global___Output | None = ...,
         grants: Global___Grants | None = ...,
         declined: Global___Declined | None = ...,
+        verb_call: Global___VerbCall | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "declined", b"declined", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "declined", b"declined", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports", "verb_call", b"verb_call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "declined", b"declined", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "declined", b"declined", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports", "verb_call", b"verb_call"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "beat", "reports", "output", "grants", "declined"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "beat", "reports", "output", "grants", "declined", "verb_call"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -249,6 +254,7 @@ class ControllerMessage(_message.Message):
     FOLLOW_FIELD_NUMBER: _builtins.int
     WISHES_FIELD_NUMBER: _builtins.int
     STANDINGS_FIELD_NUMBER: _builtins.int
+    VERB_ANSWER_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome: ...
     @_builtins.property
@@ -265,6 +271,8 @@ class ControllerMessage(_message.Message):
     def wishes(self) -> Global___Wishes: ...
     @_builtins.property
     def standings(self) -> Global___Standings: ...
+    @_builtins.property
+    def verb_answer(self) -> Global___VerbAnswer: ...
     def __init__(
         self,
         *,
@@ -276,12 +284,13 @@ class ControllerMessage(_message.Message):
         follow: Global___Follow | None = ...,
         wishes: Global___Wishes | None = ...,
         standings: Global___Standings | None = ...,
+        verb_answer: Global___VerbAnswer | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "verb_answer", b"verb_answer", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "verb_answer", b"verb_answer", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow", "wishes", "standings"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow", "wishes", "standings", "verb_answer"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -1219,3 +1228,124 @@ class Output(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Output: _TypeAlias = Output  # noqa: Y015
+
+@_typing.final
+class VerbCall(_message.Message):
+    """VerbCall: what a verb asks for about jobs (ctx.jobs). Any controller may be asked, and again: it is done once."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    CREATE_FIELD_NUMBER: _builtins.int
+    UPDATE_FIELD_NUMBER: _builtins.int
+    DELETE_FIELD_NUMBER: _builtins.int
+    PAUSE_FIELD_NUMBER: _builtins.int
+    RESUME_FIELD_NUMBER: _builtins.int
+    TRIGGER_FIELD_NUMBER: _builtins.int
+    GET_FIELD_NUMBER: _builtins.int
+    execution_id: _builtins.int
+    number: _builtins.int
+    """from 1: which call of this execution it is"""
+    @_builtins.property
+    def create(self) -> _jobs_pb2.CreateJobRequest: ...
+    @_builtins.property
+    def update(self) -> _jobs_pb2.UpdateJobRequest: ...
+    @_builtins.property
+    def delete(self) -> _jobs_pb2.DeleteJobRequest: ...
+    @_builtins.property
+    def pause(self) -> _jobs_pb2.PauseJobRequest: ...
+    @_builtins.property
+    def resume(self) -> _jobs_pb2.ResumeJobRequest: ...
+    @_builtins.property
+    def trigger(self) -> _jobs_pb2.TriggerJobRequest: ...
+    @_builtins.property
+    def get(self) -> _jobs_pb2.GetJobRequest: ...
+    def __init__(
+        self,
+        *,
+        execution_id: _builtins.int = ...,
+        number: _builtins.int = ...,
+        create: _jobs_pb2.CreateJobRequest | None = ...,
+        update: _jobs_pb2.UpdateJobRequest | None = ...,
+        delete: _jobs_pb2.DeleteJobRequest | None = ...,
+        pause: _jobs_pb2.PauseJobRequest | None = ...,
+        resume: _jobs_pb2.ResumeJobRequest | None = ...,
+        trigger: _jobs_pb2.TriggerJobRequest | None = ...,
+        get: _jobs_pb2.GetJobRequest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create", b"create", "delete", b"delete", "get", b"get", "pause", b"pause", "request", b"request", "resume", b"resume", "trigger", b"trigger", "update", b"update"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create", b"create", "delete", b"delete", "execution_id", b"execution_id", "get", b"get", "number", b"number", "pause", b"pause", "request", b"request", "resume", b"resume", "trigger", b"trigger", "update", b"update"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["create", "update", "delete", "pause", "resume", "trigger", "get"]  # noqa: Y015
+    _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
+
+Global___VerbCall: _TypeAlias = VerbCall  # noqa: Y015
+
+@_typing.final
+class VerbAnswer(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    execution_id: _builtins.int
+    number: _builtins.int
+    key: _builtins.str
+    """of the job that was changed"""
+    @_builtins.property
+    def job(self) -> _jobs_pb2.Job:
+        """what `get` asked for"""
+
+    @_builtins.property
+    def refusal(self) -> Global___VerbRefusal: ...
+    def __init__(
+        self,
+        *,
+        execution_id: _builtins.int = ...,
+        number: _builtins.int = ...,
+        key: _builtins.str = ...,
+        job: _jobs_pb2.Job | None = ...,
+        refusal: Global___VerbRefusal | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "job", b"job", "key", b"key", "refusal", b"refusal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "execution_id", b"execution_id", "job", b"job", "key", b"key", "number", b"number", "refusal", b"refusal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_answer: _TypeAlias = _typing.Literal["key", "job", "refusal"]  # noqa: Y015
+    _WhichOneofArgType_answer: _TypeAlias = _typing.Literal["answer", b"answer"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_answer) -> _WhichOneofReturnType_answer | None: ...
+
+Global___VerbAnswer: _TypeAlias = VerbAnswer  # noqa: Y015
+
+@_typing.final
+class VerbRefusal(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    AGAIN_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """as in google.rpc.ErrorInfo, like "NOT_FOUND" """
+    problem: _builtins.str
+    """in words"""
+    again: _builtins.bool
+    """ask again, here or elsewhere: it couldn't be done now, or nobody knows whether it was"""
+    def __init__(
+        self,
+        *,
+        reason: _builtins.str = ...,
+        problem: _builtins.str = ...,
+        again: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "problem", b"problem", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VerbRefusal: _TypeAlias = VerbRefusal  # noqa: Y015

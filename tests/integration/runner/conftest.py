@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from cronring.runner.core.model import StopReason
+from cronring.runner.core.model import CallAnswer, CallId, StopReason
 from cronring.runner.describe import read_program
 from cronring.runner.host import Host
+from cronring.runner.lines import Asked
 from cronring.runner.modules import load_module
 from cronring.runner.run_as import RunAs
 from cronring.schema.execution import Report, Run
@@ -27,7 +28,9 @@ class Stage:
         self._changed = asyncio.Condition()
         self._next_id = 0
         self._news = asyncio.Event()
-        self.host = Host(sync_children, self._ended, self._noted)
+        self.host = Host(sync_children, self._ended, self._noted, self._asked)
+        self.asked: list[Asked] = []
+        self.answer: Callable[[Asked], CallAnswer | None] = lambda _: None  # None: not yet
 
     async def open(self, file: Path, python: str, run_as: RunAs | None) -> None:
         loaded = load_module(read_program(file, python, "default", run_as))
@@ -88,6 +91,13 @@ class Stage:
         for result in results:
             assert result.execution_id not in self.results, "ended twice"
             self.results[result.execution_id] = result
+        self._news.set()
+
+    def _asked(self, _: Run, asked: Asked) -> None:
+        self.asked.append(asked)
+        answer = self.answer(asked)
+        if answer is not None:
+            self.host.answer(CallId(asked.execution_id, asked.number), answer)
         self._news.set()
 
     def _noted(self, _level: Level, event: str, values: dict[str, str | int]) -> None:

@@ -218,7 +218,7 @@ async def test_what_a_verb_does_not_ask_for_fails_the_run(
     assert result.error_message.startswith(message)
 
 
-def _others() -> list[str]:
+def others() -> list[str]:
     """Other interpreters, where there are some: SDK and child must work with any from 3.9 on."""
     homes = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python"))
     newest = {home.parts[-3].rpartition(".")[0]: str(home) for home in homes}
@@ -226,7 +226,7 @@ def _others() -> list[str]:
     return [python for minor, python in newest.items() if minor != mine and int(minor.partition(".")[2]) >= 9]
 
 
-@pytest.mark.parametrize("python", _others())
+@pytest.mark.parametrize("python", others())
 async def test_with_the_authors_own_interpreter(open_stage: OpenStage, python: str) -> None:
     stage = await open_stage(PAYLOADS + TOLD, python=python)
     told: dict[str, Any] = {"timezone": "Europe/Berlin", "missed": 2, "schedule_kind": ScheduleKind.INTERVAL}

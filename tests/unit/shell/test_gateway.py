@@ -44,6 +44,7 @@ from cronring.schema.execution import Outcome
 from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 from tests.support.callers import counting
 from tests.support.fake_runner import FakeRunner, hello
+from tests.support.no_verbs import no_verbs
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.unit.shell.gateway_parts import Inbox, Log
 
@@ -97,22 +98,21 @@ def now_us() -> int:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     store, inbox, sessions = AwayStore(lambda: time.time_ns() // 1_000), Inbox(), RunnerStreams()
-    refused: list[str] = []
-    log, standings = Log(), Standings(store, sessions)
+    refused, log, standings = list[str](), Log(), Standings(store, sessions)
     store.on_notify = standings.look_again
-    peers = (("c-1", "127.0.0.1:1"), ("c-2", "127.0.0.1:2"))
     gateway = Gateway(
         WELCOME,
         store,
         Registering(Deployer(store, ClusterSettings(), inbox.put, lambda _: None), NO_GRANTS, counting(refused)),
         sessions,
         inbox,
-        lambda: peers,
+        lambda: (("c-1", "127.0.0.1:1"), ("c-2", "127.0.0.1:2")),
         counting(refused),
         now_us,
         lease_valid=lambda: store.leased,
         comings=Comings(log),
         standings=standings,
+        verbs=no_verbs(),
     )
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", LARGEST)])
     door: Any = Door(server, counting([]), NO_PROBLEMS, Insecure())
