@@ -104,10 +104,12 @@ class BeginRequest(Statement):
     kept_ms: int
 
 
+class BindExecutions(Statement):
+    execution_ids: Sequence[int]
+    places: Sequence[int]
+
+
 class BindJobs(Statement):
-    of_module: bool
-    bound: bool
-    limit_id: int
     job_ids: Sequence[int]
 
 
@@ -472,6 +474,13 @@ class DropCutRows(Statement): ...
 class DropGone(Statement): ...
 
 
+class DropIdleValues(Statement): ...
+
+
+class DropValues(Statement):
+    limit_id: int
+
+
 class EnableWebhook(Statement):
     name: str
 
@@ -610,6 +619,10 @@ class FindOverdue(Statement):
 
 
 class FindPeers(Statement): ...
+
+
+class FindPlaces(Statement):
+    job_ids: Sequence[int]
 
 
 class FindTroubledEnd(Statement):
@@ -1286,9 +1299,11 @@ class ListLeases(Statement): ...
 class ListLimits(Statement):
     namespace: str | None
     module: str | None
+    label: str | None
     namespaces: Sequence[str] | None
     after_namespace: str
     after_module: str
+    after_label: str
     limit: int | None
 
 
@@ -1325,6 +1340,10 @@ class ListRunnerLeases(Statement): ...
 
 class ListRunners(Statement):
     lost_after_ms: int
+
+
+class ListRunningJobs(Statement):
+    limit_id: int
 
 
 class ListSessions(Statement):
@@ -1380,6 +1399,10 @@ class ListTroubledExecutions(Statement):
     before_id: int
     above_id: int
     limit: int
+
+
+class ListUnbound(Statement):
+    limit_id: int
 
 
 class ListWebhookStates(Statement): ...
@@ -1438,6 +1461,10 @@ class LockPlaces(Statement):
 
 class LockWebhook(Statement):
     name: str
+
+
+class MakePlaces(Statement):
+    job_ids: Sequence[int]
 
 
 class MarkCancelled(Statement):
@@ -1734,6 +1761,7 @@ class SetLate(Statement):
 class SetLimit(Statement):
     namespace: str
     module: str
+    label: str
     max_concurrent: int | None
     actor: str
     note: str
@@ -1751,6 +1779,11 @@ class SetPosition(Statement):
 class SetSession(Statement):
     names: Sequence[str]
     values: Sequence[str]
+
+
+class SetValues(Statement):
+    max_concurrent: int
+    limit_id: int
 
 
 class SkipTicks(Statement):
@@ -1783,6 +1816,7 @@ class StartActivations(Statement):
     runner_ids: Sequence[str]
     deployments: Sequence[str]
     next_ticks: Sequence[int | None]
+    places: Sequence[str | None]
     controller_id: str
     placed: bool
     hard_grace_ms: int
@@ -1801,6 +1835,7 @@ class StartCronJobs(Statement):
     next_ticks: Sequence[int | None]
     next_run_ats: Sequence[int | None]
     revisions: Sequence[int]
+    places: Sequence[str | None]
     controller_id: str
     hard_grace_ms: int
 

@@ -76,7 +76,8 @@ def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
     row = after or before
     assert row is not None, "there is one before, or there is one now"
     fields = [each and {"max_concurrent": each.max_concurrent, "note": each.note} for each in (before, after)]
-    return _changed(f"limit {row.namespace}/{row.module}", row.namespace, *fields)
+    by_label = f" by label:{row.label}" if row.label else ""
+    return _changed(f"limit {row.namespace}/{row.module}{by_label}", row.namespace, *fields)
 
 
 def of_token(row: TokenRow, *, revoked: bool) -> Changes:

@@ -41,7 +41,7 @@ WHERE j.id < 10 OR j.id BETWEEN 21 AND 29 OR j.id BETWEEN 51 AND 59;
 UPDATE cron_jobs j SET state = 'executing', start_time = e.claimed_at, execution_id = e.id, last_tick = e.tick
 FROM cron_executions e WHERE e.job_id = j.id AND e.outcome IS NULL;
 UPDATE cron_jobs
-SET removed_at = now() - interval '9 days', next_tick = NULL, next_execution = NULL, module_limit = NULL
+SET removed_at = now() - interval '9 days', next_tick = NULL, next_execution = NULL, limits = NULL
 WHERE id BETWEEN 41 AND 49;
 INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at)
 SELECT job_id, job_id, 'retry', tick, 2, now() FROM cron_executions WHERE job_id BETWEEN 21 AND 29;
