@@ -105,15 +105,16 @@ async def _change(transaction: Transaction, group: _Group, max_concurrent: int |
     if max_concurrent is None:
         await transaction.fetch(DropValues(limit_id=limit_id))
         return
+    if group.label:
+        running = await transaction.fetch(ListRunningJobs(limit_id=limit_id))
+        await transaction.fetch(MakePlaces(job_ids=[record[0] for record in running]))
+        await transaction.fetch(SetValues(limit_id=limit_id, max_concurrent=max_concurrent))
     # What ran before was counted by nobody. Under these locks nothing begins or ends, so the count is exact from here
     # on.
-    running = await transaction.fetch(ListRunningJobs(limit_id=limit_id))
-    await transaction.fetch(MakePlaces(job_ids=[record[0] for record in running]))
     unbound = await transaction.fetch(ListUnbound(limit_id=limit_id))
     if unbound:
         execution_ids, places = zip(*unbound, strict=True)
         await transaction.fetch(BindExecutions(execution_ids=execution_ids, places=places))
-    await transaction.fetch(SetValues(limit_id=limit_id, max_concurrent=max_concurrent))
     await transaction.fetch(CountPlaces(limit_id=limit_id))
 
 

@@ -37,17 +37,23 @@ WHERE id IN (SELECT id FROM cron_limits WHERE rule IS NOT NULL AND running = 0 F
 -- name: BindJobs
 -- The jobs have the limits that there are now. Those of which something runs that has a place stay among those whose
 -- ends give places back.
+WITH holding AS MATERIALIZED (
+    SELECT e.job_id
+    FROM controllers c
+    CROSS JOIN LATERAL (
+        SELECT job_id, places FROM cron_executions
+        WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
+    ) e
+    WHERE e.places IS NOT NULL
+)
 UPDATE cron_jobs j
 SET limits = b.limits
 FROM (
-    SELECT id, coalesce(cron_limits_of(namespace, module, labels), CASE WHEN id IN (
-        SELECT e.job_id FROM controllers c
-        CROSS JOIN LATERAL (
-            SELECT job_id, places FROM cron_executions
-            WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
-        ) e
-        WHERE e.places IS NOT NULL) THEN '{}'::bigint[] END) AS limits
-    FROM cron_jobs WHERE id = ANY(:job_ids::bigint[])
+    SELECT w.id, coalesce(l.limits, CASE WHEN w.id IN (SELECT job_id FROM holding) THEN '{}'::bigint[] END) AS limits
+    FROM unnest(:job_ids::bigint[]) w (id)
+    CROSS JOIN LATERAL (
+        SELECT cron_limits_of(namespace, module, labels) AS limits FROM cron_jobs WHERE id = w.id OFFSET 0
+    ) l
 ) b
 WHERE j.id = b.id AND j.limits IS DISTINCT FROM b.limits;
 

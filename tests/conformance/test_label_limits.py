@@ -6,12 +6,14 @@ import pytest
 
 from cronring.controller.core.ledger.why import explain
 from cronring.controller.core.model import Execution, Job
-from cronring.controller.ports.many import JobChange
+from cronring.controller.ports.many import JobChange, NewJob
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.limits import LimitRow, ValueRow
 from cronring.schema.execution import Outcome
+from cronring.schema.job import JobSpec
+from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
-from tests.conformance.harness import SECOND, World, claim_of, end_of
+from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of
 from tests.conformance.tampering import hands_of
 
 WORKSPACE = "workspace"
@@ -27,18 +29,25 @@ async def _row(world: World, module: str = "") -> LimitRow:
 
 
 async def _label(world: World, job: Job, workspace: str | None) -> Job:
-    labels = {} if workspace is None else {WORKSPACE: workspace, "team": "x"}
-    return await world.control.update_job(job.key, JobChange.to(labels=labels), "ann")
+    return await world.control.update_job(job.key, JobChange.to(labels=_labels(workspace)), "ann")
+
+
+def _labels(workspace: str | None) -> dict[str, str]:
+    return {} if workspace is None else {WORKSPACE: workspace, "team": "x"}
 
 
 async def _due(world: World, **workspaces: str | None) -> list[Job]:
     """A due job of each name, in this workspace."""
     await world.controller("c1")
     await world.runner("r1")
-    jobs = await world.due_jobs(*workspaces, policy=Policy(jitter="off"), seconds_ago=5)
-    for job in jobs:
-        await _label(world, job, workspaces[job.verb])
-    return await _idle(world)
+    module = Module("billing", (Verb("run"),))
+    await world.store.create_deployment(module, "a" * 64, 1, TIMEOUT_MS, True)
+    policy = Policy(jitter="off").text
+    jobs = []
+    for name, workspace in workspaces.items():
+        spec = JobSpec("every 1h", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=policy, labels=_labels(workspace))
+        jobs.append(await world.control.create_job(NewJob("default", "billing", "run", name, spec), "ann"))
+    return [await world.due(job, 5) for job in jobs]
 
 
 async def _idle(world: World) -> list[Job]:
@@ -100,7 +109,7 @@ async def test_a_run_counts_where_it_was_claimed_whatever_its_job_is_labelled_si
     assert (await world.end(running)).ended
     assert (await _row(world)).fullest == (ValueRow("ws_2", 1),)
     idle = await _idle(world)
-    moved = await world.due(next(job for job in idle if job.verb == "a"))
+    moved = await world.due(next(job for job in idle if job.key == "billing.run:a"))
     assert await _claimed(world, moved, jobs[1]) == [False, True]
 
 
@@ -193,9 +202,11 @@ async def test_why_says_which_value_it_waits_for(world: World) -> None:
     jobs = await _due(world, a="ws_1", b="ws_1")
     await _set(world)
     await world.claim("c1", *jobs)
-    facts = await hands_of(world.scene).ledger.facts("billing.b", None)
+    facts = await hands_of(world.scene).ledger.facts("billing.run:b", None)
     assert facts.subject.full == "workspace=ws_1 of namespace default runs 1 of 1"
-    assert "workspace=ws_1 of namespace default runs 1 of 1" in " ".join(explain(facts))
+    await world.control.trigger_job(jobs[1].key, "ann", None)
+    told = " ".join(explain(await hands_of(world.scene).ledger.facts("billing.run:b", None)))
+    assert "There is no place for it now: workspace=ws_1 of namespace default runs 1 of 1." in told
 
 
 async def test_limits_by_label_are_listed_behind_those_of_their_group(world: World) -> None:

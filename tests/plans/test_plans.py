@@ -275,7 +275,7 @@ async def test_the_work_of_starting_what_waits_grows_with_its_batch_alone(filled
         arguments = {
             "controller_id": "'c1'", "activation_ids": ids, "expected_ticks": at,
             "runner_ids": array(["r1"] * waiting), "deployments": keys, "next_ticks": nulls, "placed": "false",
-            "hard_grace_ms": "30000",
+            "hard_grace_ms": "30000", "places": "'{}'",
         }  # fmt: skip
         found = await plan(connection, "StartActivations", arguments)
         assert astray("StartActivations", found) == []

@@ -21,7 +21,11 @@ INSERT INTO controllers (id, grpc_address, http_address, pid, version, lease_exp
 SELECT 'c' || i, '', '', 1, '', now() + interval '1 hour' FROM generate_series(1, 2) i;
 INSERT INTO runners (id, hostname, pid, version, deployments, last_seen_at)
 SELECT 'r' || i, '', 1, '', '{}', now() FROM generate_series(1, 3) i;
-INSERT INTO cron_limits (namespace, module, max_concurrent) VALUES ('default', 'm', 100);
+INSERT INTO cron_limits (namespace, module, label, max_concurrent)
+VALUES ('default', 'm', '', 100), ('default', '', 'tenant', 100);
+INSERT INTO cron_limits (namespace, module, label, rule, value, max_concurrent)
+SELECT namespace, module, label, id, v, max_concurrent FROM cron_limits, unnest('{a,b}'::text[]) v
+WHERE label > '';
 INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms, on_disconnect,
                        next_tick, next_execution)
 SELECT 'm.v' || i, 'default', 'm', 'v' || i, i, (SELECT min(id) FROM deployments), 'every 1h', now(), 300000, 'stop',
