@@ -169,7 +169,8 @@ FROM unnest(:limit_ids::bigint[], :places::integer[]) t (id, places)
 WHERE l.id = t.id;
 
 -- name: GivePlacesBack
--- Parallel arrays, `:limit_ids` ascending. Whoever waits for a place of one that was full is told.
+-- Parallel arrays, `:limit_ids` ascending. Whoever waits for a place of one that was full is told
+-- which one it is.
 WITH given AS MATERIALIZED (
     SELECT l.id, g.places
     FROM unnest(:limit_ids::bigint[], :places::integer[]) g (id, places)
@@ -178,4 +179,4 @@ WITH given AS MATERIALIZED (
 UPDATE cron_limits l SET running = greatest(l.running - g.places, 0)
 FROM given g
 WHERE l.id = g.id
-RETURNING CASE WHEN l.running + g.places >= l.max_concurrent THEN pg_notify(current_schema() || '.places', '') END;
+RETURNING CASE WHEN l.running + g.places >= l.max_concurrent THEN pg_notify(current_schema() || '.places', l.id::text) END;

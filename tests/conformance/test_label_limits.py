@@ -6,9 +6,9 @@ import pytest
 
 from cronring.controller.core.ledger.why import explain
 from cronring.controller.core.model import Execution, Job
-from cronring.controller.ports.many import JobChange, NewJob
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.limits import LimitRow, ValueRow
+from cronring.controller.ports.many import JobChange, NewJob
 from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
@@ -45,7 +45,9 @@ async def _due(world: World, **workspaces: str | None) -> list[Job]:
     policy = Policy(jitter="off").text
     jobs = []
     for name, workspace in workspaces.items():
-        spec = JobSpec("every 1h", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=policy, labels=_labels(workspace))
+        spec = JobSpec(
+            "every 1h", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=policy, labels=_labels(workspace)
+        )
         jobs.append(await world.control.create_job(NewJob("default", "billing", "run", name, spec), "ann"))
     return [await world.due(job, 5) for job in jobs]
 

@@ -153,7 +153,8 @@ def claim_arguments(ids: list[int], ticks: list[int]) -> dict[str, str]:
     return {
         "controller_id": "'c1'", "job_ids": array(ids), "expected_ticks": at, "ticks": at, "run_ats": at,
         "runner_ids": array(["r1"] * len(ids)), "deployments": keys, "triggers": triggers, "missed": ones,
-        "next_ticks": nulls, "next_run_ats": nulls, "revisions": ones, "placed": "false", "places": "'{}'", "hard_grace_ms": "30000",
+        "next_ticks": nulls, "next_run_ats": nulls, "revisions": ones, "placed": "false", "places": "'{}'",
+        "hard_grace_ms": "30000",
     }  # fmt: skip
 
 

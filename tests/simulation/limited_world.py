@@ -90,9 +90,9 @@ class LimitedWorld:
     def _later(self, action: Callable[[], None], delay_ns: int = HOP_NS) -> None:
         self._call_at(self.now_ns + delay_ns, action)
 
-    def _places_freed(self) -> None:
+    def _places_freed(self, limit: int | None) -> None:
         for info in self._infos:
-            self._later(partial(self._tell, info, events.PlacesFreed()))
+            self._later(partial(self._tell, info, events.PlacesFreed(limit)))
 
     def _tell(self, info: ControllerInfo, event: events.Event) -> None:
         for effect in self._nodes[info.grpc_address].step(event, self.now_ns):

@@ -22,7 +22,7 @@ class MemoryLimits(MemoryTables):
         self.limits[key] = LimitRow(namespace, module, max_concurrent, 0, self.now_us(), by, note, label)
         self._record(of_limit(before, self.limits[key]))
         self._bind(key)
-        self.on_places()
+        self.on_places(None)
         return self._limit(key)
 
     def _bind(self, key: LimitKey) -> None:
@@ -41,7 +41,7 @@ class MemoryLimits(MemoryTables):
             execution.places = tuple(place for place in execution.places if place.limit != key)
         self.limits_removed.append((row, by, note))
         self._record(of_limit(row, None))
-        self.on_places()
+        self.on_places(None)
         return row
 
     async def list_limits(
@@ -81,15 +81,17 @@ class MemoryLimits(MemoryTables):
     def _full_limit(self, job: JobRow) -> int | None:
         """Its number."""
         full = _full_place(self, job)
-        return None if full is None else self.place_ids.setdefault(full, len(self.place_ids) + 1)
+        return None if full is None else self._id_of(full)
+
+    def _id_of(self, place: PlaceKey) -> int:
+        return self.place_ids.setdefault(place, len(self.place_ids) + 1)
 
     def _places_freed(self, execution: ExecutionRow) -> None:
         """An execution has ended: whoever waits for the place of a limit that was full is told."""
         held = _held(self)
         for place in execution.places:
             if place.limit in self.limits and held[place] + 1 >= self.limits[place.limit].max_concurrent:
-                self.on_places()
-                return
+                self.on_places(self._id_of(place))
 
 
 def places_of(tables: MemoryTables, job: JobRow) -> Iterator[PlaceKey]:

@@ -39,7 +39,8 @@ class MemoryTables:
         self.now_us = now_us
         self.on_notify = on_notify
         self.on_cancels: Callable[[], None] = lambda: None  # for each NOTIFY about executions to be cancelled
-        self.on_places: Callable[[], None] = lambda: None  # for each NOTIFY that a limit that was full has a place
+        # For each NOTIFY that a limit that was full has a place; None: any may.
+        self.on_places: Callable[[int | None], None] = lambda _: None
         self.limits: dict[LimitKey, LimitRow] = {}
         self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
         self.place_ids: dict[PlaceKey, int] = {}

@@ -126,9 +126,7 @@ def remove_limit(
     namespace, module, label = _named(group, by)
 
     async def question(client: "Client") -> "Limit":
-        answer: Awaitable[Limit] = client.limits.remove(
-            module, namespace, label=label, by=actor(as_name), note=note
-        )
+        answer: Awaitable[Limit] = client.limits.remove(module, namespace, label=label, by=actor(as_name), note=note)
         named = group_name(namespace, module) + (f" --by {by}" if by else "")
         return await or_nearest(answer, "limit", named, lambda: _groups(client), "cronring limits list")
 
