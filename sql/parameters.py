@@ -303,6 +303,11 @@ class CountUnsealed(Statement):
 class CountWaiting(Statement): ...
 
 
+class CountWorkspace(Statement):
+    labels: str
+    namespace: str
+
+
 class CreateActivation(Statement):
     run_at: int
     actor: str
@@ -632,6 +637,13 @@ class FindTroubledEnd(Statement):
     since: int | None
     until: int | None
     looked: int
+
+
+class FindWorkspaceJobs(Statement):
+    labels: str
+    namespace: str
+    going: bool
+    limit: int
 
 
 class FinishDeliveries(Statement):
@@ -1412,6 +1424,14 @@ class ListWebhooks(Statement):
     name: str
     after: str
     limit: int | None
+
+
+class ListWorkspaces(Statement):
+    namespace: str | None
+    namespaces: Sequence[str] | None
+    after_namespace: str
+    after_workspace: str
+    limit: int
 
 
 class LockCronJobs(Statement):

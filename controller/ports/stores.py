@@ -15,6 +15,7 @@ from cronring.controller.ports.templates import Templates
 from cronring.controller.ports.tokens import TokenStore
 from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.ports.webhooks import Webhooks
+from cronring.controller.ports.workspaces import Workspaces
 
 
 class Stores(NamedTuple):
@@ -34,3 +35,4 @@ class Stores(NamedTuple):
     tokens: TokenStore
     web_sessions: WebSessionStore
     webhooks: Webhooks
+    workspaces: Workspaces

@@ -17,6 +17,7 @@ from cronring.controller.store.templates import PostgresTemplates
 from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresWebhooks
+from cronring.controller.store.workspaces import PostgresWorkspaces
 
 
 def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
@@ -36,4 +37,5 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         tokens=PostgresTokens(database),
         web_sessions=PostgresWebSessions(database),
         webhooks=PostgresWebhooks(database),
+        workspaces=PostgresWorkspaces(database),
     )

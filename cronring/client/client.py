@@ -19,6 +19,7 @@ from cronring.client.limits import LimitCalls
 from cronring.client.notifications import NotificationCalls
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
+from cronring.client.workspaces import WorkspaceCalls
 from cronring.trust.dialing import client_tls
 
 
@@ -55,6 +56,7 @@ class Client:
         self.notifications = NotificationCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
         self.templates = TemplateCalls(self._failover)
+        self.workspaces = WorkspaceCalls(self._failover)
 
     @property
     def current_address(self) -> str:

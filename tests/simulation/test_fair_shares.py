@@ -72,7 +72,7 @@ def test_priority_decides_within_a_share_and_not_between_them() -> None:
 def test_with_thousands_of_full_values_a_freed_place_costs_one_look() -> None:
     """200 workspaces, one at a time each, with two jobs each. NOTIFY names the value: nobody else is tried for it."""
     verbs = [Verb(f"w{name}x{number}", schedule=EVERY_MINUTE) for name in range(200) for number in range(2)]
-    world = LimitedWorld(1, verbs, lambda verb: 300)
+    world = LimitedWorld(1, verbs, lambda _: 300)
     for row in world.store.jobs.values():
         row.spec = row.spec._replace(labels={"workspace": row.verb.partition("x")[0]})
     run_now(world.store.set_limit("default", "", 1, "ann", label="workspace"))
