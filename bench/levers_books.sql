@@ -53,7 +53,7 @@ INSERT INTO wide_jobs SELECT * FROM cron_jobs ORDER BY id;
 CREATE TABLE narrow_jobs WITH (fillfactor = 45) AS
 SELECT id, key, slot, state, next_tick, next_execution, start_time, execution_id, revision, concurrency, running,
        missed, last_tick, last_run_at, last_started_at, last_ended_at, last_outcome, last_success, failures,
-       executions, module_limit, namespace_limit
+       executions, limits
 FROM cron_jobs ORDER BY id;
 CREATE TABLE keyless_jobs WITH (fillfactor = 45) AS SELECT * FROM narrow_jobs ORDER BY id;
 ALTER TABLE keyless_jobs DROP COLUMN key;

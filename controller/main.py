@@ -387,14 +387,16 @@ class _Controller:
         await self._stores.audit_log.note_refusals(refusals, self._base.controller_id)
 
     async def _hear(self, notifications: Notifications) -> None:
-        async for topics in notifications.listen():
+        async for notified in notifications.listen():
+            topics = {each.topic for each in notified}
             if Topic.JOBS in topics:
                 self._driver.put(JobsNotified())
                 self._standings.look_again()
             if Topic.CANCELS in topics:
                 self._driver.put(CancelsNotified())
-            if Topic.PLACES in topics:
-                self._driver.put(PlacesFreed())
+            for each in notified:
+                if each.topic is Topic.PLACES:
+                    self._driver.put(PlacesFreed(int(each.payload) if each.payload else None))
             if Topic.WEBHOOKS in topics:
                 self._interest.hear()
 

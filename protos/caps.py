@@ -40,8 +40,8 @@ _TEXTS: Final = (
     (
         NAME,
         "after key module name namespace template webhook value address sender_address "
-        "target_address principal method subject request response type containing_type file_by_filename "
-        "file_containing_symbol "
+        "target_address principal method subject request response label workspace type containing_type "
+        "file_by_filename file_containing_symbol "
         "all_extension_numbers_of_type list_services host service",
     ),
     (
@@ -122,7 +122,7 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts audit_rows deliveries due executions extension_number findings first_ticks jobs "
-    "limits members queues results runner_grants sessions settings skipped templates tokens waiting webhooks"
+    "limits members queues results runner_grants sessions settings skipped templates tokens waiting webhooks workspaces"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),
@@ -132,6 +132,7 @@ _LISTS_OF_ANSWERS: Final = {
     ),
     "jobs_misfit": Cap(items=40 * COLUMN),
     "faults": Cap(TRACE, COLUMN),
+    "fullest": Cap(items=COLUMN),
     "first_gone": Cap(NAME, 100),
     "terms": Cap(PATTERN, 50),
     "file_descriptor_proto": Cap(SCHEMA, 1_000),

@@ -104,10 +104,12 @@ class BeginRequest(Statement):
     kept_ms: int
 
 
+class BindExecutions(Statement):
+    execution_ids: Sequence[int]
+    places: Sequence[int]
+
+
 class BindJobs(Statement):
-    of_module: bool
-    bound: bool
-    limit_id: int
     job_ids: Sequence[int]
 
 
@@ -301,6 +303,11 @@ class CountUnsealed(Statement):
 class CountWaiting(Statement): ...
 
 
+class CountWorkspace(Statement):
+    labels: str
+    namespace: str
+
+
 class CreateActivation(Statement):
     run_at: int
     actor: str
@@ -472,6 +479,13 @@ class DropCutRows(Statement): ...
 class DropGone(Statement): ...
 
 
+class DropIdleValues(Statement): ...
+
+
+class DropValues(Statement):
+    limit_id: int
+
+
 class EnableWebhook(Statement):
     name: str
 
@@ -612,6 +626,10 @@ class FindOverdue(Statement):
 class FindPeers(Statement): ...
 
 
+class FindPlaces(Statement):
+    job_ids: Sequence[int]
+
+
 class FindTroubledEnd(Statement):
     outcomes: Sequence[str]
     before_id: int
@@ -619,6 +637,13 @@ class FindTroubledEnd(Statement):
     since: int | None
     until: int | None
     looked: int
+
+
+class FindWorkspaceJobs(Statement):
+    labels: str
+    namespace: str
+    going: bool
+    limit: int
 
 
 class FinishDeliveries(Statement):
@@ -1307,9 +1332,11 @@ class ListLeases(Statement): ...
 class ListLimits(Statement):
     namespace: str | None
     module: str | None
+    label: str | None
     namespaces: Sequence[str] | None
     after_namespace: str
     after_module: str
+    after_label: str
     limit: int | None
 
 
@@ -1346,6 +1373,10 @@ class ListRunnerLeases(Statement): ...
 
 class ListRunners(Statement):
     lost_after_ms: int
+
+
+class ListRunningJobs(Statement):
+    limit_id: int
 
 
 class ListSessions(Statement):
@@ -1403,6 +1434,10 @@ class ListTroubledExecutions(Statement):
     limit: int
 
 
+class ListUnbound(Statement):
+    limit_id: int
+
+
 class ListWebhookStates(Statement): ...
 
 
@@ -1410,6 +1445,14 @@ class ListWebhooks(Statement):
     name: str
     after: str
     limit: int | None
+
+
+class ListWorkspaces(Statement):
+    namespace: str | None
+    namespaces: Sequence[str] | None
+    after_namespace: str
+    after_workspace: str
+    limit: int
 
 
 class LockCronJobs(Statement):
@@ -1459,6 +1502,10 @@ class LockPlaces(Statement):
 
 class LockWebhook(Statement):
     name: str
+
+
+class MakePlaces(Statement):
+    job_ids: Sequence[int]
 
 
 class MarkCancelled(Statement):
@@ -1755,6 +1802,7 @@ class SetLate(Statement):
 class SetLimit(Statement):
     namespace: str
     module: str
+    label: str
     max_concurrent: int | None
     actor: str
     note: str
@@ -1772,6 +1820,11 @@ class SetPosition(Statement):
 class SetSession(Statement):
     names: Sequence[str]
     values: Sequence[str]
+
+
+class SetValues(Statement):
+    max_concurrent: int
+    limit_id: int
 
 
 class SkipTicks(Statement):
@@ -1804,6 +1857,7 @@ class StartActivations(Statement):
     runner_ids: Sequence[str]
     deployments: Sequence[str]
     next_ticks: Sequence[int | None]
+    places: Sequence[str | None]
     controller_id: str
     placed: bool
     hard_grace_ms: int
@@ -1822,6 +1876,7 @@ class StartCronJobs(Statement):
     next_ticks: Sequence[int | None]
     next_run_ats: Sequence[int | None]
     revisions: Sequence[int]
+    places: Sequence[str | None]
     controller_id: str
     hard_grace_ms: int
 

@@ -167,6 +167,7 @@ CREATE TABLE cronring.cron_executions (
     previous_tick timestamp with time zone,
     previous_success timestamp with time zone,
     payload text,
+    places bigint[],
     cancel_requested_at timestamp with time zone,
     cancel_requested_by text,
     cancel_note text,
@@ -214,8 +215,7 @@ CREATE TABLE cronring.cron_jobs (
     policy text DEFAULT ''::text NOT NULL,
     concurrency smallint DEFAULT 0 NOT NULL,
     pause_after integer DEFAULT 0 NOT NULL,
-    module_limit bigint,
-    namespace_limit bigint,
+    limits bigint[],
     paused_at timestamp with time zone,
     paused_tick timestamp with time zone,
     paused_until timestamp with time zone,
@@ -358,12 +358,34 @@ CREATE FUNCTION cronring.cron_limit_job() RETURNS trigger
     SET search_path TO 'cronring', 'pg_temp'
     AS $$
 BEGIN
-    NEW.module_limit := (SELECT id FROM cron_limits WHERE namespace = NEW.namespace AND module = NEW.module
-                         AND max_concurrent IS NOT NULL AND NEW.module > '');
-    NEW.namespace_limit := (SELECT id FROM cron_limits WHERE namespace = NEW.namespace AND module = ''
-                            AND max_concurrent IS NOT NULL);
+    NEW.limits := cron_limits_of(NEW.namespace, NEW.module, NEW.labels);
+    IF TG_OP = 'UPDATE' AND NEW.limits IS NULL AND OLD.limits IS NOT NULL THEN
+        NEW.limits := '{}';
+    END IF;
     RETURN NEW;
 END $$;
+
+CREATE TABLE cronring.cron_limits (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    module text NOT NULL COLLATE pg_catalog."C",
+    label text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    rule bigint,
+    value text COLLATE pg_catalog."C",
+    max_concurrent integer,
+    running integer DEFAULT 0 NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed_by text DEFAULT ''::text NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_limits_check CHECK ((((rule IS NULL) = (value IS NULL)) AND ((rule IS NULL) OR (label > ''::text)))),
+    CONSTRAINT cron_limits_max_concurrent_check CHECK ((max_concurrent > 0)),
+    CONSTRAINT cron_limits_running_check CHECK ((running >= 0))
+)
+WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
+
+CREATE FUNCTION cronring.cron_limits_of(of_namespace text, of_module text, of_labels jsonb) RETURNS bigint[]
+    LANGUAGE sql STABLE
+    RETURN (SELECT array_agg(cron_limits.id ORDER BY cron_limits.label, (cron_limits.module = ''::text), cron_limits.id) AS array_agg FROM cronring.cron_limits WHERE ((cron_limits.namespace = cron_limits_of.of_namespace) AND (cron_limits.module = ANY (ARRAY[cron_limits_of.of_module, ''::text])) AND (cron_limits.rule IS NULL) AND (cron_limits.max_concurrent IS NOT NULL) AND ((cron_limits.label = ''::text) OR jsonb_exists(cron_limits_of.of_labels, cron_limits.label))));
 
 CREATE FUNCTION cronring.cron_make_partition(from_at timestamp with time zone, until_at timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
@@ -798,8 +820,7 @@ CREATE VIEW cronring.cron_interval_job_details AS
             cron_jobs.policy,
             cron_jobs.concurrency,
             cron_jobs.pause_after,
-            cron_jobs.module_limit,
-            cron_jobs.namespace_limit,
+            cron_jobs.limits,
             cron_jobs.paused_at,
             cron_jobs.paused_tick,
             cron_jobs.paused_until,
@@ -1002,20 +1023,6 @@ CREATE TABLE cronring.cron_late (
     tick timestamp with time zone NOT NULL
 );
 
-CREATE TABLE cronring.cron_limits (
-    id bigint NOT NULL,
-    namespace text NOT NULL COLLATE pg_catalog."C",
-    module text NOT NULL COLLATE pg_catalog."C",
-    max_concurrent integer,
-    running integer DEFAULT 0 NOT NULL,
-    changed_at timestamp with time zone DEFAULT now() NOT NULL,
-    changed_by text DEFAULT ''::text NOT NULL,
-    note text DEFAULT ''::text NOT NULL,
-    CONSTRAINT cron_limits_max_concurrent_check CHECK ((max_concurrent > 0)),
-    CONSTRAINT cron_limits_running_check CHECK ((running >= 0))
-)
-WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
-
 ALTER TABLE cronring.cron_limits ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME cronring.cron_limits_id_seq
     START WITH 1
@@ -1140,6 +1147,7 @@ CREATE VIEW cronring.cron_scheduled_jobs AS
     j.next_execution,
     j.policy,
     j.payload,
+    COALESCE((j.labels ->> 'workspace'::text), ''::text) AS share,
     (d.min_replicas > 0) AS active,
     j.namespace,
     j.module,
@@ -1265,6 +1273,7 @@ CREATE VIEW cronring.cron_unfinished_executions AS
     j.next_execution,
     j.policy,
     j.payload,
+    j.share,
     j.active,
     j.namespace,
     j.module,
@@ -1291,6 +1300,7 @@ CREATE VIEW cronring.cron_unfinished_executions AS
             cron_scheduled_jobs.next_execution,
             cron_scheduled_jobs.policy,
             cron_scheduled_jobs.payload,
+            cron_scheduled_jobs.share,
             cron_scheduled_jobs.active,
             cron_scheduled_jobs.namespace,
             cron_scheduled_jobs.module,
@@ -1458,9 +1468,6 @@ ALTER TABLE ONLY cronring.cron_late
     ADD CONSTRAINT cron_late_pkey PRIMARY KEY (job_id);
 
 ALTER TABLE ONLY cronring.cron_limits
-    ADD CONSTRAINT cron_limits_namespace_module_key UNIQUE (namespace, module);
-
-ALTER TABLE ONLY cronring.cron_limits
     ADD CONSTRAINT cron_limits_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY cronring.cron_maintenance
@@ -1605,6 +1612,12 @@ CREATE INDEX cron_jobs_removed ON cronring.cron_jobs USING btree (key, id) WHERE
 
 CREATE INDEX cron_jobs_template ON cronring.cron_jobs USING btree (namespace, template) WHERE ((template > ''::text) AND (removed_at IS NULL));
 
+CREATE INDEX cron_limits_module ON cronring.cron_limits USING btree (module) WHERE (label = ''::text);
+
+CREATE UNIQUE INDEX cron_limits_rule ON cronring.cron_limits USING btree (namespace, module, label) WHERE (rule IS NULL);
+
+CREATE UNIQUE INDEX cron_limits_value ON cronring.cron_limits USING btree (rule, value) WHERE (rule IS NOT NULL);
+
 CREATE INDEX cron_request_keys_expires ON cronring.cron_request_keys USING btree (expires_at);
 
 CREATE INDEX cron_runner_grants_freed ON cronring.cron_runner_grants USING btree (name, revoked_at) WHERE (revoked_at IS NOT NULL);
@@ -1636,6 +1649,8 @@ CREATE TRIGGER cron_audit_log_unchanged BEFORE UPDATE ON cronring.cron_audit_log
 CREATE CONSTRAINT TRIGGER cron_fence_checks_at_commit AFTER INSERT ON cronring.cron_fence_checks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cronring.cron_fence_check();
 
 CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cronring.cron_jobs FOR EACH ROW EXECUTE FUNCTION cronring.cron_limit_job();
+
+CREATE TRIGGER cron_jobs_limit_labels BEFORE UPDATE OF labels ON cronring.cron_jobs FOR EACH ROW WHEN ((new.labels IS DISTINCT FROM old.labels)) EXECUTE FUNCTION cronring.cron_limit_job();
 
 CREATE TRIGGER cron_jobs_note_pause AFTER UPDATE OF paused_at ON cronring.cron_jobs FOR EACH ROW WHEN (((new.paused_by = 'cronring'::text) AND (new.paused_at IS DISTINCT FROM old.paused_at) AND (new.paused_at IS NOT NULL))) EXECUTE FUNCTION cronring.cron_note_pause();
 
@@ -1686,6 +1701,8 @@ REVOKE ALL ON FUNCTION cronring.cron_full(state text, running smallint, concurre
 REVOKE ALL ON FUNCTION cronring.cron_interval_status(cancelled_at timestamp with time zone, state text, running smallint, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, failures integer, next_tick timestamp with time zone, last_outcome text, waiting text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_limit_job() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_limits_of(of_namespace text, of_module text, of_labels jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_make_partition(from_at timestamp with time zone, until_at timestamp with time zone) FROM PUBLIC;
 

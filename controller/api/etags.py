@@ -31,7 +31,7 @@ def template_etag(box: TokenBox, row: TemplateRow) -> str:
 
 
 def limit_etag(box: TokenBox, row: LimitRow) -> str:
-    return _locked(box, row.namespace, row.module, row.max_concurrent, row.note, row.changed_at)
+    return _locked(box, row.namespace, row.module, row.label, row.max_concurrent, row.note, row.changed_at)
 
 
 def webhook_etag(box: TokenBox, seen: WebhookSeen) -> str:

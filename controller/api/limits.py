@@ -13,6 +13,7 @@ from cronring.protos.cronring.v1 import limits_pb2, limits_pb2_grpc
 from cronring.protos.instants import timestamp
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.labels import label_faults
 from cronring.schema.validate import name_fault, namespace_fault
 
 PLACES_MAX: Final = 1_000_000
@@ -27,34 +28,34 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
 
     async def SetLimit(self, request: limits_pb2.SetLimitRequest, context: Context) -> limits_pb2.Limit:
         by, why = actor(request.requested_by, context), note("note", request.note)
-        namespace, module = _named(request.namespace, request.module)
+        namespace, module, label = _named(request.namespace, request.module, request.label)
         require(Permission.ADMIN, namespace)
         places = request.max_concurrent
         if not 1 <= places <= PLACES_MAX:
             raise InvalidRequest([("max_concurrent", f"is {places}; it must be from 1 to {PLACES_MAX}")])
-        check = self._check(request.etag, namespace, module)
-        return self._told(await self._limits.set_limit(namespace, module, places, by, why, check))
+        check = self._check(request.etag, namespace, module, label)
+        return self._told(await self._limits.set_limit(namespace, module, places, by, why, check, label=label))
 
     async def RemoveLimit(self, request: limits_pb2.RemoveLimitRequest, context: Context) -> limits_pb2.Limit:
         by, why = actor(request.requested_by, context), note("note", request.note)
-        namespace, module = _named(request.namespace, request.module)
+        namespace, module, label = _named(request.namespace, request.module, request.label)
         require(Permission.ADMIN, namespace)
-        check = self._check(request.etag, namespace, module)
-        return self._told(await self._limits.remove_limit(namespace, module, by, why, check))
+        check = self._check(request.etag, namespace, module, label)
+        return self._told(await self._limits.remove_limit(namespace, module, by, why, check, label=label))
 
     async def ListLimits(
         self, request: limits_pb2.ListLimitsRequest, context: Context
     ) -> limits_pb2.ListLimitsResponse:
         named, size = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._box, "ListLimits", named)
-        after, _, after_module = pages.text_cursor(request.page_token).partition("/")
+        after, module, label = _place(pages.text_cursor(request.page_token))
         rows = await self._limits.list_limits(
-            named or None, None, namespaces(Permission.VIEW, named), after=(after, after_module), limit=size + 1
+            named or None, None, namespaces(Permission.VIEW, named), after=(after, module, label), limit=size + 1
         )
         page = rows[:size]
         return limits_pb2.ListLimitsResponse(
             limits=map(self._told, page),
-            next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].module}") if len(rows) > size else "",
+            next_page_token=pages.token("/".join(_key(page[-1]))) if len(rows) > size else "",
         )
 
     def _told(self, row: LimitRow) -> limits_pb2.Limit:
@@ -62,9 +63,9 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
         message.etag = limit_etag(self._box, row)
         return message
 
-    def _check(self, etag: str, namespace: str, module: str) -> Check:
+    def _check(self, etag: str, namespace: str, module: str, label: str) -> Check:
         def check(row: LimitRow | None) -> None:
-            what = f"the limit of {limit_name(namespace, module)}"
+            what = f"the limit of {limit_name(namespace, module, label)}"
             check_etag(etag, "" if row is None else limit_etag(self._box, row), what)
 
         return check
@@ -79,16 +80,32 @@ def limit_message(row: LimitRow) -> limits_pb2.Limit:
         changed_at=timestamp(row.changed_at),
         changed_by=row.changed_by,
         note=row.note,
+        label=row.label,
+        values=row.values,
+        full_values=row.full_values,
+        fullest=[limits_pb2.LimitedValue(value=value, running=running) for value, running in row.fullest],
     )
 
 
-def _named(namespace: str, module: str) -> tuple[str, str]:
+def _key(row: LimitRow) -> tuple[str, str, str]:
+    return row.namespace, row.module, row.label
+
+
+def _place(cursor: str) -> tuple[str, str, str]:
+    """What `_key` was of. Only a label has slashes."""
+    namespace, _, rest = cursor.partition("/")
+    module, _, label = rest.partition("/")
+    return namespace, module, label
+
+
+def _named(namespace: str, module: str, label: str) -> tuple[str, str, str]:
     """Raises InvalidRequest."""
     faults = (
         ("namespace", namespace_fault(namespace) if namespace else None),
         ("module", name_fault(module) if module else None),
+        ("label", next((fault for _, fault in label_faults({label: ""})), None) if label else None),
     )
     problems: Violations = [(field, fault) for field, fault in faults if fault is not None]
     if problems:
         raise InvalidRequest(problems)
-    return namespace or DEFAULT_NAMESPACE, module
+    return namespace or DEFAULT_NAMESPACE, module, label

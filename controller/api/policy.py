@@ -113,6 +113,10 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _OPERATE, _ONE, NAMES, "DeleteTemplate"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetTemplate ListTemplates"),
     ),
+    "cronring.v1.Workspaces": (
+        (_PEOPLE, _OPERATE, _ONE, NAMES, "DeleteWorkspace"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetWorkspace ListWorkspaces"),
+    ),
     "cronring.gossip.v1.Gossip": ((Audience.CONTROLLERS, None, _ALL, GOSSIP, "Deliver"),),
     "cronring.runner.v1.RunnerGateway": ((Audience.RUNNERS, None, _ALL, RUNNER, "Connect"),),
     "cronring.runner.v1.Enrollment": ((Audience.ENROLLING, None, _ALL, NAMES, "Enroll"),),

@@ -27,6 +27,7 @@ from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.verb_calls import VerbCallsService
 from cronring.controller.api.watch import JobHub
 from cronring.controller.api.watch_executions import ExecutionHub
+from cronring.controller.api.workspaces import WorkspacesService
 from cronring.controller.core.doctor.finding import Finding
 from cronring.controller.core.node.events import Event
 from cronring.controller.core.node.node import Node
@@ -53,6 +54,7 @@ from cronring.protos.cronring.v1 import (
     notifications_pb2_grpc,
     statistics_pb2_grpc,
     templates_pb2_grpc,
+    workspaces_pb2_grpc,
 )
 
 Registration = tuple[str, Callable[[grpc.aio.Server], None]]
@@ -106,11 +108,13 @@ class Api:
         jobs = self._jobs_service()
         templates = TemplatesService(stores.templates, parts.box)
         limits = LimitsService(stores.limits, parts.box)
+        workspaces = WorkspacesService(stores.workspaces, parts.box, parts.put)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
+            ("cronring.v1.Workspaces", partial(workspaces_pb2_grpc.add_WorkspacesServicer_to_server, workspaces)),
         ]
 
     def _jobs_service(self) -> JobsService:

@@ -31,6 +31,7 @@ class Job(NamedTuple):
     next_run_at: int | None
     policy: str = ""  # see cronring.schema.policy.parse_policy
     payload: str = ""  # JSON for the verb's parameter; "" for none
+    share: str = ""  # whose it is, by the label `workspace`; "" for nobody's
 
 
 class ClaimRequest(NamedTuple):
@@ -50,6 +51,7 @@ class ClaimRequest(NamedTuple):
     next_tick: int | None = None
     next_run_at: int | None = None
     revision: int = 0  # the one that those two, and what is passed over, were computed with
+    turn: int = 0  # where a limit has too few places: the lowest first
 
 
 class ClaimResult(NamedTuple):
@@ -96,6 +98,7 @@ class ActivationRequest(NamedTuple):
     runner_id: str
     deployment: str
     next_tick: int | None
+    turn: int = 0  # as of a ClaimRequest
 
 
 class ActivationResult(NamedTuple):

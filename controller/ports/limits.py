@@ -1,13 +1,29 @@
-"""Limits: how much may run at once of a module, or of a namespace. Instants are int microseconds since 1970."""
+"""Limits: how much may run at once of a module, of a namespace, or of each value that a label has there.
+
+Instants are int microseconds since 1970.
+"""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.ports.reads import Namespaces
 
+FULLEST: Final = 5  # values that are named of a limit by label
+
+
+class ValueRow(NamedTuple):
+    """One value of a limit by label, and how many unfinished executions have a place of it."""
+
+    value: str
+    running: int
+
 
 class LimitRow(NamedTuple):
-    """`module` empty: of the whole namespace. `running`: unfinished executions that it counts."""
+    """`module` empty: of the whole namespace. `running`: unfinished executions that it counts.
+
+    `label` not empty: so many of each of its values. `values` of them have something running, `full_values` as much as
+    they may; `fullest` are the first few of those.
+    """
 
     namespace: str
     module: str
@@ -16,6 +32,10 @@ class LimitRow(NamedTuple):
     changed_at: int
     changed_by: str
     note: str
+    label: str = ""
+    values: int = 0
+    full_values: int = 0
+    fullest: tuple[ValueRow, ...] = ()
 
 
 Check = Callable[[LimitRow | None], None]
@@ -28,16 +48,25 @@ class Limits(Protocol):
     """
 
     async def set_limit(
-        self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "", check: Check | None = None
+        self,
+        namespace: str,
+        module: str,
+        max_concurrent: int,
+        by: str,
+        note: str = "",
+        check: Check | None = None,
+        *,
+        label: str = "",
     ) -> LimitRow:
         """From now on at most so many executions of the module (empty: of the namespace) begin to run at once.
 
-        What runs already goes on, and counts; it is counted anew each time. There need not be such a module yet.
+        With a label: so many of each of its values, and what has no such label is not limited by it. What runs already
+        goes on, and counts. There need not be such a module yet.
         """
         ...
 
     async def remove_limit(
-        self, namespace: str, module: str, by: str, note: str = "", check: Check | None = None
+        self, namespace: str, module: str, by: str, note: str = "", check: Check | None = None, *, label: str = ""
     ) -> LimitRow:
         """As it was. Raises cronring.controller.errors.NotFound."""
         ...
@@ -48,22 +77,27 @@ class Limits(Protocol):
         module: str | None = None,
         namespaces: Namespaces = None,
         *,
-        after: tuple[str, str] = ("", ""),
+        label: str | None = None,
+        after: tuple[str, str, str] = ("", "", ""),
         limit: int | None = None,
     ) -> list[LimitRow]:
-        """By namespace, that of a namespace before those of its modules. None: of all. `after`: a namespace and module.
+        """By namespace, that of a namespace before those of its modules, then by label. None: of all.
 
-        `limit`: the first ones of them.
+        `after`: a namespace, a module and a label. `limit`: the first ones of them.
         """
         ...
 
 
-def limit_name(namespace: str, module: str) -> str:
-    """In words: `module billing`, `module prod/billing`, `namespace prod`."""
-    if not module:
-        return f"namespace {namespace}"
-    return f"module {module}" if namespace == "default" else f"module {namespace}/{module}"
+def limit_name(namespace: str, module: str, label: str = "", value: str | None = None) -> str:
+    """In words: `module billing`, `namespace prod`, `each workspace of module prod/billing`, `workspace=a of ...`."""
+    group = f"namespace {namespace}"
+    if module:
+        group = f"module {module}" if namespace == "default" else f"module {namespace}/{module}"
+    if not label:
+        return group
+    return f"each {label} of {group}" if value is None else f"{label}={value} of {group}"
 
 
-def no_such_limit(namespace: str, module: str) -> str:
-    return f"the {limit_name(namespace, module)} has no limit; `cronring limits list` shows those that there are"
+def no_such_limit(namespace: str, module: str, label: str = "") -> str:
+    name = limit_name(namespace, module, label)
+    return f"{'' if label else 'the '}{name} has no limit; `cronring limits list` shows those that there are"

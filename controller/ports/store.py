@@ -284,10 +284,17 @@ class Topic(Enum):
     WEBHOOKS = "webhooks"  # somebody wants to be told, and nobody did before
 
 
+class Notified(NamedTuple):
+    """`payload`: of places, the limit that has one; "": any may."""
+
+    topic: Topic
+    payload: str = ""
+
+
 class Notifications(Protocol):
     """PostgreSQL's NOTIFY, as a hint: a lost one costs time, never a tick."""
 
-    def listen(self) -> AsyncIterator[frozenset[Topic]]: ...
+    def listen(self) -> AsyncIterator[frozenset[Notified]]: ...
 
 
 class Backfill(NamedTuple):

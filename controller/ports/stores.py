@@ -16,6 +16,7 @@ from cronring.controller.ports.tokens import TokenStore
 from cronring.controller.ports.verb_calls import VerbCalls
 from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.ports.webhooks import Webhooks
+from cronring.controller.ports.workspaces import Workspaces
 
 
 class Stores(NamedTuple):
@@ -36,3 +37,4 @@ class Stores(NamedTuple):
     verb_calls: VerbCalls
     web_sessions: WebSessionStore
     webhooks: Webhooks
+    workspaces: Workspaces

@@ -18,6 +18,7 @@ from cronring.controller.ports.store import ActiveVersion
 from cronring.controller.ports.templates import TemplateValues, template_key
 from cronring.controller.ports.tokens import RunnerGrant, TokenRow
 from cronring.controller.ports.webhooks import NewWebhook
+from cronring.controller.ports.workspaces import WorkspaceRow
 from cronring.schema.identity import EVERYWHERE
 from cronring.schema.instant import format_instant
 from cronring.schema.job import JobSpec
@@ -70,7 +71,14 @@ def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
     row = after or before
     assert row is not None, "there is one before, or there is one now"
     fields = [each and {"max_concurrent": each.max_concurrent, "note": each.note} for each in (before, after)]
-    return _changed(f"limit {row.namespace}/{row.module}", row.namespace, *fields)
+    by_label = f" by label:{row.label}" if row.label else ""
+    return _changed(f"limit {row.namespace}/{row.module}{by_label}", row.namespace, *fields)
+
+
+def of_workspace(found: WorkspaceRow) -> Changes:
+    """It is deleted: what it had. Each of its jobs is told of besides."""
+    before = {"jobs": found.jobs, "running": found.running, "waiting": found.waiting}
+    return _changed(f"workspace {found.namespace}/{found.workspace}", found.namespace, before, None)
 
 
 def of_token(row: TokenRow, *, revoked: bool) -> Changes:

@@ -5,7 +5,15 @@ from collections import Counter
 import asyncpg
 
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
-from cronring.controller.store.placing import Fetch, WantedPlace, lock_places, take_places, who_waits
+from cronring.controller.store.placing import (
+    Fetch,
+    WantedPlace,
+    find_places,
+    lock_places,
+    placed,
+    take_places,
+    who_waits,
+)
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.rows import activation_of, execution_of
 from cronring.sql.parameters import (
@@ -74,8 +82,10 @@ class _Activating:
             executions = {execution.execution_id: execution for execution in map(execution_of, records)}
         return [self._result(request.activation_id, executions) for request in requests]
 
-    async def _start(self, fetch: Fetch, requests: list[ActivationRequest], *, placed: bool = False) -> None:
-        """`placed`: there is a place for each. Without one, what is under a limit is not started."""
+    async def _start(
+        self, fetch: Fetch, requests: list[ActivationRequest], places: dict[int, WantedPlace] | None = None
+    ) -> None:
+        """`places`: of each, by activation. Without any, what is under a limit is not started."""
         if not requests:
             return
         records = await fetch(
@@ -87,7 +97,8 @@ class _Activating:
                 deployments=[request.deployment for request in requests],
                 next_ticks=[request.next_tick for request in requests],
                 hard_grace_ms=self._hard_grace_ms,
-                placed=placed,
+                placed=places is not None,
+                places=placed(places, [request.activation_id for request in requests]) if places is not None else [],
             )
         )
         self.database_now = records[0]["database_now"]
@@ -96,7 +107,7 @@ class _Activating:
     async def _move(self, fetch: Fetch, requests: list[ActivationRequest]) -> None:
         """What is not to run goes, or goes on."""
         failures: Counter[int] = Counter()
-        for activation_id, _, _, _, _, next_tick in requests:
+        for activation_id, _, _, _, _, next_tick, _ in requests:
             record = self._records[activation_id]
             if record["verdict"] in _NOT_TO_RUN:
                 self._moved[activation_id] = next_tick if record["verdict"] == "passed" else None
@@ -116,16 +127,18 @@ class _Activating:
 
     async def _start_under_limits(self, fetch: Fetch, requests: list[ActivationRequest]) -> None:
         """As many as there are places."""
-        wanted = {
-            request.activation_id: WantedPlace(*record[-3:])
-            for request in requests
-            if (record := self._records[request.activation_id])["waits_from"] is not None
-        }
-        if not wanted:
+        limited = [each for each in requests if self._records[each.activation_id]["waits_from"] is not None]
+        if not limited:
             return
+        needs = await find_places(fetch, [each.job_id for each in limited])
+        wanted = {
+            each.activation_id: WantedPlace(
+                needs[each.job_id], each.turn, self._records[each.activation_id]["waits_from"]
+            )
+            for each in limited
+        }
         self._full = who_waits(wanted, await lock_places(fetch, wanted.values()))
-        placed = [each for each in requests if each.activation_id in wanted.keys() - self._full]
-        await self._start(fetch, placed, placed=True)
+        await self._start(fetch, [each for each in limited if each.activation_id in wanted.keys() - self._full], wanted)
         started = [each for key, each in wanted.items() if self._records[key]["execution_id"] is not None]
         await take_places(fetch, started)
 

@@ -4,7 +4,15 @@ from typing import Final
 
 from cronring.controller.core.model import ClaimRequest, ClaimResult
 from cronring.controller.core.ticks import missed
-from cronring.controller.store.placing import Fetch, WantedPlace, lock_places, take_places, who_waits
+from cronring.controller.store.placing import (
+    Fetch,
+    WantedPlace,
+    find_places,
+    lock_places,
+    placed,
+    take_places,
+    who_waits,
+)
 from cronring.controller.store.plans import add_skips
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import unless_null
@@ -22,7 +30,7 @@ class Claims:
         self._controller_id = controller_id
         self._hard_grace_ms = hard_grace_ms
         self._results: dict[int, ClaimResult] = {}  # by job
-        self._waiting: dict[int, WantedPlace] = {}  # under limits, and not claimed: by job
+        self._waiting: dict[int, int] = {}  # under limits, and not claimed: by job, since when
 
     async def make(self, database: Database, requests: list[ClaimRequest]) -> list[ClaimResult]:
         """Their results, in order.
@@ -46,19 +54,26 @@ class Claims:
         await self._claim(fetch, requests)
         if not self._waiting:
             return
-        wanted = dict(self._waiting)
+        needs = await find_places(fetch, self._waiting)
+        wanted = {
+            each.job_id: WantedPlace(needs[each.job_id], each.turn, self._waiting[each.job_id])
+            for each in requests
+            if each.job_id in self._waiting
+        }
         waits = who_waits(wanted, await lock_places(fetch, wanted.values()))
-        await self._claim(fetch, [each for each in requests if each.job_id in wanted.keys() - waits], placed=True)
+        await self._claim(fetch, [each for each in requests if each.job_id in wanted.keys() - waits], wanted)
         await take_places(fetch, [each for job_id, each in wanted.items() if self._results[job_id].updated])
         for job_id, limit in waits.items():
             self._results[job_id] = self._results[job_id]._replace(full=limit)
 
-    async def _claim(self, fetch: Fetch, requests: list[ClaimRequest], *, placed: bool = False) -> None:
-        """`placed`: there is a place for each. Without one, what is under a limit is not claimed."""
+    async def _claim(
+        self, fetch: Fetch, requests: list[ClaimRequest], places: dict[int, WantedPlace] | None = None
+    ) -> None:
+        """`places`: of each, by job. Without any, what is under a limit is not claimed."""
         if not requests:
             return
         # Transposed at once: attribute by attribute costs three times as much.
-        job_ids, expected, ticks, run_ats, runners, keys, skips, triggers, next_ticks, next_run_ats, revisions = zip(
+        job_ids, expected, ticks, run_ats, runners, keys, skips, triggers, next_ticks, next_run_ats, revisions, _ = zip(
             *requests, strict=True
         )
         records = await fetch(
@@ -75,7 +90,8 @@ class Claims:
                 next_ticks=unless_null(next_ticks),
                 next_run_ats=unless_null(next_run_ats),
                 revisions=revisions,
-                placed=placed,
+                placed=places is not None,
+                places=placed(places, job_ids) if places is not None else [],
                 hard_grace_ms=self._hard_grace_ms,
             )
         )
@@ -83,7 +99,7 @@ class Claims:
             result = ClaimResult._make(record[:_RESULT])
             self._results[result.job_id] = result
             if not result.updated and record["waits_from"] is not None:
-                self._waiting[result.job_id] = WantedPlace(*record[_RESULT:])
+                self._waiting[result.job_id] = record["waits_from"]
                 self._under_limits.add(result.job_id)
-            elif result.updated and not placed and result.job_id in self._under_limits:
+            elif result.updated and places is None and result.job_id in self._under_limits:
                 self._under_limits.discard(result.job_id)

@@ -191,10 +191,9 @@ class EndBatch:
 
 
 async def _give_back(fetch: Fetch, ends: list[_Ended]) -> None:
-    limits = [each.record[name] for each in ends for name in ("module_limit", "namespace_limit")]
-    given = sorted(Counter(limit for limit in limits if limit is not None).items())
+    given = sorted(Counter(place for each in ends for place in each.record["places"] or ()).items())
     if given:
-        await fetch(GivePlacesBack(limit_ids=[limit for limit, _ in given], places=[count for _, count in given]))
+        await fetch(GivePlacesBack(limit_ids=[place for place, _ in given], places=[count for _, count in given]))
 
 
 def _reported(reports: Iterable[Report]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import asyncpg
 
 from cronring.controller.config import DEFAULT_SCHEMA
 from cronring.controller.errors import StoreUnavailable
-from cronring.controller.ports.store import Topic
+from cronring.controller.ports.store import Notified, Topic
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.errors import translated
 from cronring.sql.parameters import GetNow
@@ -22,15 +22,15 @@ _PROBE_TIMEOUT_S: Final = 5.0
 
 
 class PostgresNotifications:
-    """cronring.controller.ports.store.Notifications. Those of one topic that come together are one."""
+    """cronring.controller.ports.store.Notifications. Those that come together, and say the same, are one."""
 
     def __init__(self, url: str, application: str, *, schema: str = DEFAULT_SCHEMA) -> None:
         self._url = url
         self._schema = schema
         self._application = application
 
-    async def listen(self) -> AsyncIterator[frozenset[Topic]]:
-        """Topics that were notified; all, once a connection is made: something may have been missed. For ever.
+    async def listen(self) -> AsyncIterator[frozenset[Notified]]:
+        """What was notified; every topic, once a connection is made: something may have been missed. For ever.
 
         Raises StoreError when PostgreSQL refuses for good; waits through everything else.
         """
@@ -44,20 +44,21 @@ class PostgresNotifications:
                 continue
             backoff_s = _FIRST_BACKOFF_S
             async with contextlib.aclosing(_listen_on(connection, self._schema)) as notified:
-                async for topics in notified:
-                    yield topics
+                async for told in notified:
+                    yield told
 
 
-async def _listen_on(connection: Connection, schema: str) -> AsyncGenerator[frozenset[Topic], None]:
+async def _listen_on(connection: Connection, schema: str) -> AsyncGenerator[frozenset[Notified], None]:
     """Until the connection ends. Another cluster may live in another schema of the same database, and notify there."""
     heard = asyncio.Event()
-    topics = set(Topic)
+    notified = {Notified(topic) for topic in Topic}
 
     def wake(*_: object) -> None:
         heard.set()
 
-    def take(_: object, __: int, channel: str, ___: object) -> None:
-        topics.add(Topic(channel.removeprefix(f"{schema}.")))
+    def take(_: object, __: int, channel: str, payload: object) -> None:
+        topic = Topic(channel.removeprefix(f"{schema}."))
+        notified.add(Notified(topic, str(payload) if topic is Topic.PLACES else ""))
         heard.set()
 
     connection.add_termination_listener(wake)
@@ -71,8 +72,8 @@ async def _listen_on(connection: Connection, schema: str) -> AsyncGenerator[froz
             if connection.is_closed():
                 return
             heard.clear()
-            told = frozenset(topics)
-            topics.clear()
+            told = frozenset(notified)
+            notified.clear()
             yield told
     except StoreUnavailable:
         return

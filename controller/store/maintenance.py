@@ -27,6 +27,7 @@ from cronring.sql.parameters import (
     CutSkips,
     DropCutRows,
     DropGone,
+    DropIdleValues,
     FillClosings,
     FillWishes,
     FoldGone,
@@ -88,6 +89,7 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
         await connection.execute(*ForgetIdentities(kept_ms=IDENTITIES_KEPT_MS))
         await connection.execute(*ForgetRequests())
         await connection.execute(*ForgetVerbCalls())
+        await connection.execute(*DropIdleValues())
         await _cut_audit_log(connection, retention.audit_log_ms)
     except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         waiting = True

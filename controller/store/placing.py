@@ -6,50 +6,69 @@ from typing import NamedTuple, TypeAlias
 
 import asyncpg
 
-from cronring.sql.parameters import LockPlaces, TakePlaces
+from cronring.sql.parameters import FindPlaces, LockPlaces, MakePlaces, TakePlaces
 from cronring.sql.records import Statement
 
 Fetch: TypeAlias = Callable[[Statement], Awaitable[list[asyncpg.Record]]]
+Places: TypeAlias = tuple[int, ...]  # ids of limits, or of values of limits by label
 
 
 class WantedPlace(NamedTuple):
-    """What a job under limits needs a place of. `waits_from`: since when, where a level of priority is a second."""
+    """What a job under limits needs a place of.
 
-    module_limit: int | None
-    namespace_limit: int | None
+    `turn`: whose turn it is, as its controller has it. `waits_from`: since when, where a level of priority is a second.
+    """
+
+    places: Places
+    turn: int
     waits_from: int
-
-    @property
-    def limits(self) -> tuple[int, ...]:
-        """The module's before the namespace's."""
-        return tuple(limit for limit in (self.module_limit, self.namespace_limit) if limit is not None)
 
 
 def who_waits(wanted: Mapping[int, WantedPlace], free: Mapping[int, int]) -> dict[int, int]:
-    """For each that gets no place, by its id, the limit that is full. Whoever has waited longest comes first.
+    """For each that gets no place, by its id, what is full. By turns; in a turn whoever has waited longest comes first.
 
-    `free`: the places that each limit has left.
+    `free`: the places that are left of each limit, or value.
     """
     left = dict(free)
     waits: dict[int, int] = {}
-    for each, waiting in sorted(wanted.items(), key=lambda item: (item[1].waits_from, item[0])):
-        full = next((limit for limit in waiting.limits if left.get(limit, 0) <= 0), None)
+    for each, waiting in sorted(wanted.items(), key=lambda item: (item[1].turn, item[1].waits_from, item[0])):
+        full = next((place for place in waiting.places if left.get(place, 0) <= 0), None)
         if full is not None:
             waits[each] = full
             continue
-        for limit in waiting.limits:
-            left[limit] -= 1
+        for place in waiting.places:
+            left[place] -= 1
     return waits
 
 
+async def find_places(fetch: Fetch, job_ids: Iterable[int]) -> dict[int, Places]:
+    """By job, what each of these needs a place of. The transaction has locked them, and no places yet."""
+    wanted = sorted(set(job_ids))
+    found = await fetch(FindPlaces(job_ids=wanted))
+    new = [job_id for job_id, places in found if None in places]
+    if new:
+        await fetch(MakePlaces(job_ids=new))
+        found = await fetch(FindPlaces(job_ids=wanted))
+    none: dict[int, Places] = dict.fromkeys(wanted, ())
+    return none | {job_id: tuple(places) for job_id, places in found}
+
+
 async def lock_places(fetch: Fetch, wanted: Iterable[WantedPlace]) -> dict[int, int]:
-    """The places that are left, by limit. They stay as many until the transaction ends, but for its own."""
-    limits = sorted({limit for waiting in wanted for limit in waiting.limits})
-    return dict(map(tuple, await fetch(LockPlaces(limit_ids=limits))))
+    """The places that are left. They stay as many until the transaction ends, but for its own."""
+    return dict(map(tuple, await fetch(LockPlaces(limit_ids=_ids(wanted)))))
 
 
 async def take_places(fetch: Fetch, started: Iterable[WantedPlace]) -> None:
     """Of limits that are locked."""
-    taken = Counter(limit for waiting in started for limit in waiting.limits)
+    taken = Counter(place for waiting in started for place in waiting.places)
     if taken:
         await fetch(TakePlaces(limit_ids=list(taken), places=list(taken.values())))
+
+
+def placed(wanted: Mapping[int, WantedPlace], ids: Iterable[int]) -> list[str]:
+    """The places of these, as PostgreSQL writes arrays."""
+    return [f"{{{','.join(map(str, wanted[each].places))}}}" for each in ids]
+
+
+def _ids(wanted: Iterable[WantedPlace]) -> list[int]:
+    return sorted({place for waiting in wanted for place in waiting.places})

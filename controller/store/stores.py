@@ -18,6 +18,7 @@ from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.verb_calls import PostgresVerbCalls
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresWebhooks
+from cronring.controller.store.workspaces import PostgresWorkspaces
 
 
 def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
@@ -38,4 +39,5 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         verb_calls=PostgresVerbCalls(database),
         web_sessions=PostgresWebSessions(database),
         webhooks=PostgresWebhooks(database),
+        workspaces=PostgresWorkspaces(database),
     )

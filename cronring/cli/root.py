@@ -43,6 +43,7 @@ from cronring.cli.commands.web_session import web_session
 from cronring.cli.commands.webhook import webhook
 from cronring.cli.commands.whoami import whoami
 from cronring.cli.commands.why import why
+from cronring.cli.commands.workspaces import workspaces
 from cronring.cli.failures import translated
 from cronring.cli.interrupts import EXIT_INTERRUPTED, heard
 from cronring.cli.printing import guard_streams, say
@@ -125,6 +126,7 @@ def cli() -> None:
                cronring runner module.py         hosts the module's verbs
                cronring template set NAME ...    defaults of jobs by API
                cronring limits set MODULE ...    how many run at once
+               cronring workspaces list          tenants, by a label
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring logs -f billing.refresh  what it prints, while it runs
@@ -155,7 +157,7 @@ for command in (
     audit, audit_log, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill,
     events, executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan,
     rollback, runner, runner_grant, schema, secrets_key, stats, template, token, top, undeploy, web_session, webhook,
-    whoami, why,
+    whoami, why, workspaces,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

@@ -23,6 +23,7 @@ from cronring.client.notifications import NotificationCalls
 from cronring.client.patience import unheard
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
+from cronring.client.workspaces import WorkspaceCalls
 from cronring.trust.dialing import client_tls
 
 
@@ -63,6 +64,7 @@ class AsyncClient:
         self.notifications = NotificationCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
         self.templates = TemplateCalls(self._failover)
+        self.workspaces = WorkspaceCalls(self._failover)
 
     @classmethod
     def from_env(cls, timeout_s: float = 5.0, *, waiting: Callable[[str], None] = unheard) -> Self:

@@ -1,4 +1,4 @@
-"""Calls about limits: how much may run at once of a module, or of a namespace."""
+"""Calls about limits: how much may run at once of a module, of a namespace, or of each value of a label."""
 
 import builtins
 from collections.abc import Awaitable, Callable
@@ -19,8 +19,20 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
+class LimitedValue:
+    """A value of a label, and how many executions of it run."""
+
+    value: str
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
-    """`module` "": of the whole namespace. `running`: unfinished executions that it counts."""
+    """`module` "": of the whole namespace. `running`: unfinished executions that it counts.
+
+    `label` not "": so many of each of its values. `values` have something running, `full_values` as much as they may.
+    `fullest` are the first five, those that run most in front.
+    """
 
     namespace: str
     module: str
@@ -29,6 +41,10 @@ class Limit:
     changed_at: datetime | None
     changed_by: str
     note: str
+    label: str
+    values: int
+    full_values: int
+    fullest: builtins.list[LimitedValue]
 
 
 class LimitCalls:
@@ -38,19 +54,33 @@ class LimitCalls:
         self._failover = failover
 
     async def set(
-        self, max_concurrent: int, module: str = "", namespace: str = "default", *, by: str = "", note: str = ""
+        self,
+        max_concurrent: int,
+        module: str = "",
+        namespace: str = "default",
+        *,
+        label: str = "",
+        by: str = "",
+        note: str = "",
     ) -> Limit:
-        """At most so many executions of the module ("": of the namespace) run at once. Raises Invalid."""
+        """At most so many executions of the module ("": of the namespace) run at once. Raises Invalid.
+
+        `label`: so many of each of its values, as `workspace`. What has no such label is not limited by it.
+        """
         request = limits_pb2.SetLimitRequest(
-            namespace=namespace, module=module, max_concurrent=max_concurrent, requested_by=by, note=note
+            namespace=namespace, module=module, max_concurrent=max_concurrent, requested_by=by, note=note, label=label
         )
         return _limit(
             await self._change(lambda stub, timeout: stub.SetLimit(request, timeout=timeout), repeatable=True)
         )
 
-    async def remove(self, module: str = "", namespace: str = "default", *, by: str = "", note: str = "") -> Limit:
+    async def remove(
+        self, module: str = "", namespace: str = "default", *, label: str = "", by: str = "", note: str = ""
+    ) -> Limit:
         """As it was. Raises NotFound."""
-        request = limits_pb2.RemoveLimitRequest(namespace=namespace, module=module, requested_by=by, note=note)
+        request = limits_pb2.RemoveLimitRequest(
+            namespace=namespace, module=module, requested_by=by, note=note, label=label
+        )
         return _limit(await self._change(lambda stub, timeout: stub.RemoveLimit(request, timeout=timeout)))
 
     async def list(self, namespace: str = "") -> builtins.list[Limit]:
@@ -85,4 +115,8 @@ def _limit(message: limits_pb2.Limit) -> Limit:
         convert.instant(message.changed_at),
         message.changed_by,
         message.note,
+        message.label,
+        message.values,
+        message.full_values,
+        [LimitedValue(each.value, each.running) for each in message.fullest],
     )

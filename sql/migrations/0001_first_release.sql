@@ -120,10 +120,9 @@ CREATE TABLE cron_jobs (
     concurrency    smallint NOT NULL DEFAULT 0,
     -- By the policy: pause after so many ticks in a row that ended without success; 0: never.
     pause_after    integer NOT NULL DEFAULT 0,
-    -- Of cron_limits, those that its module and its namespace have by now. A claim takes a place of each, and an end
-    -- gives them back.
-    module_limit   bigint,
-    namespace_limit bigint,
+    -- Of cron_limits, those that it is under by now: of its module, its namespace, its labels. A claim takes a place of
+    -- each. Null: none, and an end has no places to give back. Empty: none, but what runs may have some.
+    limits         bigint[],
 
     -- A paused job has no next tick; `paused_tick` is the first one that its pause keeps from running.
     paused_at      timestamptz,
@@ -244,7 +243,7 @@ RETURN state = 'executing' OR running >= greatest(concurrency, 1);
 CREATE VIEW cron_scheduled_jobs AS
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, cron_full(j.state, j.running, j.concurrency) AS executing, j.next_tick, j.next_execution,
-       j.policy, j.payload,
+       j.policy, j.payload, coalesce(j.labels ->> 'workspace', '') AS share,
        d.min_replicas > 0 AS active, j.namespace, j.module, j.removed_at, j.orphaned_at, j.paused_at, j.paused_until
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id;
@@ -329,34 +328,52 @@ CREATE TABLE cron_followers (
 CREATE INDEX cron_followers_after ON cron_followers (after);
 
 -- How much may run at once. There is one row for each module and each namespace (module '') that was ever deployed,
--- whether it has a limit or not. So an end finds the row of a limit that was set after the end began: the row itself is
--- older than what ends. Rows are locked in order of ids, and after all jobs that are locked with them.
+-- whether it has a limit or not. Rows are locked in order of ids, and after all jobs and executions that are locked
+-- with them.
 CREATE TABLE cron_limits (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     namespace      text COLLATE "C" NOT NULL,
     module         text COLLATE "C" NOT NULL,
+    -- Of a limit by label: that label. So many may run of each of its values. Else ''.
+    label          text COLLATE "C" NOT NULL DEFAULT '',
+    -- A limit by label has a row for each value that something ran of: it counts what runs. `rule` is the limit itself.
+    rule           bigint,
+    value          text COLLATE "C",
     -- Null: as many as there are.
     max_concurrent integer CHECK (max_concurrent > 0),
-    -- Unfinished executions of the jobs that have this limit.
+    -- Unfinished executions that have a place of this limit, or of this value.
     running        integer NOT NULL DEFAULT 0 CHECK (running >= 0),
     changed_at     timestamptz NOT NULL DEFAULT now(),
     changed_by     text NOT NULL DEFAULT '',
     note           text NOT NULL DEFAULT '',
-    UNIQUE (namespace, module)
+    CHECK ((rule IS NULL) = (value IS NULL) AND (rule IS NULL OR label > ''))
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000);
+CREATE UNIQUE INDEX cron_limits_rule ON cron_limits (namespace, module, label) WHERE rule IS NULL;
+CREATE UNIQUE INDEX cron_limits_value ON cron_limits (rule, value) WHERE rule IS NOT NULL;
+-- Names of modules, however many values there are.
+CREATE INDEX cron_limits_module ON cron_limits (module) WHERE label = '';
 
--- A job that is made while its module or its namespace has a limit has it from the beginning. Whoever makes jobs keeps
--- limits from being set meanwhile (LockModule).
+-- The limits that a job is under: its module's before its namespace's, those by label behind. Null: none.
+CREATE FUNCTION cron_limits_of(of_namespace text, of_module text, of_labels jsonb) RETURNS bigint[]
+LANGUAGE sql STABLE
+RETURN (SELECT array_agg(id ORDER BY label, module = '', id) FROM cron_limits
+        WHERE namespace = of_namespace AND module IN (of_module, '') AND rule IS NULL AND max_concurrent IS NOT NULL
+          AND (label = '' OR jsonb_exists(of_labels, label)));
+
+-- A job has its limits from the beginning, and others with other labels. Who sets a limit locks the jobs first, and
+-- looks at their labels then. Whoever makes jobs keeps limits from being set meanwhile (LockModule).
 CREATE FUNCTION cron_limit_job() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    NEW.module_limit := (SELECT id FROM cron_limits WHERE namespace = NEW.namespace AND module = NEW.module
-                         AND max_concurrent IS NOT NULL AND NEW.module > '');
-    NEW.namespace_limit := (SELECT id FROM cron_limits WHERE namespace = NEW.namespace AND module = ''
-                            AND max_concurrent IS NOT NULL);
+    NEW.limits := cron_limits_of(NEW.namespace, NEW.module, NEW.labels);
+    IF TG_OP = 'UPDATE' AND NEW.limits IS NULL AND OLD.limits IS NOT NULL THEN
+        NEW.limits := '{}';
+    END IF;
     RETURN NEW;
 END $$;
 CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cron_jobs FOR EACH ROW EXECUTE FUNCTION cron_limit_job();
+CREATE TRIGGER cron_jobs_limit_labels BEFORE UPDATE OF labels ON cron_jobs
+FOR EACH ROW WHEN (NEW.labels IS DISTINCT FROM OLD.labels) EXECUTE FUNCTION cron_limit_job();
 
 -- Named defaults that jobs made through the API start from. What is '', '{}', 0 or null is left to the job. Texts are
 -- canonical, as in cron_jobs; the policy is partial.
@@ -422,6 +439,9 @@ CREATE TABLE cron_executions (
     previous_success timestamptz,
     -- In place of the job's own.
     payload        text,
+    -- Of cron_limits, what it has a place of. So its end gives back what its claim took, whatever its job's labels are
+    -- by then.
+    places         bigint[],
 
     -- Somebody wants it to stop. The mark stays whatever becomes of it; its job's policy does not retry it.
     cancel_requested_at timestamptz,

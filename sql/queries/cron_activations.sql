@@ -75,8 +75,8 @@ WITH judged AS MATERIALIZED (
                      AND NOT (a.trigger = 'backfill' AND a.beside AND cron_tenth_runs(a.job_id, a.tick)) THEN 'runs'
            END AS verdict
     FROM unnest(:activation_ids::bigint[], :expected_ticks::timestamptz[], :runner_ids::text[], :deployments::text[],
-                :next_ticks[?]::timestamptz[]) WITH ORDINALITY
-        AS w (activation_id, expected_tick, runner_id, deployment, goes_on, position)
+                :next_ticks[?]::timestamptz[], :places[?]::text[]) WITH ORDINALITY
+        AS w (activation_id, expected_tick, runner_id, deployment, goes_on, places, position)
     LEFT JOIN LATERAL (
         SELECT job_id, tick, run_at, trigger, payload, beside, again, of_schedule, settled, requested_by,
                attempt AS own_attempt
@@ -85,13 +85,13 @@ WITH judged AS MATERIALIZED (
         FOR UPDATE SKIP LOCKED
     ) a ON true
     LEFT JOIN LATERAL (
-        SELECT id, deployment_id, timeout_ms, executions, concurrency, next_tick, last_tick, last_success, module_limit,
-               namespace_limit, removed_at IS NOT NULL AS removed, cancelled_at IS NOT NULL AS cancelled,
+        SELECT id, deployment_id, timeout_ms, executions, concurrency, next_tick, last_tick, last_success,
+               removed_at IS NOT NULL AS removed, cancelled_at IS NOT NULL AS cancelled,
                orphaned_at IS NOT NULL AS orphaned, cron_paused(paused_at, paused_until) AS paused,
                CASE state WHEN 'idle' THEN greatest(concurrency, 1) - running ELSE 0 END AS room,
                (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id) AS hosted,
                -- Under a limit: since when it waits. A level of priority is worth a second, and backfills come last.
-               CASE WHEN coalesce(module_limit, namespace_limit) IS NOT NULL THEN a.run_at - interval '1 second'
+               CASE WHEN limits IS NOT NULL THEN a.run_at - interval '1 second'
                     * (cron_priority(policy) - CASE a.trigger WHEN 'backfill' THEN 10 ELSE 0 END) END AS waits_from
         FROM cron_jobs WHERE id = a.job_id FOR NO KEY UPDATE SKIP LOCKED
     ) j ON true
@@ -107,11 +107,11 @@ WITH judged AS MATERIALIZED (
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
-                                 holds_job, counted, of_schedule, settled, number)
+                                 holds_job, counted, of_schedule, settled, number, places)
     SELECT execution_id, job_id, deployment_id, tick, run_at, now(), :controller_id, runner_id,
            now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', attempt, trigger, missed,
            previous_tick, previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0,
-           of_schedule, settled, executions + row_number() OVER (PARTITION BY job_id ORDER BY position)
+           of_schedule, settled, executions + row_number() OVER (PARTITION BY job_id ORDER BY position), places::bigint[]
     FROM chosen WHERE execution_id IS NOT NULL ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id, job_id, holds_job, counted, number
 ), held AS (
@@ -132,7 +132,7 @@ WITH judged AS MATERIALIZED (
 )
 SELECT now() AS database_now, c.activation_id, i.id AS execution_id, a.id IS NULL AS gone,
        CASE WHEN i.id IS NOT NULL THEN c.goes_on WHEN a.trigger = 'backfill' THEN a.tick END AS next_tick,
-       c.verdict, c.job_id, c.module_limit, c.namespace_limit, CASE WHEN c.fits THEN c.waits_from END AS waits_from
+       c.verdict, c.job_id, CASE WHEN c.fits THEN c.waits_from END AS waits_from
 FROM chosen c FULL JOIN inserted i ON i.id = c.execution_id
 LEFT JOIN LATERAL (SELECT id, trigger, tick FROM cron_activations WHERE id = ANY (ARRAY[c.activation_id])) a ON true
 ORDER BY c.position;

@@ -55,9 +55,9 @@ ORDER BY due.id;
 -- All but `:controller_id`, `:hard_grace_ms` (after the timeout) and `:placed` are parallel arrays, `:job_ids`
 -- ascending. The caller expects `:expected_ticks` in the rows, and runs `:ticks`. `:deployments` are keys of what the
 -- runners host.
--- A job under a limit is left as it is. The answer has its limits, and since when it waits, where a level of priority
--- is worth a second. Who asks again in a transaction has it locked, finds a place for it, and claims it then
--- (`:placed`).
+-- A job under a limit is left as it is. The answer has since when it waits, where a level of priority is worth a
+-- second. Who asks again in a transaction has it locked, finds places for it, and claims it then (`:placed`): `:places`
+-- are arrays as texts.
 -- Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they must be those
 -- that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
@@ -68,16 +68,16 @@ WITH open AS MATERIALIZED (
                           THEN nextval('cron_execution_ids') END AS execution_id
     FROM unnest(:job_ids::bigint[], :expected_ticks::timestamptz[], :ticks::timestamptz[], :run_ats::timestamptz[],
                 :runner_ids::text[], :deployments::text[], :triggers::text[], :missed::bigint[],
-                :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[], :revisions::integer[])
+                :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[], :revisions::integer[],
+                :places[?]::text[])
         WITH ORDINALITY
         AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, trigger, missed, next_tick,
-              next_execution, revision, position)
+              next_execution, revision, places, position)
     LEFT JOIN LATERAL (
         SELECT id, deployment_id, timeout_ms, concurrency, running, next_tick AS own_tick,
                next_execution AS own_execution, revision AS own_revision, missed AS missed_before,
                last_tick AS previous_tick, last_success AS previous_success, executions + 1 AS number,
-               module_limit, namespace_limit,
-               CASE WHEN module_limit IS NOT NULL OR namespace_limit IS NOT NULL
+               CASE WHEN limits IS NOT NULL
                     THEN next_execution - cron_priority(policy) * interval '1 second' END AS waits_from
         FROM cron_jobs
         WHERE id = w.job_id AND NOT cron_full(state, running, concurrency) AND next_tick = w.expected_tick
@@ -102,10 +102,10 @@ WITH open AS MATERIALIZED (
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted,
-                                 number)
+                                 number, places)
     SELECT execution_id, id, deployment_id, run_tick, run_at, now(), :controller_id, runner_id,
            now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', trigger, missed_before + missed,
-           previous_tick, previous_success, concurrency = 0, concurrency > 0, number
+           previous_tick, previous_success, concurrency = 0, concurrency > 0, number, places::bigint[]
     FROM open WHERE execution_id IS NOT NULL
 )
 SELECT o.job_id, o.execution_id IS NOT NULL AS updated,
@@ -118,7 +118,7 @@ SELECT o.job_id, o.execution_id IS NOT NULL AS updated,
        CASE WHEN o.execution_id IS NULL THEN j.next_execution WHEN o.concurrency = 0 THEN o.own_execution
             ELSE o.next_execution END AS next_execution,
        coalesce(o.own_revision, j.revision, 0) AS revision, o.previous_tick, o.previous_success,
-       o.missed_before + o.missed AS missed, NULL::bigint AS full_limit, o.module_limit, o.namespace_limit, o.waits_from
+       o.missed_before + o.missed AS missed, NULL::bigint AS full_limit, o.waits_from
 FROM open o
 -- Looked up only where the claim itself doesn't tell: a probe for null is none.
 LEFT JOIN cron_jobs j ON j.id = CASE WHEN o.execution_id IS NULL THEN o.job_id END
@@ -157,12 +157,11 @@ WITH held AS MATERIALIZED (
               metrics, missed, position)
     LEFT JOIN LATERAL (
         SELECT revision AS own_revision, next_tick AS own_tick, next_execution AS own_execution, execution_id AS holder,
-               running, concurrency, NOT cron_full(state, running, concurrency) AS free, module_limit,
-               namespace_limit, pause_after,
+               running, concurrency, NOT cron_full(state, running, concurrency) AS free, pause_after,
                cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until) AS active,
                CASE WHEN r.anchor IS NOT NULL THEN (
                     SELECT from_at FROM cron_schedules WHERE job_id = r.job_id AND until_at IS NULL) END AS opened_at,
-               module_limit IS NOT NULL OR namespace_limit IS NOT NULL OR r.outcome <> 'completed' AND pause_after > 0
+               limits IS NOT NULL OR r.outcome <> 'completed' AND pause_after > 0
                OR r.outcome = 'completed' AND (SELECT EXISTS (SELECT FROM cron_followers)) -- else no row asks
                   AND EXISTS (SELECT FROM cron_followers WHERE after = key) AS more
         FROM cron_jobs WHERE id = r.job_id
@@ -184,7 +183,7 @@ WITH held AS MATERIALIZED (
               e.counted, e.holds_job AND h.holder = e.id AS holds, e.retry_at IS NOT NULL AND h.active AS retried,
               CASE WHEN e.counted THEN h.running = 1 ELSE e.holds_job AND h.holder = e.id END AND h.concurrency = 0
                   AND (h.active OR h.own_tick = e.tick) AND coalesce(h.next_tick > h.opened_at, true) AS decides,
-              h.next_tick, h.next_execution, h.missed
+              h.next_tick, h.next_execution, h.missed, e.places
 ), freed AS (
     UPDATE cron_jobs j
     SET state = 'idle', start_time = NULL, execution_id = NULL, running = greatest(j.running - s.leaving, 0),
@@ -217,7 +216,7 @@ SELECT h.execution_id, h.job_id, e.position IS NOT NULL AS ended,
        coalesce(h.own_revision, 0) AS revision, (h.own_revision <> h.revision) IS TRUE AS stale,
        (h.own_revision = h.revision AND e.position IS NULL) IS TRUE AS more, e.decides, e.retried, e.tick,
        e.of_schedule AND e.outcome <> 'completed' AND h.pause_after > 0 AND (e.holds OR e.counted) AS troubled,
-       h.more AND e.outcome = 'completed' AS followed, h.module_limit, h.namespace_limit
+       h.more AND e.outcome = 'completed' AS followed, e.places
 FROM held h
 FULL JOIN ended e ON e.position = h.position
 FULL JOIN freed f ON f.id = h.job_id

@@ -130,9 +130,10 @@ LIMIT 50;
 -- `limited`: those that wait because a limit is full.
 SELECT d.key, count(*) AS jobs, (date_part('epoch', now() - min(j.next_execution)) * 1000)::bigint AS over_ms,
        min(j.key) AS job,
-       count(*) FILTER (WHERE EXISTS (SELECT FROM cron_limits l
-                                      WHERE l.id IN (j.module_limit, j.namespace_limit)
-                                        AND l.running >= l.max_concurrent)) AS limited,
+       count(*) FILTER (WHERE EXISTS (SELECT FROM unnest(j.limits) u (id)
+                                      JOIN cron_limits l ON l.id = u.id OR l.rule = u.id
+                                                         AND l.value = j.labels ->> l.label
+                                      WHERE l.running >= l.max_concurrent)) AS limited,
        (SELECT count(*) FROM runners r
         WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL
           AND r.last_seen_at >= now() - :lost_after_ms::bigint * interval '1 millisecond') AS runners
@@ -143,8 +144,12 @@ GROUP BY d.key
 ORDER BY d.key;
 
 -- name: ListFullLimits
-SELECT namespace, module, max_concurrent, running FROM cron_limits
-WHERE running >= max_concurrent ORDER BY namespace, module;
+-- Of one by label, how many values are full, and what they run together.
+SELECT namespace, module, label, max_concurrent, sum(running)::integer AS running, count(*)::integer AS full
+FROM cron_limits
+WHERE running >= max_concurrent
+GROUP BY namespace, module, label, max_concurrent
+ORDER BY namespace, module, label;
 
 -- name: ListOrphans
 -- Jobs that wait for their verb, by verb; at most 50.

@@ -150,7 +150,7 @@ WITH chosen AS MATERIALIZED (
         SELECT * FROM cron_jobs
         WHERE removed_at IS NOT NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/'
     ) j
-    WHERE :labels::text = '{}' AND l.module > '' AND l.module = :module
+    WHERE :labels::text = '{}' AND l.label = '' AND l.module > '' AND l.module = :module
 )
 SELECT j.id
 FROM chosen j

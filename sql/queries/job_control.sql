@@ -253,7 +253,7 @@ WITH chosen AS MATERIALIZED (
         SELECT * FROM cron_jobs
         WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
     ) j
-    WHERE :labels::text = '{}' AND l.module > '' AND l.module = :module
+    WHERE :labels::text = '{}' AND l.label = '' AND l.module > '' AND l.module = :module
 )
 SELECT j.id, j.key
 FROM chosen j
@@ -282,7 +282,7 @@ WITH chosen AS MATERIALIZED (
         SELECT * FROM cron_jobs
         WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
     ) j
-    WHERE :labels::text = '{}' AND l.module > '' AND l.module = :module
+    WHERE :labels::text = '{}' AND l.label = '' AND l.module > '' AND l.module = :module
 )
 SELECT j.id, j.key
 FROM chosen j
@@ -311,7 +311,7 @@ WITH chosen AS MATERIALIZED (
         SELECT * FROM cron_jobs
         WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
     ) j
-    WHERE :labels::text = '{}' AND l.module > '' AND l.module = :module
+    WHERE :labels::text = '{}' AND l.label = '' AND l.module > '' AND l.module = :module
 )
 SELECT count(*)
 FROM chosen j

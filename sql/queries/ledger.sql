@@ -159,13 +159,14 @@ SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.creat
                AND r.last_seen_at > now() - :lost_after_ms::bigint * interval '1 millisecond'
                                        AND d.key = ANY(r.deployments)) AS hosted,
        (SELECT max(r.last_seen_at) FROM runners r WHERE d.key = ANY(r.deployments)) AS runner_seen_at,
-       coalesce((SELECT format('%s runs %s of %s',
+       coalesce((SELECT format('%s%s runs %s of %s', p.label || '=' || p.value || ' of ',
                                CASE WHEN l.module = '' THEN 'namespace ' || l.namespace
                                     WHEN l.namespace = 'default' THEN 'module ' || l.module
-                                    ELSE 'module ' || l.namespace || '/' || l.module END, l.running, l.max_concurrent)
+                                    ELSE 'module ' || l.namespace || '/' || l.module END, p.running, p.max_concurrent)
                  FROM cron_limits l
-                 WHERE l.id IN (j.module_limit, j.namespace_limit) AND l.running >= l.max_concurrent
-                 ORDER BY l.module DESC LIMIT 1), '') AS full_limit, j.anchor
+                 JOIN cron_limits p ON p.id = l.id OR p.rule = l.id AND p.value = j.labels ->> p.label
+                 WHERE l.id = ANY(j.limits) AND p.running >= p.max_concurrent
+                 ORDER BY l.label, l.module DESC LIMIT 1), '') AS full_limit, j.anchor
 FROM (
     (SELECT * FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = :key)
     UNION ALL

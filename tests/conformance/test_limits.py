@@ -301,8 +301,8 @@ async def test_limits_are_listed_in_pages(world: World) -> None:
     for namespace, module in (("b", ""), ("a", "y"), ("a", ""), ("a", "x"), ("c", "z")):
         await world.limits.set_limit(namespace, module, 3, "me")
     first = await world.limits.list_limits(limit=3)
-    rest = await world.limits.list_limits(after=(first[-1].namespace, first[-1].module), limit=3)
+    rest = await world.limits.list_limits(after=(first[-1].namespace, first[-1].module, ""), limit=3)
     names = [(row.namespace, row.module) for row in (*first, *rest)]
     assert names == [("a", ""), ("a", "x"), ("a", "y"), ("b", ""), ("c", "z")]
     assert len(first) == 3
-    assert [row.module for row in await world.limits.list_limits("a", after=("a", ""), limit=1)] == ["x"]
+    assert [row.module for row in await world.limits.list_limits("a", after=("a", "", ""), limit=1)] == ["x"]

@@ -9,7 +9,7 @@ import pytest
 from cronring.controller.core.model import Job, SkipRequest
 from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext
 from cronring.controller.errors import NotFound, SchemaVersionError, StoreError, StoreUnavailable
-from cronring.controller.ports.store import Topic
+from cronring.controller.ports.store import Notified, Topic
 from cronring.controller.ports.webhooks import BooksReading, DeliveryFilter, NewWebhook
 from cronring.controller.store.connect import connect, connect_arguments
 from cronring.controller.store.listen import PostgresNotifications
@@ -203,9 +203,9 @@ async def test_deployments_are_notified(database: Database, database_url: str) -
     store = PostgresStore(database)
     notifications = PostgresNotifications(database_url, "cronring listener").listen()
     async with asyncio.timeout(TIMEOUT_S):
-        assert await anext(notifications) == set(Topic)  # connected
+        assert await anext(notifications) == set(map(Notified, Topic))  # connected
         deployed = await store.create_deployment(BILLING, "a" * 64, 1, 1_000, True)
-        assert await anext(notifications) == {Topic.JOBS}
+        assert await anext(notifications) == {Notified(Topic.JOBS)}
         again = asyncio.ensure_future(anext(notifications))
         await store.create_deployment(BILLING, "a" * 64, 1, 1_000, True)  # changes nothing
         await store.kill_deployment(deployed.key)
@@ -221,7 +221,7 @@ async def test_what_is_to_be_cancelled_is_notified_apart(database: Database, dat
         (execution,) = await world.running("c1", "a")
         await anext(notifications)  # connected
         assert await world.execution_control.cancel_execution(execution.execution_id, "ann", "")
-        assert await anext(notifications) == {Topic.CANCELS}
+        assert await anext(notifications) == {Notified(Topic.CANCELS)}
     await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
     await connection.close()
 
@@ -236,7 +236,7 @@ async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
     async with asyncio.timeout(TIMEOUT_S):
         await anext(notifications)  # connected
         await webhooks.add(WEBHOOK)
-        assert await anext(notifications) == {Topic.WEBHOOKS}
+        assert await anext(notifications) == {Notified(Topic.WEBHOOKS)}
         assert [await first.read(), await second.read()] == [BooksReading(ours=True), BooksReading(ours=False)]
         await webhooks.set_enabled("pager", enabled=False, reason="")
         assert [await first.read(), await second.read()] == [
@@ -244,7 +244,7 @@ async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
             BooksReading(False, wanted=False),
         ]
         await webhooks.set_enabled("pager", enabled=True, reason="")
-        assert await anext(notifications) == {Topic.WEBHOOKS}
+        assert await anext(notifications) == {Notified(Topic.WEBHOOKS)}
         assert await second.read() == BooksReading(ours=True)
     await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
 

@@ -30,7 +30,8 @@ SELECT 'c1' AS controller_id, array_agg(id) AS job_ids, array_agg(next_tick) AS 
        array_agg(next_tick) AS ticks, array_agg(next_tick) AS run_ats, array_agg('r1'::text) AS runner_ids,
        array_agg('m@1'::text) AS deployments, array_agg('schedule'::text) AS triggers, array_agg(0) AS missed,
        array_agg(NULL::timestamptz) AS next_ticks, array_agg(NULL::timestamptz) AS next_run_ats,
-       array_agg(1) AS revisions, {placed} AS placed, 30000 AS hard_grace_ms
+       array_agg(1) AS revisions, {placed} AS placed, 30000 AS hard_grace_ms,
+       '{{}}'::text[] AS places
 FROM (SELECT * FROM cron_jobs WHERE id BETWEEN 11 AND 19 ORDER BY id) j
 """
 SKIPS = """
@@ -45,7 +46,8 @@ FROM (SELECT *, next_tick + interval '1 hour' AS later FROM cron_jobs WHERE id B
 RETRIES = """
 SELECT 'c1' AS controller_id, array_agg(id) AS activation_ids, array_agg(tick) AS expected_ticks,
        array_agg('r1'::text) AS runner_ids, array_agg('m@1'::text) AS deployments,
-       array_agg(NULL::timestamptz) AS next_ticks, {placed} AS placed, 30000 AS hard_grace_ms
+       array_agg(NULL::timestamptz) AS next_ticks, {placed} AS placed, 30000 AS hard_grace_ms,
+       '{{}}'::text[] AS places
 FROM (SELECT * FROM cron_activations ORDER BY id) a
 """
 STORMED = {
@@ -74,6 +76,11 @@ STORMED = {
     ),
     "LockJobOfExecution": Stormed("SELECT max(id) AS execution_id FROM cron_executions WHERE outcome IS NULL"),
     "LockJobsById": Stormed("SELECT array_agg(id) AS job_ids FROM cron_jobs WHERE id < 10"),
+    "BindExecutions": Stormed(
+        """
+        SELECT array_agg(id) AS execution_ids, array_agg(1) AS places
+        FROM (SELECT id FROM cron_executions WHERE outcome IS NULL ORDER BY id) e""",
+    ),
     "CountPlaces": Stormed("SELECT min(id) AS limit_id FROM cron_limits WHERE max_concurrent IS NOT NULL"),
     "RenewLease": Stormed(
         """
@@ -100,7 +107,7 @@ STORMED = {
 # time (the chain's: test_audit_log.py), and what an end's own transaction has locked.
 ALONE = {
     "FillClosings", "SumClosings", "TakeFolding", "FoldFigures", "MoveFolding", "AddRetries", "PauseFailing",
-    "TakeAuditChain", "SealRows", "MoveAuditHead", "CutAuditChain", "DropCutRows",
+    "BindJobs", "DropIdleValues", "TakeAuditChain", "SealRows", "MoveAuditHead", "CutAuditChain", "DropCutRows",
 }  # fmt: skip
 
 

@@ -74,8 +74,11 @@ ARGUMENTS = {
     "CloseBooks": f"SELECT {IDS} AS job_ids, array_agg(now()) AS closes_ats {OF_ALL}",
     "ForgetActivations": "SELECT array_agg(job_id) AS job_ids FROM cron_activations",
     "LockJobsOfLimit": "SELECT 'default' AS namespace, 'm' AS module",
-    "SetLimit": "SELECT 'default' AS namespace, 'm' AS module, 5 AS max_concurrent, 'somebody' AS actor, '' AS note",
-    "BindJobs": f"SELECT 99 AS limit_id, {IDS} AS job_ids, true AS of_module, true AS bound {OF_ALL}",
+    "SetLimit": """
+        SELECT 'default' AS namespace, 'm' AS module, '' AS label, 5 AS max_concurrent, 'somebody' AS actor,
+               '' AS note""",
+    "SetValues": "SELECT min(rule) AS limit_id, 7 AS max_concurrent FROM cron_limits",
+    "DropValues": "SELECT min(rule) AS limit_id FROM cron_limits",
     "LockCutSkips": "",
     "CutSkips": """
         SELECT array_agg(id) AS skip_ids, array_agg(last_tick) AS first_ticks, array_agg(1) AS tick_counts

@@ -13,7 +13,7 @@ from cronring.controller.config import ConfigError
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import SchemaVersionError, StoreError
 from cronring.controller.ports.maintenance import Retention
-from cronring.controller.ports.store import Topic
+from cronring.controller.ports.store import Notified, Topic
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.doctor import examine
 from cronring.controller.store.listen import PostgresNotifications
@@ -178,7 +178,7 @@ async def test_two_in_one_database_hear_and_lock_each_other_out_of_nothing(empty
         await migrate(empty_database_url, schema=schema)
     one, two = (PostgresNotifications(empty_database_url, "test", schema=schema).listen() for schema in ("one", "two"))
     async with asyncio.timeout(TIMEOUT_S):
-        assert await anext(one) == await anext(two) == set(Topic)
+        assert await anext(one) == await anext(two) == set(map(Notified, Topic))
         held = await connect(empty_database_url, "maintains", schema="one")
         await held.execute("SELECT pg_advisory_lock(hashtextextended('one maintenance', 0))")
         assert not (await maintain(empty_database_url, Retention(86_400_000, 9), schema="one")).ours
@@ -186,10 +186,10 @@ async def test_two_in_one_database_hear_and_lock_each_other_out_of_nothing(empty
         await held.execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('one module billing', 0))")
         hearing = asyncio.ensure_future(anext(one))
         assert len(await deployed(empty_database_url, "two")) == 1
-        assert await anext(two) == {Topic.JOBS}
+        assert await anext(two) == {Notified(Topic.JOBS)}
         await held.close()
         assert not hearing.done()
         assert len(await deployed(empty_database_url, "one")) == 1
-        assert await hearing == {Topic.JOBS}
+        assert await hearing == {Notified(Topic.JOBS)}
     await one.aclose()  # type: ignore[attr-defined]  # it is a generator
     await two.aclose()  # type: ignore[attr-defined]  # as above

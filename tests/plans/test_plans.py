@@ -154,17 +154,17 @@ def claim_arguments(ids: list[int], ticks: list[int]) -> dict[str, str]:
     return {
         "controller_id": "'c1'", "job_ids": array(ids), "expected_ticks": at, "ticks": at, "run_ats": at,
         "runner_ids": array(["r1"] * len(ids)), "deployments": keys, "triggers": triggers, "missed": ones,
-        "next_ticks": nulls, "next_run_ats": nulls, "revisions": ones, "placed": "false", "hard_grace_ms": "30000",
+        "next_ticks": nulls, "next_run_ats": nulls, "revisions": ones, "placed": "false", "places": "'{}'",
+        "hard_grace_ms": "30000",
     }  # fmt: skip
 
 
 LIMITS = """
 INSERT INTO cron_limits (namespace, module, max_concurrent)
 SELECT 'default', CASE i WHEN 0 THEN '' ELSE 'm' || i END, 7 FROM generate_series(0, 100) i
-ON CONFLICT (namespace, module) DO UPDATE SET max_concurrent = 7;
+ON CONFLICT (namespace, module, label) WHERE rule IS NULL DO UPDATE SET max_concurrent = 7;
 UPDATE cron_jobs j
-SET module_limit = (SELECT id FROM cron_limits WHERE namespace = j.namespace AND module = j.module),
-    namespace_limit = (SELECT id FROM cron_limits WHERE namespace = j.namespace AND module = '')
+SET limits = cron_limits_of(namespace, module, labels)
 WHERE id <= 2000
 """
 
@@ -277,7 +277,7 @@ async def test_the_work_of_starting_what_waits_grows_with_its_batch_alone(filled
         arguments = {
             "controller_id": "'c1'", "activation_ids": ids, "expected_ticks": at,
             "runner_ids": array(["r1"] * waiting), "deployments": keys, "next_ticks": nulls, "placed": "false",
-            "hard_grace_ms": "30000",
+            "hard_grace_ms": "30000", "places": "'{}'",
         }  # fmt: skip
         found = await plan(connection, "StartActivations", arguments)
         assert astray("StartActivations", found) == []

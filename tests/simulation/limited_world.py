@@ -48,6 +48,7 @@ class LimitedWorld:
         self.claims: list[int] = []  # when each statement that claims was sent, in ms
         self.starts: list[tuple[int, str]] = []  # in ms, and the verb
         self.most = 0  # that ran at once
+        self.watch: Callable[[object], None] = lambda _: None  # is told of each effect
         self._running: dict[int, Execution] = {}
         self.deployed = run_now(
             self.store.create_deployment(Module("billing", tuple(verbs)), "a" * 64, 1, TIMEOUT_MS, True)
@@ -90,12 +91,13 @@ class LimitedWorld:
     def _later(self, action: Callable[[], None], delay_ns: int = HOP_NS) -> None:
         self._call_at(self.now_ns + delay_ns, action)
 
-    def _places_freed(self) -> None:
+    def _places_freed(self, limit: int | None) -> None:
         for info in self._infos:
-            self._later(partial(self._tell, info, events.PlacesFreed()))
+            self._later(partial(self._tell, info, events.PlacesFreed(limit)))
 
     def _tell(self, info: ControllerInfo, event: events.Event) -> None:
         for effect in self._nodes[info.grpc_address].step(event, self.now_ns):
+            self.watch(effect)
             self._perform(info, effect)
 
     def _perform(self, info: ControllerInfo, effect: Any) -> None:

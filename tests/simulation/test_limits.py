@@ -97,12 +97,12 @@ def test_in_a_world_of_faults_what_waited_for_places_is_made_up_for(seed: int) -
     store = world.database.store
     told = 0
 
-    def places_freed() -> None:
+    def places_freed(limit: int | None) -> None:
         nonlocal told
         told += 1
         for controller in world.controllers:
             if controller.alive and chance.random() >= world.notify_loss:
-                world.clock.call_after(2_000_000, partial(controller.put, events.PlacesFreed()))
+                world.clock.call_after(2_000_000, partial(controller.put, events.PlacesFreed(limit)))
 
     store.on_places = places_freed
     run_now(store.set_limit("default", "", 3, "ann"))

@@ -21,7 +21,11 @@ INSERT INTO controllers (id, grpc_address, http_address, pid, version, lease_exp
 SELECT 'c' || i, '', '', 1, '', now() + interval '1 hour' FROM generate_series(1, 2) i;
 INSERT INTO runners (id, hostname, pid, version, deployments, last_seen_at)
 SELECT 'r' || i, '', 1, '', '{}', now() FROM generate_series(1, 3) i;
-INSERT INTO cron_limits (namespace, module, max_concurrent) VALUES ('default', 'm', 100);
+INSERT INTO cron_limits (namespace, module, label, max_concurrent)
+VALUES ('default', 'm', '', 100), ('default', '', 'tenant', 100);
+INSERT INTO cron_limits (namespace, module, label, rule, value, max_concurrent)
+SELECT namespace, module, label, id, v, max_concurrent FROM cron_limits, unnest('{a,b}'::text[]) v
+WHERE label > '';
 INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms, on_disconnect,
                        next_tick, next_execution)
 SELECT 'm.v' || i, 'default', 'm', 'v' || i, i, (SELECT min(id) FROM deployments), 'every 1h', now(), 300000, 'stop',
@@ -41,7 +45,7 @@ WHERE j.id < 10 OR j.id BETWEEN 21 AND 29 OR j.id BETWEEN 51 AND 59;
 UPDATE cron_jobs j SET state = 'executing', start_time = e.claimed_at, execution_id = e.id, last_tick = e.tick
 FROM cron_executions e WHERE e.job_id = j.id AND e.outcome IS NULL;
 UPDATE cron_jobs
-SET removed_at = now() - interval '9 days', next_tick = NULL, next_execution = NULL, module_limit = NULL
+SET removed_at = now() - interval '9 days', next_tick = NULL, next_execution = NULL, limits = NULL
 WHERE id BETWEEN 41 AND 49;
 INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at)
 SELECT job_id, job_id, 'retry', tick, 2, now() FROM cron_executions WHERE job_id BETWEEN 21 AND 29;

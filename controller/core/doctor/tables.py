@@ -29,7 +29,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_interval_jobs": "id_key listed pkey",
         "cron_keys": "pkey",
         "cron_late": "pkey",
-        "cron_limits": "namespace_module_key pkey",
+        "cron_limits": "module pkey rule value",
         "cron_maintenance": "pkey",
         "cron_notifier": "pkey",
         "cron_partitions": "pkey",

@@ -63,10 +63,26 @@ class OverdueTicks(NamedTuple):
 
 
 class FullLimit(NamedTuple):
+    """`label`: that many values of it are `full`, which run so many together."""
+
     namespace: str
     module: str
+    label: str
     max_concurrent: int
     running: int
+    full: int = 1
+
+    @property
+    def seen(self) -> str:
+        group = f"{self.namespace}/{self.module}"
+        if self.label:
+            return f"{self.full} values of {self.label} in {group} run {self.max_concurrent} at once each, their limit"
+        return f"{group} runs {self.running} of {self.max_concurrent} at once"
+
+    @property
+    def command(self) -> str:
+        by_label = f" --by label:{self.label}" if self.label else ""
+        return f"cronring limits set {self.namespace}/{self.module}{by_label} --max-concurrent ..."
 
 
 class Orphans(NamedTuple):
@@ -180,9 +196,7 @@ def check_overdue_ticks(overdue: Sequence[OverdueTicks]) -> Finding:
 
 def check_limits(full: Sequence[FullLimit]) -> Finding:
     troubles = [
-        warning(f"{each.namespace}/{each.module} runs {each.running} of {each.max_concurrent} at once: ticks wait",
-                f"If that lasts: `cronring limits set {each.namespace}/{each.module} --max-concurrent ...` higher, "
-                "or find what runs for long.")
+        warning(f"{each.seen}: ticks wait", f"If that lasts: `{each.command}` higher, or find what runs for long.")
         for each in full
     ]  # fmt: skip
     return found("limits", troubles, "none is full")

@@ -6,6 +6,7 @@ job are free. When they are not, it is tried again. The primary of the job's slo
 later, and whoever has just made one tries as a primary does: nobody else may know of it yet.
 """
 
+from collections import Counter
 from itertools import islice
 from typing import Final
 
@@ -15,6 +16,7 @@ from cronring.controller.core.node.activation import WaitingActivation
 from cronring.controller.core.node.context import REFUSED_RETRY_NS, NodeContext
 from cronring.controller.core.node.effects import Activate, FetchActivations, FetchFollowers, Level
 from cronring.controller.core.node.events import Activated, ActivationsFetched, StoreFailed
+from cronring.controller.core.node.fair import Turns
 from cronring.controller.core.node.follow_ups import NONE, ClaimInDoubt, FollowUps
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
@@ -49,6 +51,7 @@ class Activating:
         "_ready",
         "_sessions",
         "_timers",
+        "_turns",
         "_waiting",
         "_window",
         "_wished",
@@ -73,7 +76,8 @@ class Activating:
         self._by_job: dict[int, dict[int, None]] = {}
         self._timers = Timers()
         self._ready: dict[int, None] = {}
-        self._limited: dict[int, None] = {}  # those that a limit had no place for
+        self._limited: dict[int, dict[int, None]] = {}  # by limit, those that it had no place for
+        self._turns: dict[int, Turns] = {}  # by limit, of shares
         self._claiming: tuple[int, list[WaitingActivation], list[ActivationRequest], list[Place]] | None = None
         self._fetching: tuple[int, dict[int, None]] | None = None  # and what was known when it was sent
         self._followers: dict[int, None] = {}  # made by ends that were committed here, and not read yet
@@ -120,16 +124,16 @@ class Activating:
         """There is a place on a runner for it, or nobody to wait for any more."""
         self._ready[waiting.activation.activation_id] = None
 
-    def places_freed(self) -> None:
-        """A limit that was full has a place: of those that wait for each the first is tried."""
-        first: dict[int, tuple[int, int]] = {}
-        for activation_id in self._limited:
-            waiting = self._waiting[activation_id]
-            if waiting.limit is not None:
-                rank = waiting.rank_us, activation_id
-                first[waiting.limit] = min(rank, first.get(waiting.limit, rank))
-        for _, activation_id in first.values():
-            self._timers.arm(activation_id, self._context.now_us)
+    def places_freed(self, limit: int | None) -> None:
+        """A limit that was full has a place: of those that wait for it the next is tried. None: of each."""
+        for each in self._limited if limit is None else {limit} & self._limited.keys():
+            self._timers.arm(self._next_under(each), self._context.now_us)
+
+    def _next_under(self, limit: int) -> int:
+        """Of those that wait for a limit: whose share's turn it is, and of these the most urgent."""
+        turns, waiting = self._turns[limit], self._waiting
+        ranks = {each: (turns.of(waiting[each].share), waiting[each].rank_us, each) for each in self._limited[limit]}
+        return min(ranks, key=ranks.__getitem__)
 
     # docs/decisions/0045: tried at once by two statements, the tick would always win
     def precedes(self, entry: Entry) -> bool:
@@ -232,7 +236,7 @@ class Activating:
             return
         self._places.forgo(waiting)
         self._timers.disarm(activation_id)
-        self._limited.pop(activation_id, None)
+        self._free(activation_id, waiting)
         job_id = waiting.activation.job.job_id
         of_job = self._by_job[job_id]
         del of_job[activation_id]
@@ -257,6 +261,7 @@ class Activating:
             return
         chosen.sort(key=lambda pair: (pair[1].job_id, pair[0].rank_us, pair[1].activation_id))
         waiting_too, requests, places = (list(each) for each in zip(*chosen, strict=True))
+        requests = self._in_turn(waiting_too, requests)
         request_id = self._context.request(self)
         self._claiming = request_id, waiting_too, requests, places
         self._context.effects.append(Activate(request_id, requests, self._context.settings.hard_timeout_grace_ms))
@@ -271,7 +276,7 @@ class Activating:
         (_, batch, requests, places), self._claiming = self._claiming, None
         results = {result.activation_id: result for result in event.results}
         won: list[Execution] = []
-        had_place = self._note_limits(results)
+        freed = self._note_limits(results)
         epochs: list[int] = []
         for waiting, request, place in zip(batch, requests, places, strict=True):
             result = results.get(request.activation_id)
@@ -287,24 +292,50 @@ class Activating:
             self._follow(waiting, request, result)
         self._context.stats.activated += len(won)
         self._holding.dispatch(won, epochs)
-        if had_place:
-            self.places_freed()
+        for limit in freed:
+            self.places_freed(limit)
 
-    def _note_limits(self, results: dict[int, ActivationResult]) -> bool:
-        """Which of them a limit had no place for. Whether places were found, and none was wanting."""
-        found = refused = False
+    def _note_limits(self, results: dict[int, ActivationResult]) -> set[int]:
+        """Which of them a limit had no place for. The limits that had places, and none was wanting."""
+        found, refused = set[int](), set[int]()
         for activation_id, result in results.items():
             waiting = self._waiting.get(activation_id)
             if waiting is None or waiting.limit is result.full is None:
                 continue
-            found = found or (waiting.limit is not None and result.execution is not None)
-            refused = refused or result.full is not None
+            if waiting.limit is not None and result.execution is not None:
+                found.add(waiting.limit)
+                self._turns[waiting.limit].take(waiting.share)
+            self._free(activation_id, waiting)
             waiting.limit = result.full
-            if result.full is None:
-                del self._limited[activation_id]
-            else:
-                self._limited[activation_id] = None
-        return found and not refused
+            if result.full is not None:
+                refused.add(result.full)
+                self._limited.setdefault(result.full, {})[activation_id] = None
+                self._turns.setdefault(result.full, Turns())
+        return found - refused
+
+    def _free(self, activation_id: int, waiting: WaitingActivation) -> None:
+        """No limit keeps it waiting."""
+        if waiting.limit is None:
+            return
+        others = self._limited[waiting.limit]
+        del others[activation_id]
+        if not others:
+            del self._limited[waiting.limit]
+            del self._turns[waiting.limit]
+        waiting.limit = None
+
+    def _in_turn(self, tried: list[WaitingActivation], requests: list[ActivationRequest]) -> list[ActivationRequest]:
+        """The requests, with the turns of those that a limit had no place for."""
+        order = sorted(range(len(tried)), key=lambda place: tried[place].rank_us)
+        ahead: Counter[tuple[int, str]] = Counter()
+        for place in order:
+            waiting = tried[place]
+            if waiting.limit is not None:
+                turns, group = self._turns[waiting.limit], (waiting.limit, waiting.share)
+                turn = turns.of(waiting.share) - turns.now + ahead[group]
+                ahead[group] += 1
+                requests[place] = requests[place]._replace(turn=turn)
+        return requests
 
     def _follow(self, waiting: WaitingActivation, request: ActivationRequest, result: ActivationResult | None) -> None:
         """A backfill goes on with its next tick; whatever else was claimed is done."""

@@ -17,6 +17,11 @@ class WaitingActivation:
         self.queued = 0  # see Places
 
     @property
+    def share(self) -> str:
+        """Whose it is, as of its job."""
+        return self.activation.job.share
+
+    @property
     def rank_us(self) -> int:
         """As of an entry of the window."""
         activation = self.activation

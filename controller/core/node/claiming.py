@@ -241,6 +241,7 @@ class Claiming:
             next_tick,
             next_run_at,
             job.revision,
+            entry.turn,
         )
 
     def _send(self, batch: ClaimBatch) -> None:
@@ -291,6 +292,7 @@ class Claiming:
             )
         if entry.limit is not None:
             self._limiting.won(entry)
+            entry.turn = 0
         holds_job = not ticks.allows(job)
         entry.stage = Stage.RUNNING
         entry.retries = 0

@@ -80,7 +80,9 @@ class CancelsNotified(NamedTuple):
 
 
 class PlacesFreed(NamedTuple):
-    """PostgreSQL's NOTIFY said that a limit that was full has a place."""
+    """PostgreSQL's NOTIFY said that a limit that was full has a place, or a value of one by label. None: any may."""
+
+    limit: int | None = None
 
 
 class CancelsAsked(NamedTuple):

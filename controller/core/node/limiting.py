@@ -1,29 +1,33 @@
-"""Due jobs whose module or namespace runs as many as it may: they wait for a place, and no tick of theirs is skipped.
+"""Due jobs whose limit runs as many as it may: they wait for a place, and no tick of theirs is skipped.
 
-Each limit that refused a claim has a queue. Of those that wait there a few are tried when PostgreSQL tells that places
-are free, or after a while all the same: one first, and twice as many whenever all got a place. The next claim decides
-what becomes of the ticks that passed meanwhile, as after an outage. Which limit a job is under, only its refusals tell.
+Each limit that refused a claim has a queue, and so has each value of a limit by label. Of those that wait there a few
+are tried when PostgreSQL tells that places are free, or after a while all the same: one first, and twice as many
+whenever all got a place. Shares take turns (fair.py). The next claim decides what becomes of the ticks that passed
+meanwhile, as after an outage. Which limit a job is under, only its refusals tell.
 """
 
-from heapq import nsmallest
 from typing import Final
 
 from cronring.controller.core.node.context import MS, NodeContext
+from cronring.controller.core.node.fair import FairQueue
 from cronring.controller.core.node.lease import Lease
+from cronring.controller.core.node.timers import Timers
 from cronring.controller.core.node.window import DueWindow, Entry, Stage
 
 RETRY_BASE_MS: Final = 100
 RETRY_CAP_MS: Final = 1_000  # NOTIFY may get lost
 TRIED_MAX: Final = 500  # at once
+PATIENT: Final = 100  # queues that are tried each second without a word: a thousand of them have more patience
+PATIENCE_MAX: Final = 30  # seconds
 
 
 class LimitQueue:
-    """Those that wait for one limit, by job. `width`: how many are tried next."""
+    """Those that wait for one limit. `width`: how many are tried next."""
 
     __slots__ = ("failures", "refused", "retry_ns", "waiting", "width", "woken", "won")
 
     def __init__(self) -> None:
-        self.waiting: dict[int, Entry] = {}
+        self.waiting: FairQueue[Entry] = FairQueue()
         self.width = 1
         self.failures = 0
         self.retry_ns = 0
@@ -35,15 +39,18 @@ class LimitQueue:
 
 # docs/decisions/0066: three queues in which what is due waits
 class Limiting:
-    """Queues by the limit's id."""
+    """Queues by the id of the limit, or of the value. A step looks at those only to which something has happened."""
 
-    __slots__ = ("_context", "_lease", "_queues", "_window")
+    __slots__ = ("_context", "_lease", "_queues", "_retries", "_serial", "_stirred", "_window")
 
     def __init__(self, context: NodeContext, window: DueWindow, lease: Lease) -> None:
         self._context = context
         self._window = window
         self._lease = lease
         self._queues: dict[int, LimitQueue] = {}
+        self._retries = Timers()  # on the monotonic clock
+        self._stirred: dict[int, None] = {}
+        self._serial = 0
 
     def __len__(self) -> int:
         return sum(len(queue.waiting) for queue in self._queues.values())
@@ -53,15 +60,18 @@ class Limiting:
         queue = self._queues.get(limit)
         if queue is None:
             queue = self._queues[limit] = LimitQueue()
+        elif entry.limit == limit:  # else it had no turn there
+            queue.waiting.give_back(entry.job.share)
         queue.refused = True
+        self._stirred[limit] = None
         entry.limit = limit
         self._wait(entry, queue)
 
     def won(self, entry: Entry) -> None:
         """It got a place."""
-        queue = None if entry.limit is None else self._queues.get(entry.limit)
-        if queue is not None:
+        if entry.limit is not None and (queue := self._queues.get(entry.limit)) is not None:
             queue.won = True
+            self._stirred[entry.limit] = None
 
     def queues(self, entry: Entry) -> bool:
         """Whether it waits behind others, instead of being claimed."""
@@ -70,30 +80,44 @@ class Limiting:
             self._wait(entry, queue)
         return queue is not None
 
-    def places_freed(self) -> None:
-        for queue in self._queues.values():
-            queue.woken = True
+    def places_freed(self, limit: int | None) -> None:
+        """None: which one isn't known."""
+        for each in self._queues if limit is None else {limit}:
+            queue = self._queues.get(each)
+            if queue is not None:
+                queue.woken = True
+                self._stirred[each] = None
 
     def _wait(self, entry: Entry, queue: LimitQueue) -> None:
         self._window.move_to(entry, Stage.AWAITS_LIMIT)
-        queue.waiting[entry.job.job_id] = entry
+        self._serial += 1
+        entry.limited, entry.turn = self._serial, 0
+        queue.waiting.push(entry.job.share, (entry.rank_us, self._serial, entry))
 
     def next_deadline(self) -> int | None:
         """Only while claims may be sent: what keeps them from that ends by an event."""
         if not self._queues or not self._lease.may_claim:
             return None
-        return min(queue.retry_ns for queue in self._queues.values())
+        return self._context.now_ns if self._stirred else self._retries.next_us()
 
     def turn(self) -> list[Entry]:
         """Those that are to be tried now."""
         if not self._queues or not self._lease.may_claim:
             return []
         found: list[Entry] = []
-        for limit, queue in list(self._queues.items()):
+        stirred, self._stirred = self._stirred, {}
+        stirred.update(dict.fromkeys(self._retries.pop_due(self._context.now_ns)))
+        for limit in stirred:
+            queue = self._queues.get(limit)
+            if queue is None:
+                continue
             if self._judge(queue):
                 found += self._tried(queue)
-                if not queue.waiting:
-                    del self._queues[limit]
+            if queue.waiting.head(self._waits) is None:
+                del self._queues[limit]
+                self._retries.disarm(limit)
+            else:
+                self._retries.arm(limit, queue.retry_ns)
         return found
 
     def _judge(self, queue: LimitQueue) -> bool:
@@ -106,7 +130,8 @@ class Limiting:
         if refused:
             queue.failures += 1
             queue.width = 1
-            queue.retry_ns = context.now_ns + context.backoff_ns(queue.failures, RETRY_BASE_MS, RETRY_CAP_MS)
+            cap_ms = RETRY_CAP_MS * self._patience()
+            queue.retry_ns = context.now_ns + context.backoff_ns(queue.failures, RETRY_BASE_MS, cap_ms)
             return False
         if won:
             queue.width = min(2 * queue.width, TRIED_MAX)
@@ -114,14 +139,17 @@ class Limiting:
 
     def _tried(self, queue: LimitQueue) -> list[Entry]:
         """The first `width` of those that still wait there."""
-        waits = self._window.waits
-        queue.waiting = {job_id: entry for job_id, entry in queue.waiting.items() if waits(entry, Stage.AWAITS_LIMIT)}
-        chosen = nsmallest(queue.width, queue.waiting.values(), key=_rank)
-        for entry in chosen:
-            del queue.waiting[entry.job.job_id]
-        queue.retry_ns = self._context.now_ns + RETRY_CAP_MS * MS
+        waiting, began = queue.waiting, None
+        chosen: list[Entry] = []
+        while len(chosen) < queue.width and (ranked := waiting.pop(self._waits)) is not None:
+            began = waiting.turns.now if began is None else began
+            ranked[2].turn = waiting.turns.now - began
+            chosen.append(ranked[2])
+        queue.retry_ns = self._context.now_ns + RETRY_CAP_MS * MS * self._patience()
         return chosen
 
+    def _patience(self) -> int:
+        return min(1 + len(self._queues) // PATIENT, PATIENCE_MAX)
 
-def _rank(entry: Entry) -> tuple[int, int]:
-    return entry.rank_us, entry.job.job_id
+    def _waits(self, entry: Entry, serial: int) -> bool:
+        return entry.limited == serial and self._window.waits(entry, Stage.AWAITS_LIMIT)

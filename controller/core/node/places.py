@@ -1,18 +1,19 @@
 """What is due, and waits until a runner has a place for it: it stays in its job's row, and is claimed when one has.
 
-Each lane of a deployment has a queue, the most urgent in front. Runners hear how many wait here, and grant places
-(cronring.runner.core.places); what was called in has its place already. What this controller would claim only because
-another has not waits apart: as long as places are short, that other one most likely waits as well.
+Each lane of a deployment has a queue, in which shares take turns, the most urgent of each in front. Runners hear how
+many wait here, and grant places (cronring.runner.core.places); what was called in has its place already. What this
+controller would claim only because another has not waits apart: as long as places are short, that other one most likely
+waits as well.
 """
 
 from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
 from typing import Final
 
 from cronring.controller.core.model import Job
 from cronring.controller.core.node.activation import WaitingActivation
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import Level, SendWishes
+from cronring.controller.core.node.fair import FairQueue
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.sessions import Picker, Sessions
 from cronring.controller.core.node.stock import Place, Stock
@@ -27,18 +28,17 @@ NOTE_GAP_NS: Final = 60_000 * MS
 _WEIGHT: Final = 8
 
 Item = Entry | WaitingActivation
-Ranked = tuple[int, int, Item]
 
 
 class LaneQueue:
-    """Those that wait for a place in one lane, as heaps by rank."""
+    """Those that wait for a place in one lane: shares take turns."""
 
     __slots__ = ("first", "noted_ns", "sifted_ns", "since_ns", "standby")
 
     def __init__(self, now_ns: int) -> None:
         self.since_ns = now_ns  # somebody has waited here all the time, and might have been claimed
-        self.first: list[Ranked] = []
-        self.standby: list[Ranked] = []
+        self.first: FairQueue[Item] = FairQueue()
+        self.standby: FairQueue[Item] = FairQueue()
         self.sifted_ns = 0
         self.noted_ns: int | None = None
 
@@ -105,7 +105,8 @@ class Places:
             self._window.move_to(item, Stage.AWAITS_PLACE)
         self._serial += 1
         item.queued = self._serial
-        heappush(queue.standby if self._stands_in(item) else queue.first, (item.rank_us, self._serial, item))
+        waiting = queue.standby if self._stands_in(item) else queue.first
+        waiting.push(job.share, (item.rank_us, self._serial, item))
         self._touch(lane)
         return True
 
@@ -156,7 +157,8 @@ class Places:
                 self._touch(lane)
                 continue
             del self._queues[lane]
-            released += [item for _, serial, item in (*queue.first, *queue.standby) if self._waits(item, serial)]
+            every = (*queue.first, *queue.standby)
+            released += [item for _, (_, serial, item) in every if self._waits(item, serial)]
         for item in released:
             item.queued = 0
             if isinstance(item, Entry):
@@ -167,10 +169,8 @@ class Places:
         """Who stands in for others is now somebody else."""
         for lane, queue in self._queues.items():
             every = [*queue.first, *queue.standby]
-            queue.first = [each for each in every if not self._stands_in(each[2])]
-            queue.standby = [each for each in every if self._stands_in(each[2])]
-            heapify(queue.first)
-            heapify(queue.standby)
+            queue.first.refill([each for each in every if not self._stands_in(each[1][2])])
+            queue.standby.refill([each for each in every if self._stands_in(each[1][2])])
             self._touch(lane)
 
     # What follows
@@ -184,23 +184,22 @@ class Places:
         for lane in lanes:
             picker = Picker(self._sessions)
             queue = self._queues[lane]
-            while (heap := self._next_heap(queue)) and (place := picker.pick(lane)) is not None:
-                _, serial, item = heappop(heap)
-                self._taken[serial] = place
-                called.append(item)
+            while (waiting := self._next(queue)) is not None and (place := picker.pick(lane)) is not None:
+                ranked = waiting.pop(self._waits)
+                assert ranked is not None, "there is one in front"
+                self._taken[ranked[1]] = place
+                called.append(ranked[2])
             self._touch(lane)
             if not len(queue):
                 del self._queues[lane]
         return called
 
-    def _next_heap(self, queue: LaneQueue) -> list[Ranked]:
-        """The heap whose head is next; an empty one if nothing waits."""
-        for heap in (queue.first, queue.standby):
-            while heap and not self._waits(heap[0][2], heap[0][1]):
-                heappop(heap)
-            if heap:
-                return heap
-        return []
+    def _next(self, queue: LaneQueue) -> FairQueue[Item] | None:
+        """The one whose head is next; None if nothing waits."""
+        for waiting in (queue.first, queue.standby):
+            if waiting.head(self._waits) is not None:
+                return waiting
+        return None
 
     def next_deadline(self) -> int | None:
         return self._context.now_ns + TELL_GAP_NS if self._dirty else None
@@ -258,14 +257,14 @@ class Places:
         now_ns = self._context.now_ns
         if len(queue) <= FEW or now_ns - queue.sifted_ns >= SIFT_NS:
             queue.sifted_ns = now_ns
-            queue.first = [each for each in queue.first if self._waits(each[2], each[1])]
-            queue.standby = [each for each in queue.standby if self._waits(each[2], each[1])]
-            heapify(queue.first)
-            heapify(queue.standby)
-        heap = self._next_heap(queue)
-        if not heap:
+            queue.first.sift(self._waits)
+            queue.standby.sift(self._waits)
+        oldest = queue.first.oldest(self._waits) or queue.standby.oldest(self._waits)
+        if oldest is None:
             return 0, 0, 0
-        rank_us, _, item = heap[0]
+        # Not the head: that may have come late, and go first as its share has its turn. This controller's wish is as
+        # urgent as what has waited longest here.
+        rank_us, _, item = oldest
         self._note(lane, queue, item)
         return len(queue.first), len(queue.standby), rank_us
 

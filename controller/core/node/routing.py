@@ -93,9 +93,9 @@ class Routing:
                 parts.refetching.wish()
             case events.CancelsNotified():
                 parts.lease.ask_soon()
-            case events.PlacesFreed():
-                parts.limiting.places_freed()
-                parts.activating.places_freed()
+            case events.PlacesFreed(limit):
+                parts.limiting.places_freed(limit)
+                parts.activating.places_freed(limit)
             case _:
                 assert_never(event)
 

@@ -2,7 +2,7 @@
 
 from cronring.controller.core import ticks
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult
-from cronring.controller.store.memory.limits import MemoryLimits
+from cronring.controller.store.memory.limits import MemoryLimits, places_of
 from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow, JobRow
 from cronring.schema.execution import Outcome, Trigger
 
@@ -84,11 +84,12 @@ class MemoryActivations(MemoryLimits):
         }
         return now, [results[request.activation_id] for request in requests]
 
-    def _place_of_activation(self, request: ActivationRequest) -> tuple[int, int]:
+    def _place_of_activation(self, request: ActivationRequest) -> tuple[int, int, int]:
         row = self.activations.get(request.activation_id)
         if row is None:
-            return 0, request.activation_id
-        return row.run_at - ticks.priority(row.job.job(), row.trigger) * ticks.SECOND_US, request.activation_id
+            return 0, 0, request.activation_id
+        waits_from = row.run_at - ticks.priority(row.job.job(), row.trigger) * ticks.SECOND_US
+        return request.turn, waits_from, request.activation_id
 
     def _activate(
         self, controller_id: str, leased: bool, request: ActivationRequest, now: int, hard_grace_ms: int
@@ -161,7 +162,7 @@ class MemoryActivations(MemoryLimits):
             previous_tick=_told(None if first is None else first.previous_tick, job.last_tick, row.tick),
             previous_success=_told(None if first is None else first.previous_success, job.last_success, row.tick),
             payload=row.payload, holds_job=holds_job, counted=not row.beside and not holds_job,
-            of_schedule=row.of_schedule, settled=row.settled,
+            of_schedule=row.of_schedule, settled=row.settled, places=tuple(places_of(self, job)),
         )  # fmt: skip
         self._add_execution(execution)
         if holds_job:

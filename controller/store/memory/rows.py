@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cronring.controller.core.model import Activation, CancelRequest, Execution, Job, RunnerInfo
 from cronring.controller.core.orders.redeploy import Existing
@@ -12,6 +13,21 @@ from cronring.schema.execution import Outcome, Report, Skipped, Trigger
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
+
+
+class LimitKey(NamedTuple):
+    """`module` "": the namespace's own. `label`: of each of its values."""
+
+    namespace: str
+    module: str
+    label: str
+
+
+class PlaceKey(NamedTuple):
+    """What an execution has a place of. `value`: of the limit's label."""
+
+    limit: LimitKey
+    value: str
 
 
 @dataclass
@@ -106,7 +122,7 @@ class JobRow:
         return Job(
             self.job_id, self.key, self.slot, self.deployment.key, self.verb, spec.schedule, spec.anchor or 0,
             self.revision, spec.timeout_ms, spec.on_disconnect, self.full, self.next_tick, self.next_run_at,
-            spec.policy, spec.payload,
+            spec.policy, spec.payload, spec.labels.get("workspace", ""),
         )  # fmt: skip
 
     def existing(self) -> Existing:
@@ -157,6 +173,7 @@ class ExecutionRow:
     ended_by: str = ""
     number: int = 0  # of its job
     cancel: CancelRequest | None = None  # somebody wants it cancelled
+    places: tuple[PlaceKey, ...] = ()  # of limits
 
     def execution(self) -> Execution:
         payload = self.job.spec.payload if self.payload is None else self.payload

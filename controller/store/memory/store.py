@@ -20,6 +20,7 @@ from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.memory.deployments import MemoryDeployments
 from cronring.controller.store.memory.execution_control import MemoryExecutionControl
 from cronring.controller.store.memory.interval_jobs import MemoryIntervalJobs
+from cronring.controller.store.memory.limits import places_of
 from cronring.controller.store.memory.registering import MemoryRegistering
 from cronring.controller.store.memory.rows import (
     ControllerRow,
@@ -144,16 +145,18 @@ class MemoryStore(
     ) -> tuple[int, list[ClaimResult]]:
         now = self.now_us()
         leased = self._lease_is_valid(controller_id)
-        # Of jobs under a limit those that have waited longest come first: a level of priority is worth a second.
+        # Of jobs under a limit those that have waited longest come first, in their turn: a level of priority is worth a
+        # second.
         order = sorted(requests, key=self._place) if self.limits else requests
         results = {each.job_id: self._claim(controller_id, leased, each, hard_grace_ms) for each in order}
         return now, [results[request.job_id] for request in requests]
 
-    def _place(self, request: ClaimRequest) -> tuple[int, int]:
+    def _place(self, request: ClaimRequest) -> tuple[int, int, int]:
         row = self.jobs.get(request.job_id)
         if row is None or row.next_run_at is None:
-            return 0, request.job_id
-        return row.next_run_at - ticks.priority(row.job()) * ticks.SECOND_US, request.job_id
+            return 0, 0, request.job_id
+        waits_from = row.next_run_at - ticks.priority(row.job()) * ticks.SECOND_US
+        return request.turn, waits_from, request.job_id
 
     def _claim(self, controller_id: str, leased: bool, request: ClaimRequest, hard_grace_ms: int) -> ClaimResult:
         now = self.now_us()
@@ -182,7 +185,7 @@ class MemoryStore(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
             request.runner_id, now + (row.spec.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
             missed, previous_tick, row.last_success,
-            holds_job=row.concurrency == 0, counted=row.concurrency > 0,
+            holds_job=row.concurrency == 0, counted=row.concurrency > 0, places=tuple(places_of(self, row)),
         )  # fmt: skip
         self._add_execution(execution)
         if execution.holds_job:
@@ -248,7 +251,7 @@ class MemoryStore(
             ended = True
             del self.unfinished[report.execution_id]
             if self.limits:
-                self._places_freed(execution.job)
+                self._places_freed(execution)
             execution.outcome, execution.report, execution.ended_by = report.outcome, report, controller_id
             # What somebody wanted cancelled is not tried again, however it ended.
             execution.retry_at = request.retry_at if execution.cancel is None else None

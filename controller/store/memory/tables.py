@@ -19,6 +19,8 @@ from cronring.controller.store.memory.rows import (
     ExecutionRow,
     IntervalRow,
     JobRow,
+    LimitKey,
+    PlaceKey,
     RunnerRow,
     SkipRow,
 )
@@ -37,10 +39,11 @@ class MemoryTables:
         self.now_us = now_us
         self.on_notify = on_notify
         self.on_cancels: Callable[[], None] = lambda: None  # for each NOTIFY about executions to be cancelled
-        self.on_places: Callable[[], None] = lambda: None  # for each NOTIFY that a limit that was full has a place
-        self.limits: dict[tuple[str, str], LimitRow] = {}  # by namespace and module, "" for a namespace's own
+        # For each NOTIFY that a limit that was full has a place; None: any may.
+        self.on_places: Callable[[int | None], None] = lambda _: None
+        self.limits: dict[LimitKey, LimitRow] = {}
         self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
-        self.limit_ids: dict[tuple[str, str], int] = {}
+        self.place_ids: dict[PlaceKey, int] = {}
         self.deployments: list[DeploymentRow] = []
         self.jobs: dict[int, JobRow] = {}
         self.executions: dict[int, ExecutionRow] = {}

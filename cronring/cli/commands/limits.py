@@ -1,7 +1,7 @@
-"""`cronring limits set|list|remove`: how much may run at once of a module, or of a namespace."""
+"""`cronring limits set|list|remove`: how much may run at once of a module, a namespace, or each value of a label."""
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,11 +16,25 @@ if TYPE_CHECKING:
     from cronring.client import AsyncClient
     from cronring.client.limits import Limit
 
-group_argument = click.argument("group", metavar="GROUP", shell_complete=limited_group)
+_BY: Final = "label:"
+
+group_argument = click.argument("group", metavar="[GROUP]", default="", shell_complete=limited_group)
+by_option = click.option(
+    "--by", default="", metavar="label:KEY", help="Of each value of this label, as of each workspace: label:workspace."
+)
 
 
-def _named(group: str) -> tuple[str, str]:
-    """Namespace and module ("": all of the namespace). Raises click.UsageError."""
+def _named(group: str, by: str) -> tuple[str, str, str]:
+    """Namespace, module ("": all of the namespace) and label ("": none). Raises click.UsageError."""
+    label = by.removeprefix(_BY)
+    if by and (label == by or not label):
+        raise click.UsageError(f"--by {by!r}: write label:KEY, as label:workspace")
+    if not group and not label:
+        raise click.UsageError("of what? Name a module, a namespace (`prod/`), or a label (--by label:workspace)")
+    return *_group(group or "default/"), label
+
+
+def _group(group: str) -> tuple[str, str]:
     namespace, slash, module = group.rpartition("/")
     if not slash:
         return "default", module
@@ -33,38 +47,44 @@ def _named(group: str) -> tuple[str, str]:
 def limits() -> None:
     """Limits: how many executions of a module, or of a whole namespace, may run at once.
 
-    What finds no place waits for one, by priority and then by how long it has waited. GROUP is a module (`billing`, or
-    `prod/billing` in the namespace prod), or a namespace with a slash at its end (`prod/`).
+    With --by label:KEY: of each value of that label. What finds no place waits for one; workspaces take turns. GROUP
+    is a module (`billing`, or `prod/billing` in the namespace prod), or a namespace with a slash at its end (`prod/`).
     """
 
 
 @limits.command("set")
 @group_argument
-@click.option("--max-concurrent", type=count(), metavar="N", required=True, help="How many at once.")
+@by_option
+@click.option("--max-concurrent", "--max", type=count(), metavar="N", required=True, help="How many at once.")
 @note_option
 @as_option
 @output_option
 @controllers_option
 def set_limit(
-    group: str, max_concurrent: int, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
+    group: str, by: str, max_concurrent: int, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
 ) -> None:
     """At most N executions of GROUP run at once. What runs already goes on, and counts.
+
+    With --by: N of each value of that label. Jobs that have no such label are not limited by it.
 
     \b
     Examples:
       cronring limits set billing --max-concurrent 5 --note "database"
       cronring limits set prod/billing --max-concurrent 5
       cronring limits set prod/ --max-concurrent 100
+      cronring limits set --by label:workspace --max-concurrent 1
+      cronring limits set prod/crawl --by label:workspace --max-concurrent 2
     """
-    namespace, module = _named(group)
+    namespace, module, label = _named(group, by)
     row = ask(
         controllers,
-        lambda client: client.limits.set(max_concurrent, module, namespace, by=actor(as_name), note=note),
+        lambda client: client.limits.set(max_concurrent, module, namespace, label=label, by=actor(as_name), note=note),
     )
     if output == "json":
         print_json(row)
         return
-    say(f"{group}: at most {row.max_concurrent} at once; {row.running} run now")
+    each = f" of each {label}" if label else ""
+    say(f"{_shown(row)}: at most {row.max_concurrent}{each} at once; {row.running} run now")
 
 
 @limits.command("list")
@@ -78,9 +98,10 @@ def list_limits(namespace: str, output: str, controllers: tuple[str, ...]) -> No
         print_json(rows)
         return
     columns: list[Column[Limit]] = [
-        Column("group", lambda row: group_name(row.namespace, row.module)),
+        Column("group", _shown),
         Column("running", lambda row: str(row.running), right=True),
         Column("at most", lambda row: str(row.max_concurrent), right=True),
+        Column("full", _full),
         Column("changed", lambda row: short_instant(row.changed_at)),
         Column("by", lambda row: row.changed_by),
         Column("note", lambda row: row.note or "-"),
@@ -93,24 +114,43 @@ def list_limits(namespace: str, output: str, controllers: tuple[str, ...]) -> No
 
 @limits.command("remove")
 @group_argument
+@by_option
 @note_option
 @as_option
 @output_option
 @controllers_option
-def remove_limit(group: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
+def remove_limit(
+    group: str, by: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
+) -> None:
     """Let as many of GROUP run as there are. What waits for a place begins at once."""
-    namespace, module = _named(group)
+    namespace, module, label = _named(group, by)
 
     async def question(client: "AsyncClient") -> "Limit":
-        answer: Awaitable[Limit] = client.limits.remove(module, namespace, by=actor(as_name), note=note)
-        return await or_nearest(answer, "limit", group, lambda: _groups(client), "cronring limits list")
+        answer: Awaitable[Limit] = client.limits.remove(module, namespace, label=label, by=actor(as_name), note=note)
+        named = group_name(namespace, module) + (f" --by {by}" if by else "")
+        return await or_nearest(answer, "limit", named, lambda: _groups(client), "cronring limits list")
 
     row = ask(controllers, question)
     if output == "json":
         print_json(row)
         return
-    say(f"{group}: no limit any more (it was {row.max_concurrent}, and {row.running} run now)")
+    say(f"{_shown(row)}: no limit any more (it was {row.max_concurrent}, and {row.running} run now)")
 
 
 async def _groups(client: "AsyncClient") -> list[str]:
-    return [group_name(row.namespace, row.module) for row in await client.limits.list()]
+    return [_shown(row) for row in await client.limits.list()]
+
+
+def _shown(row: "Limit") -> str:
+    """As it is written on the command line."""
+    return group_name(row.namespace, row.module) + (f" --by {_BY}{row.label}" if row.label else "")
+
+
+def _full(row: "Limit") -> str:
+    """Of a limit by label how many values are full, and the fullest ones."""
+    if not row.label:
+        return "yes" if row.running >= row.max_concurrent else "-"
+    if not row.values:
+        return "-"
+    named = ", ".join(f"{each.value} {each.running}" for each in row.fullest)
+    return f"{row.full_values} of {row.values}: {named}" + (", ..." if row.values > len(row.fullest) else "")

@@ -31,6 +31,10 @@ class Limit(_message.Message):
     CHANGED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    FULL_VALUES_FIELD_NUMBER: _builtins.int
+    FULLEST_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     module: _builtins.str
     """empty: of the whole namespace"""
@@ -41,8 +45,18 @@ class Limit(_message.Message):
     note: _builtins.str
     etag: _builtins.str
     """of what is set"""
+    label: _builtins.str
+    """not empty: so many of each value of this label; `running` counts all of them"""
+    values: _builtins.int
+    """of which something runs"""
+    full_values: _builtins.int
+    """of which as much runs as may"""
     @_builtins.property
     def changed_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def fullest(self) -> _containers.RepeatedCompositeFieldContainer[Global___LimitedValue]:
+        """the first five, those that run most in front"""
+
     def __init__(
         self,
         *,
@@ -54,14 +68,40 @@ class Limit(_message.Message):
         changed_by: _builtins.str = ...,
         note: _builtins.str = ...,
         etag: _builtins.str = ...,
+        label: _builtins.str = ...,
+        values: _builtins.int = ...,
+        full_values: _builtins.int = ...,
+        fullest: _abc.Iterable[Global___LimitedValue] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "etag", b"etag", "max_concurrent", b"max_concurrent", "module", b"module", "namespace", b"namespace", "note", b"note", "running", b"running"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "etag", b"etag", "full_values", b"full_values", "fullest", b"fullest", "label", b"label", "max_concurrent", b"max_concurrent", "module", b"module", "namespace", b"namespace", "note", b"note", "running", b"running", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Limit: _TypeAlias = Limit  # noqa: Y015
+
+@_typing.final
+class LimitedValue(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: _builtins.int
+    RUNNING_FIELD_NUMBER: _builtins.int
+    value: _builtins.str
+    running: _builtins.int
+    def __init__(
+        self,
+        *,
+        value: _builtins.str = ...,
+        running: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["running", b"running", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LimitedValue: _TypeAlias = LimitedValue  # noqa: Y015
 
 @_typing.final
 class SetLimitRequest(_message.Message):
@@ -73,6 +113,7 @@ class SetLimitRequest(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     module: _builtins.str
@@ -84,6 +125,8 @@ class SetLimitRequest(_message.Message):
     note: _builtins.str
     etag: _builtins.str
     """Only if it still has this one, or one of these, with commas between: else ABORTED, reason "ETAG_MISMATCH"."""
+    label: _builtins.str
+    """so many of each of its values; jobs without the label are not limited by it"""
     def __init__(
         self,
         *,
@@ -93,10 +136,11 @@ class SetLimitRequest(_message.Message):
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
         etag: _builtins.str = ...,
+        label: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "max_concurrent", b"max_concurrent", "module", b"module", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "label", b"label", "max_concurrent", b"max_concurrent", "module", b"module", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -111,6 +155,7 @@ class RemoveLimitRequest(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     module: _builtins.str
@@ -119,6 +164,8 @@ class RemoveLimitRequest(_message.Message):
     note: _builtins.str
     etag: _builtins.str
     """as of SetLimit"""
+    label: _builtins.str
+    """that of a limit by label"""
     def __init__(
         self,
         *,
@@ -127,10 +174,11 @@ class RemoveLimitRequest(_message.Message):
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
         etag: _builtins.str = ...,
+        label: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "module", b"module", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "label", b"label", "module", b"module", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -175,7 +223,7 @@ class ListLimitsResponse(_message.Message):
     """empty: this was the last page"""
     @_builtins.property
     def limits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Limit]:
-        """by namespace, its own before those of its modules"""
+        """by namespace, its own before those of its modules, then by label"""
 
     def __init__(
         self,

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class LimitsStub:
-    """Limits say how much may run at once of a module, or of a whole namespace: at most so many executions, whoever claims
-    them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
+    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
     changes nothing more.
     """
 
@@ -55,8 +55,8 @@ class LimitsStub:
 
 
 class LimitsServicer:
-    """Limits say how much may run at once of a module, or of a whole namespace: at most so many executions, whoever claims
-    them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
+    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
     changes nothing more.
     """
 
@@ -108,8 +108,8 @@ def add_LimitsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Limits:
-    """Limits say how much may run at once of a module, or of a whole namespace: at most so many executions, whoever claims
-    them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
+    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
     changes nothing more.
     """
 

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class LimitsStub:
-    """Limits say how much may run at once of a module, or of a whole namespace: at most so many executions, whoever claims
-    them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
+    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
     changes nothing more.
     """
 
@@ -46,8 +46,8 @@ class LimitsStub:
 
 @_typing.type_check_only
 class LimitsAsyncStub(LimitsStub):
-    """Limits say how much may run at once of a module, or of a whole namespace: at most so many executions, whoever claims
-    them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
+    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
     changes nothing more.
     """
 
@@ -61,8 +61,8 @@ class LimitsAsyncStub(LimitsStub):
     ListLimits: _aio.UnaryUnaryMultiCallable[_limits_pb2.ListLimitsRequest, _limits_pb2.ListLimitsResponse]  # type: ignore[assignment]
 
 class LimitsServicer(metaclass=_abc_1.ABCMeta):
-    """Limits say how much may run at once of a module, or of a whole namespace: at most so many executions, whoever claims
-    them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
+    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
     changes nothing more.
     """
 

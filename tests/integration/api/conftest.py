@@ -79,6 +79,10 @@ async def _fill(world: World, connection: Any, namespace: str, word: str) -> tup
     await world.templates.set_template(namespace, f"{word}t", TemplateValues(f"{word}d", spec), None, f"{word}ann")
     await world.limits.set_limit(namespace, f"{word}m", 9, f"{word}ann")
     await world.control.pause_job(jobs[2].key, f"{word}ann", f"{word}why")
+    await connection.execute(
+        "UPDATE cron_jobs SET labels = jsonb_build_object('workspace', $2::text) WHERE id = $1",
+        jobs[2].job_id, f"{word}workspace",
+    )  # fmt: skip
     webhook = await connection.fetchval(
         "INSERT INTO cron_webhooks"
         " (name, origin, encrypted, events, reasons, namespace, module, job, labels, created_by)"

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -18,6 +18,7 @@ from cronring.protos.cronring.v1 import (
     limits_pb2,
     notifications_pb2,
     templates_pb2,
+    workspaces_pb2,
 )
 from cronring.protos.modules import module_message
 from cronring.schema.execution import Outcome
@@ -236,6 +237,11 @@ def of_the_rest(office: Office) -> list[Row]:
         statement = "UPDATE cron_deliveries SET state = 'failed', ended_at = now() FROM cron_webhooks w"
         await office.scene._run(f"{statement} WHERE w.id = webhook_id AND w.name = $1", "xw")
 
+    async def settle() -> None:
+        spec = jobs_pb2.JobSpec(schedule="0 * * * *", labels={"workspace": "w_1"})
+        made = jobs_pb2.CreateJobRequest(namespace="billing", module="xm", verb="xa", name="tenant", spec=spec)
+        assert await office.call("cronring.v1.Jobs/CreateJob", made) is grpc.StatusCode.OK
+
     return [
         Row(templates + "SetTemplate", nightly, ("template billing/night",), None, {"payload": payload}),
         Row(
@@ -249,6 +255,12 @@ def of_the_rest(office: Office) -> list[Row]:
         Row(
             limits + "RemoveLimit", limits_pb2.RemoveLimitRequest(namespace="billing", module="xm"),
             ("limit billing/xm",), {"max_concurrent": 3}, None,
+        ),
+        Row(
+            "cronring.v1.Workspaces/DeleteWorkspace",
+            workspaces_pb2.DeleteWorkspaceRequest(namespace="billing", workspace="w_1"),
+            ("workspace billing/w_1", "job billing/xm.xa:tenant", "job billing/xm.xa:tenant"), {}, cast("Values", ANY),
+            first=settle,
         ),
         Row(hooks + "AddWebhook", pager, ("webhook pager",), None, {"origin": "https://127.0.0.1"}),
         Row(hooks + "SetWebhookEnabled", off, ("webhook pager",), {"enabled": True}, {"enabled": False}),
@@ -288,6 +300,8 @@ def table(office: Office) -> list[Row]:
 
 
 def has(values: Values, wanted: Values) -> bool:
+    if wanted is ANY:
+        return True
     if values is None or wanted is None:
         return values is wanted
     return all(name in values and value in (ANY, values[name]) for name, value in wanted.items())

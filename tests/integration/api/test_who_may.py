@@ -96,6 +96,11 @@ from cronring.protos.cronring.v1.templates_pb2 import (
     ListTemplatesRequest,
     SetTemplateRequest,
 )
+from cronring.protos.cronring.v1.workspaces_pb2 import (
+    DeleteWorkspaceRequest,
+    GetWorkspaceRequest,
+    ListWorkspacesRequest,
+)
 from cronring.protos.gossip.v1 import gossip_pb2
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.trust.channels import channel_to
@@ -299,6 +304,15 @@ def of_the_rest() -> list[Row]:
         Row(
             "cronring.v1.Limits/RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE,
             MISSING,
+        ),
+        Row("cronring.v1.Workspaces/ListWorkspaces", ListWorkspacesRequest(), TOKEN),
+        Row("cronring.v1.Workspaces/ListWorkspaces", ListWorkspacesRequest(namespace="billing"), VIEW_THERE),
+        Row(
+            "cronring.v1.Workspaces/GetWorkspace", GetWorkspaceRequest(namespace="billing", workspace="a"), VIEW_THERE,
+        ),
+        Row(
+            "cronring.v1.Workspaces/DeleteWorkspace", DeleteWorkspaceRequest(namespace="billing", workspace="a"),
+            OPERATE_THERE,
         ),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),

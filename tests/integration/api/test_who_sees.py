@@ -17,6 +17,7 @@ from cronring.protos.cronring.v1 import (
     notifications_pb2,
     statistics_pb2,
     templates_pb2,
+    workspaces_pb2,
 )
 from cronring.protos.cronring.v1.executions_pb2 import CountExecutionsRequest, ExecutionFilter
 from cronring.protos.cronring.v1.jobs_pb2 import ControlJobsRequest, JobFilter, JobSpec, ListJobsRequest
@@ -44,6 +45,7 @@ LISTS: Final[list[tuple[str, Any]]] = [
     ("cronring.v1.Templates/ListTemplates", templates_pb2.ListTemplatesRequest()),
     ("cronring.v1.Limits/ListLimits", limits_pb2.ListLimitsRequest()),
     ("cronring.v1.Ledger/ListBooks", ledger_pb2.ListBooksRequest(keys=[JOB])),
+    ("cronring.v1.Workspaces/ListWorkspaces", workspaces_pb2.ListWorkspacesRequest()),
     ("cronring.v1.Cluster/ListDue", cluster_pb2.ListDueRequest(within_ms=86_400_000, limit=100)),
     ("cronring.v1.Cluster/GetCluster", cluster_pb2.GetClusterRequest()),
     ("cronring.v1.Notifications/ListDeliveries", notifications_pb2.ListDeliveriesRequest()),

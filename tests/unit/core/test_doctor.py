@@ -155,7 +155,7 @@ EXAMPLES: list[tuple[Callable[[], Finding], Verdict, str]] = [
     (lambda: work.check_overdue_ticks([OverdueTicks("m@1", 3, 20_000, "m.a", 3, 1)]), WARNING, "wait for a limit"),
     (lambda: work.check_overdue_ticks([OverdueTicks("m@1", 3, 20_000, "m.a", 2, 1)]), PROBLEM, "nobody claims them"),
     (lambda: work.check_limits([]), OK, ""),
-    (lambda: work.check_limits([FullLimit("default", "m", 2, 2)]), WARNING, "default/m runs 2 of 2"),
+    (lambda: work.check_limits([FullLimit("default", "m", "", 2, 2)]), WARNING, "default/m runs 2 of 2"),
     (lambda: work.check_webhooks([]), OK, "none"),
     (lambda: work.check_webhooks([hook()]), OK, "1: ops"),
     (lambda: work.check_webhooks([hook(disabled=True, disabled_reason="410")]), WARNING, "disabled: 410"),

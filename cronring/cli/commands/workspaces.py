@@ -1,0 +1,134 @@
+"""`cronring workspaces list|show|delete`: everything of one value of the label `workspace`."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.failures import Failure
+from cronring.cli.interrupts import confirm
+from cronring.cli.options import controllers_option, output_option
+from cronring.cli.output import Column, print_json, print_rows
+from cronring.cli.printing import say
+from cronring.cli.session import ask, nothing_found
+
+if TYPE_CHECKING:
+    from cronring.client.workspaces import Workspace
+
+namespace_option = click.option("--namespace", default="default", show_default=True, help="Where it is.")
+
+
+@click.group()
+def workspaces() -> None:
+    """Workspaces: values of the label `workspace`, as the tenants of a product.
+
+    \b
+    A job is of one:       cronring jobs create ... --label workspace=ws_3
+    One run each at once:  cronring limits set --by label:workspace --max 1
+    Pause one, go on:      cronring jobs pause --label workspace=ws_3
+                           cronring jobs resume --label workspace=ws_3
+    See jobs and runs:     cronring jobs list --label workspace=ws_3
+                           cronring executions list --label workspace=ws_3
+    """
+
+
+@workspaces.command("list")
+@click.option("--namespace", default="", help="Only of this namespace.")
+@output_option
+@controllers_option
+def list_workspaces(namespace: str, output: str, controllers: tuple[str, ...]) -> None:
+    """List workspaces that have jobs, and how many of these run."""
+    rows = ask(controllers, lambda client: client.workspaces.list(namespace))
+    if output == "json":
+        print_json(rows)
+        return
+    columns: list[Column[Workspace]] = [
+        Column("workspace", lambda row: row.workspace),
+        Column("namespace", lambda row: row.namespace),
+        Column("jobs", lambda row: str(row.jobs), right=True),
+        Column("paused", lambda row: str(row.paused), right=True),
+        Column("running", lambda row: str(row.running), right=True),
+    ]
+    print_rows(columns, rows, "" if rows else nothing_found(
+        controllers, "workspaces", {"namespace": namespace}, lambda client: client.workspaces.list(),
+        "no job has the label. Give it: cronring jobs create ... --label workspace=NAME",
+    ))  # fmt: skip
+
+
+@workspaces.command("show")
+@click.argument("workspace")
+@namespace_option
+@output_option
+@controllers_option
+def show_workspace(workspace: str, namespace: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Count what there is of WORKSPACE: jobs, what runs, and what waits beside schedules."""
+    row = ask(controllers, lambda client: client.workspaces.get(workspace, namespace))
+    if output == "json":
+        print_json(row)
+        return
+    say(_told(row))
+
+
+@workspaces.command("delete")
+@click.argument("workspace")
+@namespace_option
+@click.option("--dry-run", is_flag=True, help="Only say what there is of it.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--expect", type=click.IntRange(0), metavar="N", help="Delete nothing unless it has exactly N jobs.")
+@note_option
+@as_option
+@output_option
+@controllers_option
+def delete_workspace(
+    workspace: str,
+    *,
+    namespace: str,
+    dry_run: bool,
+    yes: bool,
+    expect: int | None,
+    note: str,
+    as_name: str | None,
+    output: str,
+    controllers: tuple[str, ...],
+) -> None:
+    """End all of WORKSPACE: its schedules, what waits, its runs, and then its jobs.
+
+    Its history stays. If this is cut in the middle, the same command goes on.
+
+    \b
+    Examples:
+      cronring workspaces delete ws_3 --dry-run
+      cronring workspaces delete ws_3 --expect 12 --yes --note "left us"
+    """
+    found = ask(controllers, lambda client: client.workspaces.get(workspace, namespace))
+    if not (dry_run or yes):
+        if not found.jobs:
+            raise Failure(f"{workspace} has no job in {namespace}; `cronring workspaces list` shows those that have")
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"would delete {_told(found)}. Do it with --yes")
+        say(f"would delete {_told(found)}", err=True)
+        confirm()
+        expect = found.jobs if expect is None else expect
+    done = ask(
+        controllers,
+        lambda client: client.workspaces.delete(
+            workspace, namespace, expected=expect, dry_run=dry_run, by=actor(as_name), note=note
+        ),
+    )
+    if output == "json":
+        print_json(done)
+        return
+    if dry_run:
+        say(f"would delete {_told(done.found)}")
+        return
+    told = f"; {done.left.running} runs were told to stop" if done.left.running else ""
+    more = f"; {done.left.jobs} jobs were made meanwhile: repeat the command" if done.left.jobs else ""
+    say(f"{workspace}: {done.deleted} jobs deleted{told}{more}")
+
+
+def _told(row: "Workspace") -> str:
+    return (
+        f"{row.workspace} in {row.namespace}: {row.jobs} jobs ({row.paused} paused), {row.running} runs, "
+        f"{row.waiting} waiting"
+    )

@@ -1,0 +1,43 @@
+-- Workspaces: values of the label `workspace`.
+
+-- name: ListWorkspaces
+-- Those that have jobs, by namespace and name. `:namespace` null: of all.
+SELECT namespace, labels ->> 'workspace' AS workspace, count(*) AS jobs,
+       count(*) FILTER (WHERE cron_paused(paused_at, paused_until)) AS paused,
+       count(*) FILTER (WHERE state = 'executing' OR running > 0) AS running
+FROM cron_jobs
+WHERE removed_at IS NULL AND key > '' AND labels <> '{}' AND labels ->> 'workspace' > ''
+  AND (:namespace?::text IS NULL OR namespace = :namespace)
+  AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
+  AND (namespace, (labels ->> 'workspace') COLLATE "C") > (:after_namespace, :after_workspace COLLATE "C")
+GROUP BY namespace, labels ->> 'workspace'
+ORDER BY namespace, (labels ->> 'workspace') COLLATE "C"
+LIMIT :limit::bigint;
+
+-- name: CountWorkspace
+-- `:labels`: JSON that names it. Removed jobs may still run.
+WITH chosen AS MATERIALIZED (
+    SELECT id, removed_at IS NULL AS there, cron_paused(paused_at, paused_until) AS paused
+    FROM cron_jobs
+    WHERE labels <> '{}' AND labels @> :labels::text::jsonb AND namespace = :namespace
+)
+SELECT (SELECT count(*) FROM chosen WHERE there) AS jobs,
+       (SELECT count(*) FROM chosen WHERE there AND paused) AS paused,
+       (SELECT count(*)
+        FROM controllers c
+        CROSS JOIN LATERAL (
+            SELECT job_id FROM cron_executions
+            WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
+        ) e
+        WHERE e.job_id IN (SELECT id FROM chosen)) AS running,
+       (SELECT count(*)
+        FROM chosen j
+        CROSS JOIN LATERAL (SELECT id FROM cron_activations WHERE job_id = j.id OFFSET 0) a) AS waiting;
+
+-- name: FindWorkspaceJobs
+-- The first `:limit` of its jobs; `:going`: of those that have not been cancelled.
+SELECT id FROM cron_jobs
+WHERE labels <> '{}' AND labels @> :labels::text::jsonb AND namespace = :namespace AND removed_at IS NULL
+  AND (NOT :going OR cancelled_at IS NULL)
+ORDER BY id
+LIMIT :limit::bigint;
