@@ -15,6 +15,7 @@ from typing import Final
 TESTS: Final = Path(__file__).parent
 LONG: Final = (
     "acceptance/test_crontab.py",
+    "acceptance/test_demo_healing.py",
     "acceptance/test_dev_database.py",
     "acceptance/test_dev_life.py",
     "acceptance/test_drill.py",

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from xdist.scheduler import LoadFileScheduling
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it ships no types
 
 ROOT: Final = Path(__file__).parent
 # docs/decisions/0041: in alphabetical order the machine idles, then is short of cores
 WAITING: Final = ("faults", "integration", "acceptance", "attacks")
 # Of those in `make test`, what takes a minute or more: first of all, as one that is left to the end is waited for.
 LONGEST: Final = (
-    "acceptance/test_demo.py",
+    "plans/test_execution_lists.py",
     "conformance/test_changed_runs.py",
     "integration/trust/test_letting_in.py",
     "acceptance/test_distributions.py",
@@ -56,7 +56,7 @@ def _folder(file: Path) -> str:
     return _name(file).partition("/")[0]
 
 
-class TogetherScheduling(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist ships no types
+class TogetherScheduling(LoadFileScheduling):  # type: ignore[misc]  # as above
     """A worker takes a file, as by `--dist loadfile`, or all files of a folder of TOGETHER."""
 
     def _split_scope(self, nodeid: str) -> str:

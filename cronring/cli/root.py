@@ -1,53 +1,28 @@
 """The root of the command line, and what turns expected errors into messages."""
 
 from importlib import metadata
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from cronring.cli.commands.audit import audit
-from cronring.cli.commands.audit_chain import export, verify
-from cronring.cli.commands.audit_log import audit_log
-from cronring.cli.commands.certs import certs
-from cronring.cli.commands.check import check, schema
-from cronring.cli.commands.cluster import cluster
-from cronring.cli.commands.completion import completion
-from cronring.cli.commands.controller import controller
-from cronring.cli.commands.convert import convert
-from cronring.cli.commands.deployments import deploy, deployments, undeploy
-from cronring.cli.commands.dev import dev
-from cronring.cli.commands.doctor import doctor
-from cronring.cli.commands.drill import drill
-from cronring.cli.commands.events import events
-from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
-from cronring.cli.commands.executions import executions
-from cronring.cli.commands.explain import explain
-from cronring.cli.commands.importing import import_group
-from cronring.cli.commands.jobs import jobs
-from cronring.cli.commands.limits import limits
-from cronring.cli.commands.lint import lint
-from cronring.cli.commands.login import login, logout
-from cronring.cli.commands.logs import logs
-from cronring.cli.commands.migrate import migrate
-from cronring.cli.commands.next import next_ticks
-from cronring.cli.commands.plan import plan
-from cronring.cli.commands.rollback import rollback
-from cronring.cli.commands.runner import runner
-from cronring.cli.commands.runner_grant import runner_grant
-from cronring.cli.commands.secrets_key import secrets_key
-from cronring.cli.commands.stats import stats
-from cronring.cli.commands.templates import template
-from cronring.cli.commands.token import token
-from cronring.cli.commands.top import top
-from cronring.cli.commands.web_session import web_session
-from cronring.cli.commands.webhook import webhook
-from cronring.cli.commands.whoami import whoami
-from cronring.cli.commands.why import why
-from cronring.cli.commands.workspaces import workspaces
 from cronring.cli.failures import translated
 from cronring.cli.interrupts import EXIT_INTERRUPTED, heard
 from cronring.cli.printing import guard_streams, say
+from cronring.cli.registry import Commands
 from cronring.cli.variables import warn_of_unknown
+
+COMMANDS: Final = Commands({
+    "audit": "audit", "audit-log": "audit_log", "certs": "certs", "check": "check", "cluster": "cluster",
+    "completion": "completion", "controller": "controller", "convert": "convert", "deploy": "deployments:deploy",
+    "deployments": "deployments", "dev": "dev", "doctor": "doctor", "drill": "drill", "events": "events",
+    "executions": "executions",
+    "explain": "explain", "import": "importing:import_group", "jobs": "jobs", "limits": "limits", "lint": "lint",
+    "login": "login", "logout": "login:logout", "logs": "logs", "migrate": "migrate", "next": "next:next_ticks",
+    "plan": "plan", "rollback": "rollback", "runner": "runner", "runner-grant": "runner_grant",
+    "schema": "check:schema", "secrets-key": "secrets_key", "session": "web_session", "stats": "stats",
+    "template": "templates:template", "token": "token", "top": "top", "undeploy": "deployments:undeploy",
+    "webhook": "webhook", "whoami": "whoami", "why": "why", "workspaces": "workspaces",
+})  # fmt: skip
 
 
 class Root(click.Group):
@@ -98,6 +73,7 @@ def print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
 
 @click.group(
     cls=Root,
+    commands=COMMANDS,
     context_settings={
         "auto_envvar_prefix": "CRONRING",
         "help_option_names": ["-h", "--help"],
@@ -151,21 +127,6 @@ def cli() -> None:
     CRONRING_DATABASE_URL, CRONRING_OUTPUT, CRONRING_AS, CRONRING_TOKEN_FILE, CRONRING_CA, and all of controller and
     runner. CRONRING_TOKEN is a token itself. NO_COLOR=1 and CLICOLOR=0 leave colours out.
     """
-
-
-for command in (
-    audit, audit_log, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill,
-    events, executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan,
-    rollback, runner, runner_grant, schema, secrets_key, stats, template, token, top, undeploy, web_session, webhook,
-    whoami, why, workspaces,
-):  # fmt: skip
-    cli.add_command(command)
-for command in (cancel_execution, logs, retry_execution, watch_executions):
-    executions.add_command(command)
-
-
-for command in (export, verify):
-    audit_log.add_command(command)
 
 
 def run() -> None:

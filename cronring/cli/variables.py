@@ -18,6 +18,11 @@ NAME_MAX: Final = 80  # of a name that is compared with ours
 # What processes of ours tell those that they start; and what no option may be, as `ps` would show it.
 _WITHOUT_OPTION: Final = frozenset({DEV_PARENT, "CRONRING_STOP_ON_EOF", TOKEN})
 
+# What most people set. Else each command would be imported, to see whether it reads them.
+SHARED: Final = frozenset(
+    f"{PREFIX}_{name}" for name in ("CONTROLLERS", "DATABASE_URL", "OUTPUT", "AS", "TOKEN_FILE", "CA")
+)
+
 
 def known(command: click.Command, prefix: str = PREFIX) -> Iterator[str]:
     """Every variable that an option of this command, or of one below it, reads."""
@@ -33,7 +38,7 @@ def known(command: click.Command, prefix: str = PREFIX) -> Iterator[str]:
 
 def warn_of_unknown(root: click.Command) -> None:
     """On stderr: a misspelt setting is no setting, and nobody would notice."""
-    given = sorted(name for name in os.environ if name.startswith(f"{PREFIX}_"))
+    given = sorted({name for name in os.environ if name.startswith(f"{PREFIX}_")} - _WITHOUT_OPTION - SHARED)
     names = _WITHOUT_OPTION.union(known(root)) if given else _WITHOUT_OPTION
     unknown = [name for name in given if name not in names]
     for name in unknown[:WARNED_MAX]:

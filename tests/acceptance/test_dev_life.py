@@ -15,7 +15,8 @@ from pathlib import Path
 
 from cronring.trust.names import SECRETS
 from tests.acceptance.dev import DEMO, PATIENCE_S, Dev, fields
-from tests.acceptance.test_demo import LAST_LINE, is_completed, is_run
+from tests.acceptance.test_demo import is_run
+from tests.acceptance.test_demo_healing import LAST_LINE, is_completed
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

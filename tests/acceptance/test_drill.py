@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from tests.acceptance.dev import DEMO, ROOT, Dev, fields
-from tests.acceptance.test_demo import is_completed
+from tests.acceptance.test_demo_healing import is_completed
 
 
 def drill(dev: Dev, *arguments: str) -> "subprocess.CompletedProcess[str]":

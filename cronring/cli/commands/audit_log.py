@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from cronring.cli.commands.audit_chain import export, verify
 from cronring.cli.completion import principal_name
 from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
@@ -98,3 +99,7 @@ def _what(row: "AuditLogEntry") -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+for command in (export, verify):
+    audit_log.add_command(command)

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
+from cronring.cli.commands.logs import logs
 from cronring.cli.completion import job_key
 from cronring.cli.execution_rows import duration_ms, listed, print_execution
 from cronring.cli.filtering import (
@@ -116,3 +118,7 @@ def _print_count(counted: "ExecutionsCounted", output: str) -> None:
 def get_execution(execution_id: int, output: str, controllers: tuple[str, ...]) -> None:
     """Show one execution with its output."""
     print_execution(ask(controllers, lambda client: client.executions.get(execution_id)), output)
+
+
+for command in (cancel_execution, logs, retry_execution, watch_executions):
+    executions.add_command(command)

@@ -1,6 +1,7 @@
 """Commands through click, over real gRPC: tables, JSON, errors, exit codes."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from cronring.cli.root import cli
+from cronring.cli.variables import SHARED, known
 from cronring.controller.errors import StoreUnavailable
 from cronring.protos.cronring.v1 import limits_pb2
 from tests.unit.cli.conftest import Cronring
@@ -287,6 +289,30 @@ print([name for name in {idle!r} if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("variables", [{}, {"CRONRING_DATABASE_URL": "x", "CRONRING_STOP_ON_EOF": "1"}])
+def test_a_command_is_imported_without_the_others(variables: dict[str, str]) -> None:
+    script = """
+import sys
+from cronring.cli.root import cli
+try:
+    cli(["controller", "--help"], prog_name="cronring")
+finally:
+    print([name for name in sys.modules if name.startswith("cronring.cli.commands.")], file=sys.stderr)
+"""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("CRONRING_")}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=plain | variables)
+    assert done.stderr.strip() == "['cronring.cli.commands.controller']"
+
+
+def test_each_command_is_where_the_table_says() -> None:
+    assert [name for name, command in cli.commands.items() if command.name != name] == []
+
+
+def test_shared_variables_are_options_of_some_command() -> None:
+    assert SHARED - set(known(cli)) == set()
 
 
 def test_rich_may_be_imported_after_structlog_was() -> None:
