@@ -571,10 +571,10 @@ class FindIntervalJobs(Statement):
 
 
 class FindIntervalJobsOfStatus(Statement):
-    namespace: str
-    source_id: str | None
     offset: int
     limit: int
+    namespace: str
+    source_id: str | None
     status: str
 
 
