@@ -301,19 +301,6 @@ class CountUnsealed(Statement):
 class CountWaiting(Statement): ...
 
 
-class CreateActivation(Statement):
-    run_at: int
-    actor: str
-    trigger: str
-    tick: int
-    until_tick: int | None
-    payload: str | None
-    beside: bool
-    again: bool
-    of_schedule: bool
-    job_id: int
-
-
 class CreateApiJobs(Statement):
     actor: str
     now: int
@@ -335,6 +322,16 @@ class CreateApiJobs(Statement):
     payloads: Sequence[str]
     labels: Sequence[str]
     templates: Sequence[str]
+
+
+class CreateBackfill(Statement):
+    run_at: int
+    actor: str
+    tick: int
+    until_tick: int
+    beside: bool
+    again: bool
+    job_id: int
 
 
 class CreateCronJobs(Statement):
@@ -1695,6 +1692,7 @@ class RunJobsByHand(Statement):
     run_at: int
     actor: str
     payload: str | None
+    of_schedule: bool
     job_ids: Sequence[int]
     ticks: Sequence[int]
 
