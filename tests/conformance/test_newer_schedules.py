@@ -3,10 +3,12 @@
 import pytest
 
 from cronring.controller.errors import Conflict
+from cronring.controller.ports.ledger import AuditRequest
 from cronring.controller.ports.many import JobChange, NewJob
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
-from tests.conformance.harness import TIMEOUT_MS, World
+from tests.conformance.harness import SECOND, TIMEOUT_MS, World
+from tests.conformance.tampering import hands_of
 
 NEWER = "sunset 30m before"
 KEY = "billing.close:x"
@@ -48,6 +50,20 @@ async def test_with_another_schedule_it_ticks_again(world: World) -> None:
     job = await world.control.update_job(KEY, change, "ann")
     assert (job.schedule, job.next_tick is not None) == ("every 2h", True)
     assert (await world.scene.job(job_id)).revision > 1
+
+
+async def test_the_audit_judges_no_books_of_it_and_says_so(world: World) -> None:
+    job_id = await newer(world)
+    hands = hands_of(world.scene)
+    await hands.add_run(job_id, await world.scene.now() // SECOND * SECOND)  # whoever reads it knew that it was due
+    for key in ("", KEY):
+        for thorough in (False, True):
+            report = await hands.ledger.audit(AuditRequest(None, None, key, 10 * SECOND, thorough))
+            assert (report.audit.clean, report.audit.jobs) == (True, 0)
+            assert (
+                f"1 jobs were left out, as a newer release wrote their schedules, the first of them {KEY}"
+                in report.remark
+            )
 
 
 async def test_it_can_be_deleted(world: World) -> None:
