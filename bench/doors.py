@@ -2,8 +2,8 @@
 
 The same job is read, or the same label of it is changed, over gRPC, over REST, and through the floor: a bare aiohttp
 and asyncpg handler (bench/doors_floor.py) on the same PostgreSQL. So many callers ask at once, each the next one once
-it has its answer, each of a job of its own. A write of ours is a change with its checks, its books, its row in the
-audit log and its NOTIFY; the floor's is one UPDATE. The herd is so many async no-op verbs that are due together, every
+it has its answer, each of a job of its own. A write of ours has its checks, its books, its row in the audit log and
+its NOTIFY. The floor's is one UPDATE. The herd is so many async no-op verbs that are due together, every
 five seconds, on one runner.
 """
 

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2
 from grpc_status import rpc_status
 
-from cronring.controller.api.places import Places
+from cronring.controller.api.places import CallPlaces
 from cronring.controller.api.problems import SlowReaderError, status_of
 from cronring.controller.errors import Busy, Overdue, StoreUnavailable
 from cronring.controller.ports import fates
@@ -55,7 +55,7 @@ class Calls:
         self._counted = counted
         self._away_since = away_since
         self._in_hand: set[asyncio.Task[object]] = set()
-        self._places = Places(CALLS_MAX, WAITING_MAX, WAITING_BYTES)
+        self._places = CallPlaces(CALLS_MAX, WAITING_MAX, WAITING_BYTES)
 
     def wrapped(self, path: str, behave: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isasyncgenfunction(behave):

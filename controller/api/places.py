@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from cronring.controller.errors import Busy
 
 
-class Places:
+class CallPlaces:
     """First come, first served. `waiting_bytes`: of the requests of all that wait together; None: not counted."""
 
     def __init__(self, at_once: int, waiting_max: int, waiting_bytes: int | None = None) -> None:

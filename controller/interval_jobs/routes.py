@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from cronring.controller.api.places import Places
+from cronring.controller.api.places import CallPlaces
 from cronring.controller.api.same_site import SAFE_METHODS
 from cronring.controller.api.scope import require, shows_outputs
 from cronring.controller.api.shown import RequestShown
@@ -63,7 +63,7 @@ class IntervalJobsRoutes:
     def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:
         self.service: IntervalJobsService | None = None
         self._job = JobKey(namespace, "", "")
-        self._places = Places(AT_ONCE, WAITING_MAX)
+        self._places = CallPlaces(AT_ONCE, WAITING_MAX)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         add = router.add_route

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from cronring.controller.api.places import Places
+from cronring.controller.api.places import CallPlaces
 from cronring.controller.errors import Busy
 from tests.support.waiting import wait_until
 
 
 async def test_so_many_are_at_work_and_the_others_follow_in_their_order() -> None:
-    places, began, go = Places(2, 8), list[int](), asyncio.Event()
+    places, began, go = CallPlaces(2, 8), list[int](), asyncio.Event()
 
     async def work(number: int) -> None:
         async with places.place(60):
@@ -26,7 +26,7 @@ async def test_so_many_are_at_work_and_the_others_follow_in_their_order() -> Non
 
 
 async def test_whoever_comes_when_too_many_wait_is_sent_away() -> None:
-    places = Places(1, 1, 10)
+    places = CallPlaces(1, 1, 10)
     async with places.place(60):
         with pytest.raises(Busy):
             await places.take(60, 11)
@@ -41,7 +41,7 @@ async def test_whoever_comes_when_too_many_wait_is_sent_away() -> None:
 
 
 async def test_whoever_waits_for_too_long_is_sent_away_and_leaves_the_place() -> None:
-    places = Places(1, 8)
+    places = CallPlaces(1, 8)
     async with places.place(60):
         with pytest.raises(Busy):
             await places.take(0.01)
