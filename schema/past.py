@@ -2,7 +2,7 @@
 
 from cronring.schema.instant import format_instant
 from cronring.schema.policy_model import Policy
-from cronring.schema.schedule import MANUAL, parse_schedule
+from cronring.schema.schedule import MANUAL, stored_schedule
 
 
 def past_fault(schedule: str, policy: Policy, anchor: int, now: int) -> str | None:
@@ -10,7 +10,7 @@ def past_fault(schedule: str, policy: Policy, anchor: int, now: int) -> str | No
 
     `schedule` is a canonical text; instants are microseconds since 1970.
     """
-    parsed = parse_schedule(schedule, anchor, policy)
+    parsed = stored_schedule(schedule, anchor, policy)
     if schedule == MANUAL or parsed.next_after(now) is not None:
         return None
     last = parsed.last_at_or_before(now)

@@ -73,14 +73,14 @@ def canonical_json(value: object) -> str:
     return text
 
 
-class Payload(NamedTuple):
+class ReadPayload(NamedTuple):
     """A payload's value, and the one text of it that is stored."""
 
     value: Any
     text: str
 
 
-def read_payload(text: str) -> Payload:
+def read_payload(text: str) -> ReadPayload:
     """Raises NoPayload for what is too long or too deep, no JSON, or holds what other readers of JSON don't take."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > PAYLOAD_LIMIT:
@@ -98,7 +98,7 @@ def read_payload(text: str) -> Payload:
     if _depth(value) > DEPTH_LIMIT:
         raise NoPayload(f"it is nested deeper than {DEPTH_LIMIT}")
     try:
-        return Payload(value, canonical_json(value))
+        return ReadPayload(value, canonical_json(value))
     except ValueError:
         raise NoPayload("it holds halves of surrogate pairs, which no text may") from None
 

@@ -169,6 +169,25 @@ class ManualSchedule:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadSchedule:
+    """A stored text that is no schedule of this release: a newer one wrote it. Of its ticks nothing is known here."""
+
+    text: str
+
+    def words(self) -> str:
+        return f"{self.text} (a schedule of a newer release)"
+
+    def next_after(self, instant: int) -> int | None:  # noqa: ARG002 - nobody knows
+        return None
+
+    def last_at_or_before(self, instant: int) -> int | None:  # noqa: ARG002 - as above
+        return None
+
+    def count_between(self, after: int, until: int) -> int:  # noqa: ARG002 - as above
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
 class BoundedSchedule:
     """The ticks of another schedule from `start` to `end`, both included. None: no bound."""
 
@@ -216,6 +235,22 @@ def parse_schedule(text: str, anchor: int, policy: Policy = _DEFAULT_POLICY) -> 
         end = parse_instant(policy.end_at) if policy.end_at else None
         return BoundedSchedule(schedule, start, end)
     return schedule
+
+
+# docs/decisions/0103: a row that a newer release wrote ends nobody
+def stored_schedule(text: str, anchor: int, policy: Policy = _DEFAULT_POLICY) -> Schedule:
+    """As parse_schedule, of what stands in a row. Raises nothing: what can't be read is an UnreadSchedule."""
+    return parse_schedule(text, anchor, policy) if reads_schedule(text) else UnreadSchedule(text)
+
+
+@lru_cache(maxsize=_TEXTS_CACHED)
+def reads_schedule(text: str) -> bool:
+    """Whether this release knows what a stored text says."""
+    try:
+        _parse(text, "", "", "")
+    except ValueError:
+        return False
+    return True
 
 
 def check_schedule(text: str, timezone: str = "") -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from cronring.schema.duration import format_duration
 from cronring.schema.jitter import JitterRule, parse_jitter
 from cronring.schema.policy import parse_policy
-from cronring.schema.schedule import CronSchedule, IntervalSchedule, Schedule, parse_schedule
+from cronring.schema.schedule import CronSchedule, IntervalSchedule, Schedule, stored_schedule
 
 # Looked at from a fixed instant, so that one schedule has one answer whenever it is deployed: 1 January 2024.
 _FROM: Final = 1_704_067_200_000_000
@@ -38,7 +38,7 @@ def stored_policy(schedule: str, policy: str, default_jitter: str) -> str:
 @lru_cache(maxsize=20_000)
 def most_us(schedule: str, rule: JitterRule) -> int:
     """How far a rule moves a job's starts at most, by its shortest gap, in microseconds. 0 without a second tick."""
-    gap = _shortest_gap(parse_schedule(schedule, 0))  # in UTC: a day of 23 hours makes nothing run more often
+    gap = _shortest_gap(stored_schedule(schedule, 0))  # in UTC: a day of 23 hours makes nothing run more often
     return 0 if gap is None else rule.most_us(gap)
 
 

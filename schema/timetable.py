@@ -13,7 +13,7 @@ from cronring.schema.jitter import JitterRule, delay, parse_jitter, shift
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
 from cronring.schema.policy_read import MISSED_AFTER_MS
-from cronring.schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
+from cronring.schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, stored_schedule
 from cronring.schema.spacing import earliest_start, least_distance
 from cronring.schema.spread import most_us
 from cronring.schema.walk import OUTSIDE, Range, RangeCollector, first_open, last_open, stretches
@@ -343,7 +343,8 @@ def _jitter_rule(schedule: str, policy: Policy) -> JitterRule | None:
 def timetable(schedule: str, anchor: int, policy: str) -> Timetable:
     """The timetable of a job: the canonical texts of its schedule and policy, and where its intervals count from.
 
-    Raises ScheduleError or ValueError for texts that are none. Cached, so that this may be called at every tick.
+    Raises nothing: a stored text may be of a newer release, and then has no ticks (see cronring.schema.newer). Cached,
+    so that this may be called at every tick.
     """
     parsed = parse_policy(policy)
-    return Timetable(parse_schedule(schedule, anchor, parsed), parsed)
+    return Timetable(stored_schedule(schedule, anchor, parsed), parsed)

@@ -308,19 +308,6 @@ class CountWorkspace(Statement):
     namespace: str
 
 
-class CreateActivation(Statement):
-    run_at: int
-    actor: str
-    trigger: str
-    tick: int
-    until_tick: int | None
-    payload: str | None
-    beside: bool
-    again: bool
-    of_schedule: bool
-    job_id: int
-
-
 class CreateApiJobs(Statement):
     actor: str
     now: int
@@ -342,6 +329,16 @@ class CreateApiJobs(Statement):
     payloads: Sequence[str]
     labels: Sequence[str]
     templates: Sequence[str]
+
+
+class CreateBackfill(Statement):
+    run_at: int
+    actor: str
+    tick: int
+    until_tick: int
+    beside: bool
+    again: bool
+    job_id: int
 
 
 class CreateCronJobs(Statement):
@@ -585,10 +582,10 @@ class FindIntervalJobs(Statement):
 
 
 class FindIntervalJobsOfStatus(Statement):
-    namespace: str
-    source_id: str | None
     offset: int
     limit: int
+    namespace: str
+    source_id: str | None
     status: str
 
 
@@ -1763,6 +1760,7 @@ class RunJobsByHand(Statement):
     run_at: int
     actor: str
     payload: str | None
+    of_schedule: bool
     job_ids: Sequence[int]
     ticks: Sequence[int]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it ships no types
+from xdist.scheduler import LoadFileScheduling
 
 ROOT: Final = Path(__file__).parent
 # docs/decisions/0041: in alphabetical order the machine idles, then is short of cores

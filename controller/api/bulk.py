@@ -34,7 +34,7 @@ class Delete(NamedTuple):
     note: str = ""
 
 
-class Update(NamedTuple):
+class UpdateEach(NamedTuple):
     """As an order to many jobs: what is to be set, as of a job of its own."""
 
     change: jobs_pb2.UpdateJobRequest
@@ -45,7 +45,7 @@ class Update(NamedTuple):
         return jobs_pb2.UpdateJobRequest(key=key, spec=self.change.spec, update_mask=self.change.update_mask)
 
 
-_Wish = Wish | RunByHand | Delete | Update
+_Wish = Wish | RunByHand | Delete | UpdateEach
 _Outcome = Controlled | JobDone | Exception | str | None
 
 
@@ -97,7 +97,7 @@ class JobsInBulk(ManyJobWrites):
             if not dry_run:
                 self._put(JobsNotified())
             return gone
-        if isinstance(wish, Update):
+        if isinstance(wish, UpdateEach):
             changes = jobs_pb2.UpdateJobsRequest(jobs=[wish.of(key) for _, key in found], dry_run=dry_run)
             return await self._updated_all(changes, by, wish.note, where.labels, None)
         problems = await self._unfit(found) if isinstance(wish, RunByHand) else {}
@@ -158,7 +158,7 @@ def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _Wish:
         case _Request.ACTION_DELETE:
             return Delete(why)
         case _Request.ACTION_UPDATE:
-            return Update(_change(request), why)
+            return UpdateEach(_change(request), why)
         case _:
             names = ", ".join(value.name for value in _Request.Action.DESCRIPTOR.values if value.number)
             raise InvalidRequest([("action", f"must be one of {names}")])

@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2
 from grpc_status import rpc_status
 
+from cronring.controller.api.places import CallPlaces
 from cronring.controller.api.problems import SlowReaderError, status_of
 from cronring.controller.errors import Busy, Overdue, StoreUnavailable
 from cronring.controller.ports import fates
@@ -35,6 +36,7 @@ MARGIN_PART: Final = 0.2
 _TOO_SLOW: Final = (
     "it was not done in time: PostgreSQL is slow, or does not answer; `cronring doctor` looks into it; then try again"
 )
+_IN_VAIN: Final = "calls wait for it in vain"
 _ALWAYS: Final = "/cronring.v1.Doctor/"  # is for times when nothing else is answered
 
 
@@ -53,8 +55,7 @@ class Calls:
         self._counted = counted
         self._away_since = away_since
         self._in_hand: set[asyncio.Task[object]] = set()
-        self._places = asyncio.Semaphore(CALLS_MAX)
-        self._waiting = self._waiting_bytes = 0
+        self._places = CallPlaces(CALLS_MAX, WAITING_MAX, WAITING_BYTES)
 
     def wrapped(self, path: str, behave: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isasyncgenfunction(behave):
@@ -76,33 +77,18 @@ class Calls:
         return call
 
     async def _place(self, request: Message, left_s: float | None) -> None:
-        """Taken, until its task has ended. First come, first served.
+        """Taken, until its task has ended.
 
         Raises Busy; StoreUnavailable where that is why those in hand don't end.
         """
-        if self._places.locked():
-            await self._wait(request.ByteSize(), WAITING_S if left_s is None else left_s * WAITING_PART)
-        else:
-            await self._places.acquire()  # doesn't wait
-
-    async def _wait(self, size: int, at_most_s: float) -> None:
-        if self._away_since() is not None or self._waiting >= WAITING_MAX or self._waiting_bytes + size > WAITING_BYTES:
-            raise self._no_room()
-        self._waiting += 1
-        self._waiting_bytes += size
         try:
-            async with asyncio.timeout(at_most_s):
-                await self._places.acquire()
-        except TimeoutError:
-            raise self._no_room() from None
-        finally:
-            self._waiting -= 1
-            self._waiting_bytes -= size
-
-    def _no_room(self) -> Exception:
-        if self._away_since() is not None:
-            return StoreUnavailable("calls wait for it in vain")
-        return Busy(f"this controller has {CALLS_MAX} calls in hand, and {self._waiting} that wait; come again")
+            if self._places.full and self._away_since() is not None:
+                raise StoreUnavailable(_IN_VAIN)
+            await self._places.take(WAITING_S if left_s is None else left_s * WAITING_PART, request.ByteSize())
+        except Busy:
+            if self._away_since() is not None:
+                raise StoreUnavailable(_IN_VAIN) from None
+            raise
 
     async def _in_time(self, behaving: Coroutine[Any, Any, object], left_s: float | None, *, bounded: bool) -> object:
         """What it gives. Raises Overdue shortly before its caller gives up; what it was doing ends then by itself."""
@@ -110,7 +96,7 @@ class Calls:
         self._in_hand.add(task)
         task.add_done_callback(self._gone)
         if bounded:
-            task.add_done_callback(lambda _: self._places.release())
+            task.add_done_callback(lambda _: self._places.give_back())
         try:
             await asyncio.wait({task}, timeout=None if left_s is None else left_s - min(MARGIN_S, left_s * MARGIN_PART))
             # A driver's own cancellation may leak out of it; nobody who asks is to see that.

@@ -26,6 +26,7 @@ Query = TypeVar("Query", JobQuery, ExecutionQuery)
 Now = Callable[[], Awaitable[int]]
 
 
+# docs/decisions/0100: the text adds to the fields
 class JobsAsked(NamedTuple):
     where: JobFilter
     sort: JobSort

@@ -16,6 +16,7 @@ from cronring.protos.unknown import unknown_fields
 from cronring.schema.job import JobSpec
 from cronring.schema.labels import label_faults
 from cronring.schema.module import Module, Verb
+from cronring.schema.newer import newer_job
 from cronring.schema.policy import (
     FIELDS,
     Policy,
@@ -27,7 +28,7 @@ from cronring.schema.policy import (
     read_each,
     unread_fields,
 )
-from cronring.schema.schedule import ScheduleError, check_schedule, is_interval
+from cronring.schema.schedule import ScheduleError, check_schedule, is_interval, reads_schedule
 from cronring.schema.spread import has_default_jitter, stored_policy
 from cronring.schema.validate import ON_DISCONNECT, timeout_fault
 
@@ -97,7 +98,10 @@ def job_change(
     policy, schedule = reading.policy, row.spec.schedule
     if "schedule" in fields:
         schedule = read_schedule(spec.schedule, policy.timezone, problems)
-    if fields & {"schedule", "policy"}:
+    if "schedule" not in fields and not reads_schedule(schedule):
+        if fields & {"policy", "anchor"}:
+            problems.append(("update_mask", f"names less than the schedule: {newer_job(schedule, '')}"))
+    elif fields & {"schedule", "policy"}:
         problems += contradictions(reading, schedule)
     anchor = read_anchor(spec, schedule, problems) if "anchor" in fields else None
     if fields & {"schedule", "payload"} or "policy" in paths or "policy.after" in paths:

@@ -15,7 +15,7 @@ from cronring.protos.cronring.v1 import cluster_pb2, deployments_pb2, executions
 from cronring.protos.instants import timestamp
 from cronring.protos.jobs import spec_fields
 from cronring.schema.policy import parse_policy
-from cronring.schema.schedule import parse_schedule
+from cronring.schema.schedule import stored_schedule
 from cronring.schema.spread import has_default_jitter
 from cronring.schema.timetable import Timetable
 from cronring.schema.zone import load_zone
@@ -29,7 +29,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 @lru_cache(maxsize=20_000)
 def schedule_words(schedule: str, policy: str) -> str:
     """The schedule in plain English."""
-    return parse_schedule(schedule, 0, parse_policy(policy)).words()
+    return stored_schedule(schedule, 0, parse_policy(policy)).words()
 
 
 def local_text(instant_us: int, zone: str) -> str:

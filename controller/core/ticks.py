@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.model import Execution, Job
 from cronring.schema.execution import OF_A_TICK, Outcome, Report, Skipped, SkipReason, Trigger
-from cronring.schema.policy import unread_fields
+from cronring.schema.newer import unread_of
 from cronring.schema.retry import retry_at
 from cronring.schema.spacing import LATE_US
 from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable
@@ -57,7 +57,9 @@ def buffers(job: Job) -> bool:
 
 def cuts(job: Job) -> bool:
     """Whether the next tick cancels what runs."""
-    return bool(job.policy) and _table(job).policy.overlap == "cancel_running" and not unread_fields(job.policy)
+    return (
+        bool(job.policy) and _table(job).policy.overlap == "cancel_running" and not unread_of(job.schedule, job.policy)
+    )
 
 
 def isolated(job: Job) -> bool:

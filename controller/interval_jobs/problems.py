@@ -38,8 +38,9 @@ def unfit(faults: Sequence[TermFault]) -> IntervalRefused:
     return IntervalRefused(422, "; ".join(f"{field}: {description}" for field, description in faults[:3]), faults)
 
 
-def busy(waiting: int) -> IntervalRefused:
-    return IntervalRefused(429, f"{waiting} requests wait already; come again in a moment", retry_s=BUSY_S)
+def busy(detail: str) -> IntervalRefused:
+    """Nothing was done."""
+    return IntervalRefused(429, detail, retry_s=BUSY_S)
 
 
 def refused(error: IntervalRefused, path: str) -> web.Response:

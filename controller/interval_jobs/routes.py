@@ -8,17 +8,18 @@ from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
+from cronring.controller.api.places import CallPlaces
 from cronring.controller.api.same_site import SAFE_METHODS
 from cronring.controller.api.scope import require, shows_outputs
 from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.web_identity import web_principal
 from cronring.controller.core.orders.interval_states import IntervalOrder, IntervalStatus
-from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
+from cronring.controller.errors import Busy, Conflict, NotFound, StoreUnavailable
 from cronring.controller.interval_jobs.bodies import execution_body, job_body, metrics_body, stats_body
-from cronring.controller.interval_jobs.gate import Gate
 from cronring.controller.interval_jobs.problems import (
     IntervalRefused,
     TermFault,
+    busy,
     malformed,
     problem,
     refused,
@@ -32,6 +33,10 @@ from cronring.schema.duration import measured
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE, JobKey
 
+# Requests at work at once: claims and ends always find one of ten connections to PostgreSQL.
+AT_ONCE: Final = 4
+WAITING_MAX: Final = 64
+WAITING_S: Final = 2.0
 BODY_S: Final = 10.0  # for a body to arrive, once its head has
 PAGE: Final = 50
 PAGE_MAX: Final = 1_000
@@ -58,7 +63,7 @@ class IntervalJobsRoutes:
     def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:
         self.service: IntervalJobsService | None = None
         self._job = JobKey(namespace, "", "")
-        self._gate = Gate()
+        self._places = CallPlaces(AT_ONCE, WAITING_MAX)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         add = router.add_route
@@ -87,10 +92,12 @@ class IntervalJobsRoutes:
                 try:
                     if takes:
                         request[GIVEN] = read_given(await _body(request))
-                    async with self._gate.place():
+                    async with self._places.place(WAITING_S):
                         return await answer(self.service, request)
                 except IntervalRefused as error:
                     return refused(error, request.path)
+                except Busy as error:
+                    return refused(busy(str(error)), request.path)
                 except NotFound as error:
                     return problem(404, str(error), request.path)
                 except Conflict as error:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from cronring.controller.api.strict_json import NotStrictJsonError, read_object
 from cronring.controller.interval_jobs.problems import TermFault, malformed, unfit
 from cronring.controller.interval_jobs.settings import IntervalSettings
 from cronring.controller.ports.interval_jobs import Terms
@@ -31,6 +32,7 @@ TOLD: Final = frozenset({
     "id", "status", "is_paused", "paused_at", "cancelled_at", "next_run_at", "started_at", "completed_at", "created_at",
     "updated_at", "error_message", "current_retry_count",
 })  # fmt: skip
+_BODY_DEPTH: Final = DEPTH_LIMIT + 2  # a payload that is a little too deep is told by its field
 OWN: Final = ("source_id", "source_name", "url")  # the caller's: the verb gets them in its payload
 _EMPTY_SAYS_NOTHING: Final = frozenset({"url", "verb", "interval_type", "schedule_time"})
 
@@ -41,13 +43,9 @@ Given = Mapping[str, Any]
 def read_given(body: bytes) -> dict[str, Any]:
     """The fields of a request's body, null for what is no longer given. Raises IntervalRefused."""
     try:
-        found = json.loads(body, parse_constant=_no_constant)
-    except RecursionError:
-        raise malformed(f"the body is nested deeper than {DEPTH_LIMIT}") from None
-    except ValueError as error:  # no UTF-8, too
-        raise malformed(f"the body is no JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise malformed('the body must be a JSON object, like {"url": "https://example.com"}')
+        found = read_object(body, _BODY_DEPTH)
+    except NotStrictJsonError as error:
+        raise malformed(f'the body {error}; it must be an object, like {{"url": "https://example.com"}}') from None
     given = {name: value for name, value in found.items() if name not in TOLD}
     unknown = [name for name in given if name not in _CHECKS]
     if unknown:
@@ -114,10 +112,6 @@ def _or_null(name: str, value: Any) -> Any:
 def _unknown(name: str) -> str:
     close = nearest(name, _CHECKS)
     return "there is no such field" + (f"; did you mean {close[0]}?" if close else "")
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number there")
 
 
 def _text(most: int) -> Callable[[Any], str | None]:

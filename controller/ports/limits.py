@@ -38,6 +38,7 @@ class LimitRow(NamedTuple):
     fullest: tuple[ValueRow, ...] = ()
 
 
+# docs/decisions/0101: an etag is checked under the lock
 Check = Callable[[LimitRow | None], None]
 """Is told what is there (None: nothing), before it is changed and while nobody else can; raises to leave it so."""
 

@@ -56,7 +56,7 @@ HELP: Final[dict[str, str]] = {
     "node_awaiting_runner": "Due jobs without any runner connected here. Start runners of their deployments",
     "node_activations": "Retries, manual runs and backfills due soon that this controller has in memory",
     "node_runners": "Runners connected to this controller. 0 for long: start some, or look at the network",
-    "node_jobs_unread": "Due jobs left to newer controllers, whose policies this one can't read. Upgrade this one",
+    "node_jobs_unread": "Due jobs left to newer controllers, as this one can't read all that they say. Upgrade it",
     "node_waiting_for_place": "Due ticks for which no runner has a place. Above 0 for long: give them more places",
     # Who is there
     "members_alive": "Controllers that this one believes to be alive, itself included. Below what you run: one is down",

@@ -42,10 +42,12 @@ async def audit(books: Books, request: AuditRequest) -> AuditReport:
     """Everything in `request`, from one snapshot. What takes long is done in a thread: claims don't wait for it."""
     until = books.now if request.until is None else min(request.until, books.now)
     scope = Scope(request.since, until, books.now, request.late_after)
-    total, after_id = Audit(), 0
+    total, after_id, unread = Audit(), 0, list[str]()
     while jobs := await books.standings(after_id, request.key, PAGE_JOBS, request.namespaces):
         after_id = jobs[-1].job_id
         page = await _page(books, scope, jobs)
+        unread += [job.key for job in jobs if page.timelines[job.job_id].unread]
+        page = page._replace(jobs=[job for job in jobs if not page.timelines[job.job_id].unread])
         for found in await _audit_page(books, scope, page, thorough=request.thorough):
             total.add(found)
     if not request.key and request.namespaces is None:  # whose they were is gone with them
@@ -55,10 +57,10 @@ async def audit(books: Books, request: AuditRequest) -> AuditReport:
     # A tick that two jobs of one key ran, by a clock that was set back in between: no walk along one job sees that.
     twins = await books.twins(since, until, CHUNK_ROWS)
     add_twins(total, (twin for twin in twins if request.concerns(twin.key)))
-    if request.key and not total.jobs:
+    if request.key and not total.jobs and not unread:
         raise NotFound(f"there is no job {request.key!r}, and never was")
-    remark = _other_rules(await books.zone_data()) if total.in_zones else ""
-    return AuditReport(books.now, until, total, remark)
+    remarks = [_other_rules(await books.zone_data()) if total.in_zones else "", _left_out(unread)]
+    return AuditReport(books.now, until, total, "; ".join(filter(None, remarks)))
 
 
 async def _page(books: Books, scope: Scope, jobs: Sequence[JobStanding]) -> _Page:
@@ -82,6 +84,15 @@ def _other_rules(zone_data: Sequence[ZoneData]) -> str:
     return (
         f"this audit goes by tzdata {own}, and controllers have decided ticks by {used}; where these have other rules "
         "for a zone, its jobs' ticks were at other instants, and the books are right"
+    )
+
+
+def _left_out(unread: Sequence[str]) -> str:
+    if not unread:
+        return ""
+    return (
+        f"{len(unread)} jobs were left out, as a newer release wrote their schedules, the first of them {unread[0]}; "
+        "ask a controller of that release"
     )
 
 

@@ -2,17 +2,13 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import NamedTuple
 
 from cronring.controller.core.model import Activation, Job
-from cronring.controller.core.orders.control import (
-    manual_tick,
-    plan_backfill,
-)
+from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.orders import Pause, Resume, refused
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, NewJob, Seen, done
-from cronring.controller.ports.store import Backfill
+from cronring.controller.ports.store import Backfill, RunByHand
 from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
@@ -20,31 +16,19 @@ from cronring.controller.store.activations import find_activation
 from cronring.controller.store.creating import Creating
 from cronring.controller.store.locked import Locked, lock_job, no_such_job
 from cronring.controller.store.many import ManyAtOnce, delete_all, update_all
+from cronring.controller.store.ordering import make_activations
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.recording import record
 from cronring.controller.store.rows import activation_of, job_of
-from cronring.schema.execution import Trigger
 from cronring.schema.instant import format_instant
 from cronring.sql.parameters import (
-    CreateActivation,
+    CreateBackfill,
     DeleteActivation,
     GetCronJobsById,
     GetJobId,
     ListActivations,
     NotifyJobs,
 )
-
-
-class _Activation(NamedTuple):
-    """See the table cron_activations."""
-
-    trigger: Trigger
-    tick: int
-    until_tick: int | None = None
-    payload: str | None = None
-    beside: bool = False
-    again: bool = False
-    of_schedule: bool = False
 
 
 class PostgresControl(ManyAtOnce):
@@ -86,9 +70,19 @@ class PostgresControl(ManyAtOnce):
             planned = plan_backfill(row.job, backfill.from_at, backfill.until_at, row.now)
             if planned is None:
                 return None
-            wanted = _Activation(Trigger.BACKFILL, *planned, beside=backfill.beside, again=backfill.again)
-            activation = await _activate(transaction, row, wanted, by)
-            span: dict[str, object] = {"from": format_instant(planned[0]), "until": format_instant(planned[1])}
+            tick, until_tick = planned
+            making = CreateBackfill(
+                job_id=row.job.job_id,
+                run_at=row.now,
+                actor=by,
+                tick=tick,
+                until_tick=until_tick,
+                beside=backfill.beside,
+                again=backfill.again,
+            )
+            ((activation_id,),) = await transaction.fetch(making)
+            activation = await find_activation(transaction, row.job.job_id, activation_id)
+            span: dict[str, object] = {"from": format_instant(tick), "until": format_instant(until_tick)}
             told = Action(Order.BACKFILL, by, note, details=span | {"activation": activation.activation_id})
             await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
             return activation
@@ -149,11 +143,8 @@ async def run_by_hand(
     *, of_schedule: bool = False,
 ) -> Activation:  # fmt: skip
     """See PostgresControl.trigger_job. `of_schedule`: it counts as a tick, as a failure, too."""
-    wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=payload, of_schedule=of_schedule)
-    activation = await _activate(transaction, row, wanted, by)
-    told = Action(Order.TRIGGER, by, note, details={"activation": activation.activation_id})
-    await _keep(transaction, row, told, of_job(row.job.key, None, activation_fields(activation)))
-    return activation
+    made = await make_activations(transaction, [row], RunByHand(payload, note), by, of_schedule=of_schedule)
+    return made[row.job.job_id]
 
 
 async def job_as_is(transaction: Transaction, job_id: int) -> Job:
@@ -164,22 +155,3 @@ async def job_as_is(transaction: Transaction, job_id: int) -> Job:
 async def _keep(transaction: Transaction, row: Locked, action: Action, changes: Changes) -> None:
     await add_actions(transaction, [action._replace(job_id=row.job.job_id)], row.now)
     await record(transaction, changes)
-
-
-async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, by: str) -> Activation:
-    job_id = row.job.job_id
-    records = await transaction.fetch(
-        CreateActivation(
-            job_id=job_id,
-            run_at=row.now,
-            actor=by,
-            trigger=wanted.trigger,
-            tick=wanted.tick,
-            until_tick=wanted.until_tick,
-            payload=wanted.payload,
-            beside=wanted.beside,
-            again=wanted.again,
-            of_schedule=wanted.of_schedule,
-        )
-    )
-    return await find_activation(transaction, job_id, records[0][0])

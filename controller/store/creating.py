@@ -11,14 +11,14 @@ from cronring.controller.core.orders.redeploy import Added
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import JobDone, NewJob, Outcome
 from cronring.controller.ports.store import RunByHand
-from cronring.controller.services.audit_changes import Changes, of_job, spec_fields
+from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.locked import lock_jobs
 from cronring.controller.store.ordering import make_activations
 from cronring.controller.store.plans import policy_columns, who_follows
 from cronring.controller.store.pool import Transaction
-from cronring.controller.store.recording import record
+from cronring.controller.store.recording import Entries, entries_of, record_entries
 from cronring.controller.store.rows import spec_of, specs_columns
 from cronring.controller.store.slices import beside, sliced
 from cronring.schema.job import JobSpec
@@ -135,9 +135,13 @@ class Creating:
         ids: dict[str, int] = {}
         for part in sliced(planned):
             insertion = await beside(len(part), _insertion, part, self._by, self._now)
-            ids |= {key: job_id for job_id, key in await self._transaction.fetch(insertion)}
+            # While PostgreSQL inserts them, their entries of the audit log are made.
+            inserted, entries = await asyncio.gather(
+                self._transaction.fetch(insertion), beside(len(part), _entries, part)
+            )
+            ids |= {key: job_id for job_id, key in inserted}
             await add_actions(self._transaction, [self._action(each, ids) for each in part], self._now)
-            await record(self._transaction, *await beside(len(part), _changes, part))
+            await record_entries(self._transaction, entries)
         for at_once in sliced(sorted(ids[each.added.key] for each in planned if each.job.run_now)):
             rows = await lock_jobs(self._transaction, list(at_once))
             await make_activations(self._transaction, rows, RunByHand(None, self._note), self._by)
@@ -168,8 +172,8 @@ def _told(planned: Outcome | _Planned, key: str, *, again: bool) -> Outcome:
     return done._replace(unchanged=done.unchanged or again)
 
 
-def _changes(planned: Sequence[_Planned]) -> list[Changes]:
-    return [of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template)) for each in planned]
+def _entries(planned: Sequence[_Planned]) -> Entries:
+    return entries_of(of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template)) for each in planned)
 
 
 def _insertion(planned: Sequence[_Planned], by: str, now: int) -> CreateApiJobs:

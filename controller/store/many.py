@@ -46,7 +46,8 @@ class ManyAtOnce(Ordering):
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("creating jobs") as transaction:
-            return await Creating(transaction, by, note).create(jobs, whole=whole, dry_run=dry_run)
+            outcomes = await Creating(transaction, by, note).create(jobs, whole=whole, dry_run=dry_run)
+            return _told_all(transaction, outcomes, whole=whole, dry_run=dry_run)
 
     async def update_jobs(
         self,
@@ -59,7 +60,8 @@ class ManyAtOnce(Ordering):
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("updating jobs") as transaction:
-            return await update_all(transaction, changes, (by, note), whole=whole, dry_run=dry_run)
+            outcomes = await update_all(transaction, changes, (by, note), whole=whole, dry_run=dry_run)
+            return _told_all(transaction, outcomes, whole=whole, dry_run=dry_run)
 
     async def delete_jobs(
         self,
@@ -75,7 +77,8 @@ class ManyAtOnce(Ordering):
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("deleting jobs") as transaction:
             who = (by, note)
-            return await delete_all(transaction, keys, who, labels=labels, seen=seen, whole=whole, dry_run=dry_run)
+            outcomes = await delete_all(transaction, keys, who, labels=labels, seen=seen, whole=whole, dry_run=dry_run)
+            return _told_all(transaction, outcomes, whole=whole, dry_run=dry_run)
 
 
 async def delete_all(
@@ -120,6 +123,14 @@ async def update_all(
         await tell(transaction, [each.row for each in changes])
         planned |= {each.row.job.key: JobDone(each.row.job.key, each.row.job.job_id) for each in changes}
     return [_told(key, planned[key]) for key in asked]
+
+
+def _told_all(transaction: Transaction, outcomes: list[Outcome], *, whole: bool, dry_run: bool) -> list[Outcome]:
+    """Where nothing was written, nobody is told that their call has changed something."""
+    refused_whole = whole and any(isinstance(each, Exception) for each in outcomes)
+    wrote = any(isinstance(each, JobDone) and not each.unchanged for each in outcomes)
+    transaction.unchanged = dry_run or refused_whole or not wrote
+    return outcomes
 
 
 def _told(key: str, planned: Outcome | _Change) -> Outcome:

@@ -256,13 +256,20 @@ async def _run_by_hand(
 
 
 async def make_activations(
-    transaction: Transaction, rows: list[Locked], wish: RunByHand, by: str
+    transaction: Transaction, rows: list[Locked], wish: RunByHand, by: str, *, of_schedule: bool = False
 ) -> "dict[int, Activation]":
-    """By job id."""
+    """By job id. `of_schedule`: they count as ticks, as failures, too."""
     now = max(row.now for row in rows)
     ids = [row.job.job_id for row in rows]
     records = await transaction.fetch(
-        RunJobsByHand(run_at=now, actor=by, payload=wish.payload, job_ids=ids, ticks=[manual_tick(now)] * len(ids))
+        RunJobsByHand(
+            run_at=now,
+            actor=by,
+            payload=wish.payload,
+            of_schedule=of_schedule,
+            job_ids=ids,
+            ticks=[manual_tick(now)] * len(ids),
+        )
     )
     found = await transaction.fetch(GetActivationsById(activation_ids=[record[0] for record in records]))
     made = {each.job.job_id: each for each in map(activation_of, found)}

@@ -1,6 +1,7 @@
 """Who changed what: rows of cron_audit_log, in the transaction of the change. docs/decisions/0071"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from cronring.controller.ports.audit_log import Change
 from cronring.controller.ports.caller import call_in_hand
@@ -12,16 +13,39 @@ from cronring.schema.identity import Kind, Principal
 from cronring.sql.parameters import GetRole, RecordChanges
 
 
+class Entries(NamedTuple):
+    """Changes as they are kept: parallel columns."""
+
+    namespaces: list[str]
+    subjects: list[str]
+    befores: list[str | None]
+    afters: list[str | None]
+
+
+def entries_of(changes: Iterable[Changes]) -> Entries:
+    """Of many it takes a while: it is for a thread."""
+    found: list[Change] = [change for some in changes for change in some]
+    return Entries(
+        [each.namespace for each in found],
+        [each.subject for each in found],
+        [canonical(each.before) for each in found],
+        [canonical(each.after) for each in found],
+    )
+
+
 async def record(transaction: Transaction, *changes: Changes, by: str = "") -> None:
     """Keep what the call in hand has changed: one statement, whatever the number; none for no change.
 
     `by`: who it was, where what they have changed is what proves it: a login. "": who makes the call.
     """
-    found = [change for some in changes for change in some]
-    if not found:
+    await record_entries(transaction, await beside(len(changes), entries_of, changes), by)
+
+
+async def record_entries(transaction: Transaction, entries: Entries, by: str = "") -> None:
+    """As `record`, of what has been made of changes already."""
+    if not entries.subjects:
         return
     call = call_in_hand()
-    befores, afters = await beside(len(found), _texts, found)
     await transaction.fetch(
         RecordChanges(
             principal=by or str(call.principal),
@@ -29,16 +53,9 @@ async def record(transaction: Transaction, *changes: Changes, by: str = "") -> N
             origin=storable(call.origin),
             remark=storable(call.remark),
             controller_id=transaction.controller_id,
-            namespaces=[each.namespace for each in found],
-            subjects=[each.subject for each in found],
-            befores=befores,
-            afters=afters,
+            **entries._asdict(),
         )
     )
-
-
-def _texts(changes: Sequence[Change]) -> tuple[list[str | None], list[str | None]]:
-    return [canonical(each.before) for each in changes], [canonical(each.after) for each in changes]
 
 
 async def database_principal(database: Database) -> Principal:

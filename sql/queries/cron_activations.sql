@@ -153,11 +153,9 @@ UPDATE cron_activations a SET tick = n.tick, run_at = now(), attempt = 1
 FROM unnest(:activation_ids::bigint[], :next_ticks::timestamptz[]) n (id, tick)
 WHERE a.id = ANY (ARRAY[n.id]);
 
--- name: CreateActivation
--- `:until_tick` is the last one of a backfill. `:payload` null: the job's own.
-INSERT INTO cron_activations (job_id, slot, attempt, run_at, requested_by, trigger, tick, until_tick, payload, beside,
-                              again, of_schedule)
-SELECT id, slot, 1, :run_at, :actor, :trigger, :tick, :until_tick?, :payload?, :beside, :again, :of_schedule
+-- name: CreateBackfill
+INSERT INTO cron_activations (job_id, slot, attempt, run_at, requested_by, trigger, tick, until_tick, beside, again)
+SELECT id, slot, 1, :run_at, :actor, 'backfill', :tick, :until_tick, :beside, :again
 FROM cron_jobs WHERE id = :job_id
 RETURNING id;
 

@@ -43,34 +43,48 @@ SELECT count(*) FROM cron_interval_jobs
 WHERE namespace = :namespace AND (:source_id?::text IS NULL OR source_id = :source_id);
 
 -- name: FindIntervalJobsOfStatus
--- As FindIntervalJobs, those of a status, and how many they are. No index has that: each job is looked at. What waits
--- is read at once, as a probe for each job takes longer. FULL JOIN: it can be no loop over both.
-WITH judged AS MATERIALIZED (
-    SELECT i.job_id, cron_interval_status(j.cancelled_at, j.state, j.running, j.orphaned_at, j.paused_at,
-                                          j.paused_until, j.paused_by, j.failures, j.next_tick, j.last_outcome,
-                                          w.trigger) AS status
-    FROM (SELECT * FROM cron_interval_jobs
-          WHERE namespace = :namespace AND (:source_id?::text IS NULL OR source_id = :source_id)) i
-    CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = i.job_id OFFSET 0) j
-    FULL JOIN (SELECT job_id, min(trigger) AS trigger FROM cron_activations WHERE trigger IN ('manual', 'retry')
-               GROUP BY job_id) w ON w.job_id = i.job_id
-)
-SELECT (array_agg(job_id ORDER BY job_id DESC))[:offset::integer + 1 : :offset::integer + :limit::integer] AS job_ids,
+-- docs/decisions/0102: read in one scan of the key
+-- As FindIntervalJobs, those of a status, and how many they are. No index has that: each job is looked at.
+SELECT (array_agg(f.job_id ORDER BY f.job_id DESC))
+           [:offset::integer + 1 : :offset::integer + :limit::integer] AS job_ids,
        count(*) AS total
-FROM judged WHERE job_id IS NOT NULL AND status = :status;
+FROM (
+    SELECT j.id AS job_id, cron_interval_status(j.cancelled_at, j.state, j.running, j.orphaned_at, j.paused_at,
+                                                j.paused_until, j.paused_by, j.failures, j.next_tick, j.last_outcome,
+                                                j.waiting) AS status
+    FROM (
+        SELECT id, cancelled_at, state, running, orphaned_at, paused_at, paused_until, paused_by, failures, next_tick,
+               last_outcome,
+               CASE WHEN id IN (SELECT job_id FROM cron_activations WHERE trigger = 'manual') THEN 'manual'
+                    WHEN id IN (SELECT job_id FROM cron_activations WHERE trigger = 'retry') THEN 'retry'
+               END AS waiting
+        FROM cron_jobs
+        WHERE id = ANY (ARRAY(
+            SELECT job_id FROM cron_interval_jobs
+            WHERE namespace = :namespace AND (:source_id?::text IS NULL OR source_id = :source_id)))
+        OFFSET 0
+    ) j
+) f
+WHERE f.status = :status;
 
 -- name: CountIntervalStatuses
 -- How many jobs there are of each status; see FindIntervalJobsOfStatus.
-WITH judged AS MATERIALIZED (
-    SELECT i.job_id, cron_interval_status(j.cancelled_at, j.state, j.running, j.orphaned_at, j.paused_at,
-                                          j.paused_until, j.paused_by, j.failures, j.next_tick, j.last_outcome,
-                                          w.trigger) AS status
-    FROM (SELECT * FROM cron_interval_jobs WHERE namespace = :namespace) i
-    CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = i.job_id OFFSET 0) j
-    FULL JOIN (SELECT job_id, min(trigger) AS trigger FROM cron_activations WHERE trigger IN ('manual', 'retry')
-               GROUP BY job_id) w ON w.job_id = i.job_id
-)
-SELECT status, count(*) AS jobs FROM judged WHERE job_id IS NOT NULL GROUP BY status;
+SELECT f.status, count(*) AS jobs
+FROM (
+    SELECT cron_interval_status(j.cancelled_at, j.state, j.running, j.orphaned_at, j.paused_at, j.paused_until,
+                                j.paused_by, j.failures, j.next_tick, j.last_outcome, j.waiting) AS status
+    FROM (
+        SELECT id, cancelled_at, state, running, orphaned_at, paused_at, paused_until, paused_by, failures, next_tick,
+               last_outcome,
+               CASE WHEN id IN (SELECT job_id FROM cron_activations WHERE trigger = 'manual') THEN 'manual'
+                    WHEN id IN (SELECT job_id FROM cron_activations WHERE trigger = 'retry') THEN 'retry'
+               END AS waiting
+        FROM cron_jobs
+        WHERE id = ANY (ARRAY(SELECT job_id FROM cron_interval_jobs WHERE namespace = :namespace))
+        OFFSET 0
+    ) j
+) f
+GROUP BY f.status;
 
 -- name: ListIntervalExecutions
 -- A job's executions, the newest first.

@@ -194,9 +194,10 @@ SELECT (SELECT e.id FROM cron_executions e WHERE e.job_id = :job_id AND e.tick =
         ORDER BY s.first_tick DESC LIMIT 1) AS reason;
 
 -- name: RunJobsByHand
--- `:payload` null: each job's own. `:job_ids` and `:ticks` are parallel arrays.
-INSERT INTO cron_activations (job_id, slot, attempt, run_at, requested_by, trigger, tick, payload)
-SELECT j.id, j.slot, 1, :run_at, :actor, 'manual', w.tick, :payload?
+-- `:payload` null: each job's own. `:of_schedule`: they count as ticks, as failures, too. `:job_ids` and `:ticks` are
+-- parallel arrays.
+INSERT INTO cron_activations (job_id, slot, attempt, run_at, requested_by, trigger, tick, payload, of_schedule)
+SELECT j.id, j.slot, 1, :run_at, :actor, 'manual', w.tick, :payload?, :of_schedule
 FROM unnest(:job_ids::bigint[], :ticks::timestamptz[]) AS w (job_id, tick)
 CROSS JOIN LATERAL (SELECT id, slot FROM cron_jobs WHERE id = w.job_id OFFSET 0) j
 RETURNING id;

@@ -79,6 +79,7 @@ class Scene(Protocol):
     async def now(self) -> int: ...
     async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
     async def set_anchor(self, job_id: int, anchor: int) -> None: ...
+    async def set_schedule(self, job_id: int, schedule: str) -> None: ...
     async def set_followed(self, job_id: int, key: str) -> None: ...
     async def set_paused_tick(self, job_id: int, tick: int) -> None: ...
     async def set_pause(self, job_id: int, until: int, last_tick: int) -> None: ...
@@ -147,6 +148,11 @@ class MemoryScene:
     async def set_anchor(self, job_id: int, anchor: int) -> None:
         row = self._store.jobs[job_id]
         row.spec = row.spec._replace(anchor=anchor)
+
+    async def set_schedule(self, job_id: int, schedule: str) -> None:
+        row = self._store.jobs[job_id]
+        row.spec = row.spec._replace(schedule=schedule)
+        self._store.spans[job_id][-1] = self._store.spans[job_id][-1]._replace(schedule=schedule)
 
     async def set_followed(self, job_id: int, key: str) -> None:
         self._store.followers.set(job_id, key)
@@ -273,6 +279,12 @@ class PostgresScene:
 
     async def set_anchor(self, job_id: int, anchor: int) -> None:
         await self._run("UPDATE cron_jobs SET anchor = $2 WHERE id = $1", job_id, anchor)
+
+    async def set_schedule(self, job_id: int, schedule: str) -> None:
+        await self._connection.execute("UPDATE cron_jobs SET schedule = $2 WHERE id = $1", job_id, schedule)
+        await self._connection.execute(
+            "UPDATE cron_schedules SET schedule = $2 WHERE job_id = $1 AND until_at IS NULL", job_id, schedule
+        )
 
     async def set_followed(self, job_id: int, key: str) -> None:
         await self._connection.execute("INSERT INTO cron_followers (job_id, after) VALUES ($1, $2)", job_id, key)

@@ -76,6 +76,15 @@ async def test_a_refusal_changes_nothing(database_url: str) -> None:
             with fates.call() as call, pytest.raises((NotFound, Conflict)):
                 await refused
             assert call.fate is Fate.NOT_DONE, "a single job is a bulk of one, whose refusals are answers"
+        jobs = [NewJob("default", "no", "no", name, JobSpec("every 1h")) for name in ("a", "b")]
+        for bulk in (
+            PostgresControl(database).create_jobs(jobs, "ann"),
+            PostgresControl(database).update_jobs({"nobody's": JobChange.to(schedule="every 1h")}, "ann", whole=True),
+            PostgresControl(database).delete_jobs(["nobody's"], "ann", dry_run=True),
+        ):
+            with fates.call() as call:
+                assert all(isinstance(each, Exception) for each in await bulk)
+            assert call.fate is Fate.NOT_DONE, "of a bulk in which each is refused, nothing was done"
         with fates.call() as call:
             assert not await PostgresExecutionControl(database).cancel_execution(1, "ann", "")
         assert call.fate is Fate.NOT_DONE

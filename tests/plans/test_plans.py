@@ -34,7 +34,7 @@ HOT = [
     "GetTemplate", "DeleteTemplate",
     "FollowExecutions", "FollowSkips", "FindOverdue", "GetRetriesGivenUp", "TakePauses",
     "TakeOrphanings",
-    "GetLeft", "RunJobsByHand", "GetActivationsById", "CreateActivation", "AddActions", "AddSkips", "GetJobIds",
+    "GetLeft", "RunJobsByHand", "GetActivationsById", "CreateBackfill", "AddActions", "AddSkips", "GetJobIds",
     "ListTickRuns", "GetFollowers", "GetFollowed", "CreateCronJobs", "OrphanCronJobs", "BringCronJobsBack",
     "CountRunningOfOthers", "ActivateDeployment", "CountPlaces", "BindJobs", "GetJobFigures",
     "GetUnfolded", "TakeFolding", "FoldFigures", "MoveFolding", "UpdateTemplate", "AddRetries", "FollowTicks",

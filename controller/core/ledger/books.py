@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from typing import NamedTuple
 
+from cronring.schema.schedule import reads_schedule
 from cronring.schema.timetable import Timetable, timetable
 
 
@@ -57,6 +58,11 @@ class TickTimeline:
     def __init__(self, spans: list[Span]) -> None:
         self._spans = spans
         self._ends = [span.until_at for span in spans if span.until_at is not None]
+
+    @property
+    def unread(self) -> bool:
+        """Whether a newer release wrote one of the schedules, so that nobody here knows what was due."""
+        return not all(reads_schedule(span.schedule) for span in self._spans)
 
     @property
     def opens_at(self) -> int | None:

@@ -21,7 +21,7 @@ from cronring.controller.core.orders.redeploy import (
 from cronring.controller.core.orders.states import Order, State, allowed, refusal, state_of
 from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant
-from cronring.schema.policy import newer, unread_fields
+from cronring.schema.newer import newer_job, unread_of
 from cronring.schema.schedule import MANUAL
 from cronring.schema.timetable import PlannedTick, Timetable, timetable
 
@@ -161,8 +161,8 @@ def carry_out(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered |
     refusing = refused(standing, order_of(wish))
     if refusing is not None:
         return refusing
-    if unread_fields(standing.job.policy):  # docs/decisions/0086
-        message = f"{standing.job.key!r}: {newer(standing.job.policy)}"
+    if unread_of(standing.job.schedule, standing.job.policy):  # docs/decisions/0086
+        message = f"{standing.job.key!r}: {newer_job(standing.job.schedule, standing.job.policy)}"
         return OrderRefusal(standing.job.key, order_of(wish), None, message)
     return _of_orphan(standing, wish, by, now) if standing.job.orphaned else _of_any(standing, wish, by, now)
 

@@ -201,7 +201,12 @@ def of_executions_and_deployments(scene: Scene) -> list[Row]:
 
 
 def of_jobs(scene: Scene) -> list[Row]:
-    jobs, where = "cronring.v1.Jobs/", JobFilter(namespace="billing")
+    jobs, where, anywhere = "cronring.v1.Jobs/", JobFilter(namespace="billing"), JobFilter(module="xm")
+    pausing, updating = ControlJobsRequest.ACTION_PAUSE, ControlJobsRequest.ACTION_UPDATE
+    updated = ControlJobsRequest(
+        filter=where, action=updating, dry_run=True, spec=JobSpec(timeout_ms=7_000),
+        update_mask=FieldMask(paths=["timeout_ms"]),
+    )  # fmt: skip
     made = CreateJobRequest(
         namespace="billing", module="xm", verb="xa", name="made", spec=JobSpec(schedule="every 1h", anchor=Timestamp())
     )
@@ -236,26 +241,9 @@ def of_jobs(scene: Scene) -> list[Row]:
         Row(jobs + "TriggerJob", TriggerJobRequest(key=KEY, payload="1"), OPERATE, BAD),
         Row(jobs + "BackfillJob", BackfillJobRequest(key=KEY), OPERATE, BAD),
         Row(jobs + "CancelActivation", CancelActivationRequest(key=KEY, id=1), OPERATE),
-        Row(
-            jobs + "ControlJobs",
-            ControlJobsRequest(filter=where, action=ControlJobsRequest.ACTION_PAUSE, dry_run=True),
-            OPERATE_THERE,
-        ),
-        Row(
-            jobs + "ControlJobs",
-            ControlJobsRequest(
-                filter=JobFilter(module="xm"), action=ControlJobsRequest.ACTION_PAUSE, dry_run=True
-            ),
-            "uff.f...",
-        ),
-        Row(
-            jobs + "ControlJobs",
-            ControlJobsRequest(
-                filter=where, action=ControlJobsRequest.ACTION_UPDATE, dry_run=True,
-                spec=JobSpec(timeout_ms=7_000), update_mask=FieldMask(paths=["timeout_ms"]),
-            ),
-            OPERATE_THERE,
-        ),
+        Row(jobs + "ControlJobs", ControlJobsRequest(filter=where, action=pausing, dry_run=True), OPERATE_THERE),
+        Row(jobs + "ControlJobs", ControlJobsRequest(filter=anywhere, action=pausing, dry_run=True), "uff.f..."),
+        Row(jobs + "ControlJobs", updated, OPERATE_THERE),
     ]  # fmt: skip
 
 

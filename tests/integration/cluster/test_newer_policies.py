@@ -12,6 +12,13 @@ from tests.support.looking import look
 
 NEWER, OTHER = "crawler.site:docs", "crawler.site:blog"
 POLICY = json.dumps({"retries": 1, "blackout": "Dec 24"}, separators=(",", ":"))
+SUNSET = "sunset 30m before"
+SCHEDULED_BY_A_NEWER_RELEASE = """
+WITH job AS (
+    UPDATE cron_jobs SET schedule = $2, revision = revision + 1 WHERE key = $1 RETURNING id
+)
+UPDATE cron_schedules s SET schedule = $2 FROM job WHERE s.job_id = job.id AND s.until_at IS NULL
+"""
 AS_A_NEWER_RELEASE = """
 WITH job AS (
     UPDATE cron_jobs SET policy = $2, revision = revision + 1 WHERE key = $1 RETURNING id
@@ -20,11 +27,11 @@ UPDATE cron_schedules s SET policy = $2 FROM job WHERE s.job_id = job.id AND s.u
 """
 
 
-def written_by_a_newer_release(cluster: Cluster) -> None:
+def written_by_a_newer_release(cluster: Cluster, statement: str = AS_A_NEWER_RELEASE, text: str = POLICY) -> None:
     async def write() -> None:
         connection = await look(cluster.database_url)
         try:
-            assert await connection.execute(AS_A_NEWER_RELEASE, NEWER, POLICY) == "UPDATE 1"
+            assert await connection.execute(statement, NEWER, text) == "UPDATE 1"
         finally:
             await connection.close()
 
@@ -85,3 +92,31 @@ def test_a_row_of_a_newer_release_ends_nobody(cluster: Cluster) -> None:
     until("it ticks again", lambda: runs(cluster, NEWER) > seen)
     assert all(each.alive() for each in (first, second))
     assert told(first) == [(NEWER, "blackout")]
+
+
+def test_a_schedule_of_a_newer_release_ends_nobody(cluster: Cluster) -> None:
+    first = cluster.start_controller()
+    cluster.start_runner(WITH)
+    until("the module is deployed", lambda: cluster.cli("deployments", "list"))
+    make_jobs(cluster)
+    cluster.cli("jobs", "resume", OTHER)
+    until("both tick", lambda: runs(cluster, NEWER) and runs(cluster, OTHER))
+    written_by_a_newer_release(cluster, SCHEDULED_BY_A_NEWER_RELEASE, SUNSET)
+    until("it is named", lambda: told(first) == [(NEWER, "schedule")], 90)
+    second = cluster.start_controller()  # one that starts meets the row, too
+
+    seen, others = runs(cluster, NEWER), runs(cluster, OTHER)
+    until("the other job goes on", lambda: runs(cluster, OTHER) > others + 5)
+    assert runs(cluster, NEWER) == seen
+    assert {job["key"]: job["schedule"] for job in cluster.cli("jobs", "list")}[NEWER] == SUNSET
+    for answered in ("why", "jobs show", "jobs stats", "executions list --job", "audit --job"):
+        done = cronring(cluster, *answered.split(), NEWER)
+        assert done.returncode == 0, (answered, done.stdout, done.stderr)
+    for refused in (["pause", NEWER], ["update", NEWER, "--retries", "2"]):
+        done = cronring(cluster, "jobs", *refused)
+        assert done.returncode != 0, refused
+        assert "ask a controller of a newer release, or set another schedule" in " ".join(done.stderr.split())
+
+    cluster.cli("jobs", "update", NEWER, "--cron", "* * * * * *")
+    until("it ticks again", lambda: runs(cluster, NEWER) > seen)
+    assert all(each.alive() for each in (first, second))

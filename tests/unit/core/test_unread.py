@@ -9,6 +9,7 @@ from cronring.schema.execution import Trigger
 from tests.unit.core.test_orders import standing
 from tests.unit.core.told import S_US, T, Told, job, report
 
+SCHEDULE = "sunset 30m before"
 NEWER = '{"retries":2,"overlap":"cancel_running","blackout":"Dec 24"}'
 OTHER = '{"blackout":"Dec 25"}'
 DUE = T + 10 * S_US
@@ -39,6 +40,31 @@ def test_others_tick_and_this_one_is_named_once() -> None:
     told.fetched(job(1), _newer(policy=OTHER), _newer(3))
     assert _told_of(told) == [("m.j2", "blackout"), ("m.j3", "blackout")]
     assert told.node.stats().jobs_unread == 2
+
+
+def test_a_schedule_of_a_newer_release_is_left_as_well() -> None:
+    told = Told()
+    told.ready(job(1), job(2, schedule=SCHEDULE), job(3, schedule=SCHEDULE, policy=NEWER))
+    assert told.node.stats().jobs_unread == 2
+    told.wait_renewing(10_100)
+    assert [request.job_id for request in told.one(effects.Claim).requests] == [1]
+    assert _told_of(told) == [("m.j2", "schedule"), ("m.j3", "blackout, schedule")]
+    told.tell(events.JobsNotified())
+    told.wait(30)
+    told.fetched(job(1), job(2, schedule="*/20 * * * * *", revision=2))
+    assert told.node.stats().jobs_unread == 0
+
+
+def test_a_run_of_it_is_not_ended_here() -> None:
+    told = Told()
+    told.ready()
+    told.wait_renewing(10_000)
+    told.tell(events.Woke())
+    told.wait(1_000)
+    known, newer = _execution(71, job(1, executing=True)), _execution(72, job(2, schedule=SCHEDULE, executing=True))
+    _adopted(told, known, newer)
+    told.tell(events.ReportsReceived("r1", [report(newer), report(known)]))
+    assert [request.report.execution_id for request in told.one(effects.End).requests] == [71]
 
 
 def test_once_its_policy_is_of_this_release_it_ticks() -> None:

@@ -135,6 +135,13 @@ def test_half_of_a_surrogate_pair_is_refused() -> None:
         assert refused.value.status == 422
 
 
+def test_a_name_that_is_given_twice_is_refused() -> None:
+    for raw in (b'{"url": "a", "url": "b"}', b'{"url": "a", "payload": {"b": 1, "b": 2}}'):
+        with pytest.raises(IntervalRefused, match="is given twice in one object") as refused:
+            read_given(raw)
+        assert refused.value.status == 400
+
+
 def test_too_deep_is_refused() -> None:
     deep = b'{"url": "u", "metadata": {"a": ' + b"[" * 200 + b"]" * 200 + b"}}"
     with pytest.raises(IntervalRefused):

@@ -75,7 +75,7 @@ class Place:
 
     @property
     def waiting(self) -> int:
-        return self.calls._waiting
+        return self.calls._places.waiting
 
 
 @pytest.fixture

@@ -1,0 +1,56 @@
+"""Places for what is at work at once, and who waits for one: bounded in number, bytes and time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from cronring.controller.errors import Busy
+
+
+class CallPlaces:
+    """First come, first served. `waiting_bytes`: of the requests of all that wait together; None: not counted."""
+
+    def __init__(self, at_once: int, waiting_max: int, waiting_bytes: int | None = None) -> None:
+        self._at_once = at_once
+        self._free = asyncio.Semaphore(at_once)
+        self._waiting_max = waiting_max
+        self._bytes_max = waiting_bytes
+        self.waiting = self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whoever comes now would have to wait."""
+        return self._free.locked()
+
+    async def take(self, waiting_s: float, size: int = 0) -> None:
+        """A place, until `give_back`. Raises Busy where too many wait already, or for so long: it was never begun."""
+        if not self.full:
+            await self._free.acquire()  # doesn't wait
+            return
+        if self.waiting >= self._waiting_max or (self._bytes_max is not None and self._bytes + size > self._bytes_max):
+            raise self._busy()
+        self.waiting += 1
+        self._bytes += size
+        try:
+            async with asyncio.timeout(waiting_s):
+                await self._free.acquire()
+        except TimeoutError:
+            raise self._busy() from None
+        finally:
+            self.waiting -= 1
+            self._bytes -= size
+
+    def give_back(self) -> None:
+        self._free.release()
+
+    @asynccontextmanager
+    async def place(self, waiting_s: float) -> AsyncIterator[None]:
+        """As `take`, and given back. Raises Busy."""
+        await self.take(waiting_s)
+        try:
+            yield
+        finally:
+            self.give_back()
+
+    def _busy(self) -> Busy:
+        return Busy(f"this controller has {self._at_once} calls in hand, and {self.waiting} that wait; come again")
