@@ -35,6 +35,7 @@ LONG: Final = (
     "faults/test_upgrades.py",
     "integration/api/test_rest_schema.py",
     "integration/bench",
+    "integration/client",
     "integration/cluster",
     "integration/controller/test_jobs_api.py",
     "integration/controller/test_members.py",
