@@ -8,7 +8,7 @@ from tests.integration.client.conftest import KEY
 from tests.support.cluster import Cluster
 from tests.support.cutting import Direction, Streams, cutting
 
-AFTER = (1, 20, 60, 200)  # bytes of the answer: acknowledgements of HTTP/2, headers, the message, its trailers
+AFTER = (1, 20, 60, 100)  # bytes of the answer: acknowledgements of HTTP/2, headers, the message, its trailers
 
 
 async def test_what_was_carried_out_is_done_once_though_its_answer_was_lost(cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from cronring.client import AsyncClient, Client, Event, EventKind
@@ -51,8 +52,8 @@ async def test_events_go_on_when_their_controller_is_killed(cluster: Cluster) ->
     assert ends(told) == dict.fromkeys(runs, 1)
     assert not [each for each in told if each.kind is EventKind.RESYNC]
     assert all(each.position for each in told)
-    with Client([first.grpc, second.grpc]) as client:
-        again = await asyncio.to_thread(_until, client, told[0].position, runs)
+    with Client([first.grpc, second.grpc]) as waiting:
+        again = await asyncio.to_thread(_until, waiting, told[0].position, runs)
     assert again == ends(told), "by a position that another controller gave out"
     async with AsyncClient([second.grpc]) as client:
         page = await client.poll_events(told[0].position)
@@ -98,7 +99,7 @@ def _until(client: Client, position: str, runs: set[int]) -> Counter[int]:
     return ends(heard)
 
 
-async def _first(client: AsyncClient, after: str):  # type: ignore[no-untyped-def]
+async def _first(client: AsyncClient, after: str) -> AsyncIterator[Event]:
     async for event in client.events(after):
         yield event
         return
