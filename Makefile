@@ -68,6 +68,8 @@ audit: $(VENV)/.test  ## bandit over the code; pip-audit over what is installed,
 protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* and openapi.json (committed; tests prove them fresh)
 	$(BIN)/python protos/generate.py
 	$(BIN)/python -m cronring.controller.api.rest.openapi
+	$(BIN)/python -m cronring.client.generate
+	$(BIN)/python clients/typescript/generate.py
 
 schema: $(VENV)/.test  ## rewrite sql/schema.sql after a new migration (committed; a test proves it fresh)
 	$(BIN)/python -m tests.migration.dump

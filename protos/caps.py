@@ -144,6 +144,8 @@ CAPS: Final[Mapping[str, Cap]] = {
     **_LISTS,
     **_LISTS_OF_ANSWERS,
 }
+# Where a name has another meaning elsewhere: there they are texts of a filter.
+_BY_PLACE: Final[Mapping[str, Cap]] = {"cronring.v1.PollEventsResponse.events": Cap(items=COLUMN)}
 
 
 Fault = tuple[str, str]
@@ -187,7 +189,7 @@ _TEXT_TYPES: Final = frozenset({FieldDescriptor.TYPE_STRING, FieldDescriptor.TYP
 
 def _rule(field: FieldDescriptor) -> FieldRule:
     inner, is_text = field.message_type, field.type in _TEXT_TYPES
-    cap = CAPS[field.name] if field.is_repeated or is_text else Cap()
+    cap = _BY_PLACE.get(field.full_name) or (CAPS[field.name] if field.is_repeated or is_text else Cap())
     if (field.is_repeated and not cap.items) or (is_text and not cap.length):
         raise KeyError(f"protos/caps.py has no cap that fits {field.full_name}")
     is_map = inner is not None and inner.GetOptions().map_entry

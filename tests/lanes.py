@@ -43,6 +43,7 @@ LONG: Final = (
     "integration/api/test_rest_schema.py",
     "integration/bench",
     "integration/browser",
+    "integration/client",
     "integration/cluster",
     "integration/controller/test_jobs_api.py",
     "integration/controller/test_members.py",

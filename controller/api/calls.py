@@ -33,6 +33,8 @@ WAITING_S: Final = 2.0  # of those that have all time
 # Its caller must hear what became of a call before it gives up: then it would know nothing.
 MARGIN_S: Final = 1.0
 MARGIN_PART: Final = 0.2
+# The word of a cancellation: nobody waits for the answer any more. gRPC's context doesn't tell.
+CALLER_GONE: Final = "the caller is gone"
 _TOO_SLOW: Final = (
     "it was not done in time: PostgreSQL is slow, or does not answer; `cronring doctor` looks into it; then try again"
 )
@@ -103,9 +105,13 @@ class Calls:
             if task.done() and not task.cancelled():
                 return task.result()
             raise Overdue(_TOO_SLOW)
+        except asyncio.CancelledError:
+            task.cancel(CALLER_GONE)
+            raise
         finally:
             # Not waited for: to roll back it may want the very server that doesn't answer.
-            task.cancel()
+            if not task.cancelling():
+                task.cancel()
             del task  # with its error it would keep this frame, and the request in it
 
     def _gone(self, task: asyncio.Task[object]) -> None:

@@ -14,6 +14,7 @@ import grpc
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import Message
 
+from cronring.controller.api.calls import CALLER_GONE
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.errors import KeyInUse, KeyReused, KeyUndecided, StoreError, StoreUnavailable
 from cronring.controller.ports import fates
@@ -128,8 +129,8 @@ class _Once:
         doing = asyncio.get_running_loop().create_task(self._done(key, begun, behave(request, context)))
         try:
             return await asyncio.shield(doing)
-        except asyncio.CancelledError:
-            if context.cancelled():
+        except asyncio.CancelledError as error:
+            if CALLER_GONE in error.args:
                 # The caller has lost its connection. By another one it will ask what has become of this.
                 await asyncio.wait([doing], timeout=FINISH_S)
             raise

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from cronring.cli.execution_rows import print_execution
 from cronring.cli.following import ending_of, follow_or_fail, telling_how_it_goes_on
 from cronring.cli.printing import say
-from cronring.client.waiting import begun
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -21,6 +20,8 @@ async def run_to_its_end(client: "AsyncClient", activation: "Activation", output
 
     None: it was cancelled before it began. Raises Failure (EXIT_UNREACHABLE) when it can't be followed.
     """
+    from cronring.client.waiting import begun  # late, as it has gRPC with it
+
     with telling_how_it_goes_on(f"activation {activation.id} of {activation.job} still waits, and will run",
                                 f"see it: cronring jobs activations {activation.job}"):  # fmt: skip
         execution = await begun(client.jobs.activations, client.executions, activation, _waits)

@@ -33,8 +33,8 @@ class Client:
     Parameters and errors are AsyncClient's. It works in a thread of its own, so it may be used where an event loop
     runs, as in a notebook, and by several threads at once. `waiting` is called in that thread.
 
-    Where a process forks, both can use it, if no call was under way. Else the child's calls raise ForkedError. Raises
-    ValueError for what doesn't go together.
+    Where a process forks, both can use it, if no call was under way. Else a RuntimeWarning says that the new process
+    can't: its calls raise ForkedError, or gRPC hangs there. Raises ValueError for what doesn't go together.
     """
 
     def __init__(

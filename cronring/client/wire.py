@@ -7,16 +7,24 @@ import asyncio
 import atexit
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError
 from typing import Any, Final, TypeVar
 
 from cronring.client.client import AsyncClient
+from cronring.client.errors import ClientError
 from cronring.client.forks import CHANNELS
 
 Answer = TypeVar("Answer")
 
 _CLOSE_S: Final = 5.0
+_UNDER_WAY: Final = (
+    "this process forks while a call of a cronring client is under way. The new process can have no client, and gRPC "
+    "may hang in it: end watches before, or make clients in the workers"
+)
+_CLOSED: Final = "the client was closed before the answer was there"
 
 
 class _Loop:
@@ -37,11 +45,24 @@ class _Loop:
         """This is its own thread, which can't wait for itself."""
         return threading.current_thread() is self._thread
 
+    @property
+    def is_closed(self) -> bool:
+        return self._loop.is_closed()
+
     def wait(self, answering: Coroutine[Any, Any, Answer], timeout_s: float | None = None) -> Answer:
-        """What it answers. Whatever ends the waiting, Ctrl-C for one, ends the call."""
-        future = asyncio.run_coroutine_threadsafe(answering, self._loop)
+        """What it answers. Whatever ends the waiting, Ctrl-C for one, ends the call.
+
+        Raises ClientError once this is closed.
+        """
+        try:
+            future = asyncio.run_coroutine_threadsafe(answering, self._loop)
+        except RuntimeError:
+            answering.close()
+            raise ClientError(_CLOSED) from None
         try:
             return future.result(timeout_s)
+        except CancelledError:
+            raise ClientError(_CLOSED) from None
         except BaseException:
             future.cancel()
             raise
@@ -53,9 +74,17 @@ class _Loop:
 
     def close(self) -> None:
         try:
-            self.wait(self.client.close(), _CLOSE_S)
+            self.wait(self._ended(), _CLOSE_S)
         finally:
             self._stop()
+
+    async def _ended(self) -> None:
+        """Whoever waits for an answer in another thread is told."""
+        await self.client.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -98,7 +127,8 @@ class Wire:
                     return
                 yield item
         finally:
-            (loop.let_go if loop.is_here else loop.wait)(stream.aclose())
+            if not loop.is_closed:
+                (loop.let_go if loop.is_here else loop.wait)(stream.aclose())
             self._end()
 
     def close(self) -> None:
@@ -124,19 +154,24 @@ class Wire:
     def before_fork(self) -> None:
         """What is idle is closed, so that both processes can have gRPC. From here on no call begins."""
         self._lock.acquire()
-        if not self._calls:
+        if self._calls:
+            warnings.warn(_UNDER_WAY, RuntimeWarning, stacklevel=4)
+        else:
             self.close()
 
     def in_parent(self) -> None:
         self._lock.release()
 
     def in_child(self) -> None:
-        """The thread of a loop that was in use is not here."""
+        """The thread of a loop that was in use is not here, and gRPC hangs where its channels are collected."""
+        if self._loop is not None:
+            _LEFT.append(self._loop)
         self._lock = threading.RLock()
         self._calls, self._loop = 0, None
 
 
 _WIRES: Final["weakref.WeakSet[Wire]"] = weakref.WeakSet()
+_LEFT: Final[list[_Loop]] = []  # of the parent
 _FORKING: Final[list[Wire]] = []  # held, so that none is collected between
 
 

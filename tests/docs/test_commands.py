@@ -46,6 +46,7 @@ ENDLESS: Final = {
     "controller": ("started", 0),
     "runner": ("runner_started", 0),
     "logs -f": ("waiting for its next execution", 130),
+    "events --follow": ("cluster", 130),
     "executions watch": ("pulse", 130),
     "jobs watch": ("changes follow", 130),
 }

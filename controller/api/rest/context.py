@@ -67,10 +67,6 @@ class RestContext(RequestShown):
     def set_trailing_metadata(self, pairs: Iterable[tuple[str, str]]) -> None:
         self.trailing = dict(pairs)
 
-    def cancelled(self) -> bool:
-        """Whether the caller is gone."""
-        return self.request.transport is None or self.request.transport.is_closing()
-
     def time_remaining(self) -> float | None:
         """In seconds; None: it may last."""
         return None if self._stream is not None else max(self._until_s - time.monotonic(), 0.0)

@@ -161,6 +161,8 @@ class Document:
         found["properties"] = {each.name: self._field(each, asked=asked) for each in fields_of(descriptor, but)}
         if asked:
             found["additionalProperties"] = False
+        elif always := [each.name for each in fields_of(descriptor, but) if not each.has_presence]:
+            found["required"] = always
         return found
 
     def _field(self, field: Any, *, asked: bool) -> dict[str, Any]:

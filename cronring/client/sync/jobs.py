@@ -41,6 +41,10 @@ class JobCalls(ManyJobCalls):
         """How many fit."""
         return self._wire.run(lambda client: client.jobs.count(query))
 
+    def suggest(self, kind: str, begun: str) -> builtins.list[str]:
+        """Values that a filter's `kind:` may have, of which `begun` has been typed: keys of jobs, labels, modules..."""
+        return self._wire.run(lambda client: client.jobs.suggest(kind, begun))
+
     def get(self, key: str) -> model.Job:
         """Raises NotFound."""
         return self._wire.run(lambda client: client.jobs.get(key))
@@ -126,11 +130,15 @@ class JobCalls(ManyJobCalls):
         until: datetime | None = None,
         dry_run: bool = False,
         expected: int | None = None,
+        spec: model.JobSpec | None = None,
+        fields: Sequence[str] = (),
     ) -> Iterator[model.Progress]:
-        """Pause, resume, skip_next, trigger, cancel, restore or delete all that match: first how many, then each one.
+        """Pause, resume, skip_next, trigger, cancel, restore, delete or update all that match.
 
-        When its controller dies, another begins anew, and finds what was done unchanged; but for skip_next, trigger and
-        delete, which raise OutcomeUnknown then. Raises Conflict unless `expected` match, with nothing done.
+        First comes how many, then each one. `spec`, `fields`: of an update, as `update` takes them.
+        When its controller dies, another begins anew, and finds what was done unchanged. But skip_next, trigger,
+        delete, and whatever `expected` so many, raise OutcomeUnknown then. Raises Conflict unless `expected` match,
+        with nothing done.
         """
         return self._wire.each(
             lambda client: client.jobs.control(
@@ -145,6 +153,8 @@ class JobCalls(ManyJobCalls):
                 until=until,
                 dry_run=dry_run,
                 expected=expected,
+                spec=spec,
+                fields=fields,
             )
         )
 

@@ -13,14 +13,28 @@ class LimitCalls:
         self._wire = wire
 
     def set(
-        self, max_concurrent: int, module: str = "", namespace: str = "default", *, by: str = "", note: str = ""
+        self,
+        max_concurrent: int,
+        module: str = "",
+        namespace: str = "default",
+        *,
+        label: str = "",
+        by: str = "",
+        note: str = "",
     ) -> Limit:
-        """At most so many executions of the module ("": of the namespace) run at once. Raises Invalid."""
-        return self._wire.run(lambda client: client.limits.set(max_concurrent, module, namespace, by=by, note=note))
+        """At most so many executions of the module ("": of the namespace) run at once. Raises Invalid.
 
-    def remove(self, module: str = "", namespace: str = "default", *, by: str = "", note: str = "") -> Limit:
+        `label`: so many of each of its values, as `workspace`. What has no such label is not limited by it.
+        """
+        return self._wire.run(
+            lambda client: client.limits.set(max_concurrent, module, namespace, label=label, by=by, note=note)
+        )
+
+    def remove(
+        self, module: str = "", namespace: str = "default", *, label: str = "", by: str = "", note: str = ""
+    ) -> Limit:
         """As it was. Raises NotFound."""
-        return self._wire.run(lambda client: client.limits.remove(module, namespace, by=by, note=note))
+        return self._wire.run(lambda client: client.limits.remove(module, namespace, label=label, by=by, note=note))
 
     def list(self, namespace: str = "") -> builtins.list[Limit]:
         """By namespace, its own before those of its modules. `namespace`: "" for all."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cronring.cli import running_dev as holding
 from cronring.cli.running_dev import PORTS_NAME, DevHold, FixedPorts
 from cronring.client import running_dev
 from cronring.client.running_dev import DevTold, context_file, controllers_of_dev
@@ -66,7 +67,7 @@ def test_what_killed_devs_left_beside_the_first_is_removed() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no such hold")
 def test_of_devs_with_different_files_one_has_the_fixed_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"{PORTS_NAME} {os.getpid()}"  # others have the real ones meanwhile
-    monkeypatch.setattr(running_dev, "PORTS_NAME", name)
+    monkeypatch.setattr(holding, "PORTS_NAME", name)
     first, second = FixedPorts(), FixedPorts()
     assert first.take()
     assert not second.take()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cronring.client import AsyncClient, Refused, Unavailable, patience
+from cronring.client import AsyncClient, Refused, Unavailable, lasting, patience
 from cronring.controller.api.judging import Known
 from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.core.rates import Rate
@@ -70,6 +70,7 @@ async def test_it_comes_again_for_so_long_and_then_says_who_is_limited(
 ) -> None:
     monkeypatch.setattr(patience, "BUSY_MAX_S", 0.2)
     monkeypatch.setattr(patience, "TOLD_S", 0.05)
+    monkeypatch.setattr(lasting, "FIRST_MAX_S", 0.0)
     told: list[str] = []
     async with AsyncClient([closed.address], token=ANN, insecure=True, waiting=told.append) as client:
         await client.jobs.list()

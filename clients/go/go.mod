@@ -1,0 +1,3 @@
+module example.org/cronring-example
+
+go 1.19

@@ -1,0 +1,111 @@
+// A client of cronring's REST API, of `fetch` alone: Node 20, Deno, Bun and browsers have it.
+
+import { ROUTES, type Event, type Operations, type Problem } from "./cronring.js";
+
+type Names = keyof Operations;
+type Streams = { [Name in Names]: Operations[Name] extends { item: unknown } ? Name : never }[Names];
+type Part<Name extends Names, Key extends string> = Operations[Name] extends { [K in Key]: infer Value } ? Value : never;
+type Given<Name extends Names> = Pick<Operations[Name], Extract<keyof Operations[Name], "path" | "body">> & {
+  query?: Part<Name, "query">;
+};
+
+/** What a controller refused. Decide by `problem.reason`; its other words are for people. */
+export class Refused extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.detail);
+  }
+}
+
+/** Where controllers are: `urls` like http://127.0.0.1:7480. `tries`: of one call, over all of them. */
+export interface Settings {
+  urls: string[];
+  token?: string;
+  tries?: number;
+}
+
+const PAUSE_MS = 200;
+const PAUSE_MAX_MS = 2_000;
+const LATER = new Set([429, 502, 503, 504]);
+
+export class Cronring {
+  #at = 0;
+
+  constructor(readonly settings: Settings) {}
+
+  /** Asks for it, and asks again where that is safe: a change has a key, so it is done once. Throws Refused. */
+  async call<Name extends Exclude<Names, Streams>>(name: Name, given: Given<Name>): Promise<Part<Name, "answer">> {
+    const headers: Record<string, string> = { "content-type": "application/json" };
+    const changes = ROUTES[name][0] !== "GET";
+    if (changes && !SECRET.has(name)) headers["idempotency-key"] = crypto.randomUUID();
+    const repeats = !changes || !SECRET.has(name);
+    for (let tried = 1; ; tried++) {
+      let pause = Math.min(PAUSE_MS * 2 ** (tried - 1), PAUSE_MAX_MS) * (0.5 + Math.random());
+      try {
+        const answer = await this.#ask(name, given, headers);
+        if (answer.status === 204) return undefined as Part<Name, "answer">;
+        const body = await answer.json();
+        if (answer.ok) return body;
+        const again = LATER.has(answer.status) || body.reason === "KEY_IN_USE";
+        if (!again || body.outcome || !repeats || tried >= this.#tries) throw new Refused(body);
+        pause = Math.max(pause, 1_000 * Number(answer.headers.get("retry-after") ?? 0));
+      } catch (error) {
+        if (error instanceof Refused || !repeats || tried >= this.#tries) throw error;
+      }
+      this.#at++;
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }
+
+  /** What a stream has, until it ends: lines of JSON. Throws Refused. */
+  async *stream<Name extends Streams>(name: Name, given: Given<Name>): AsyncGenerator<Part<Name, "item">> {
+    const answer = await this.#ask(name, given, {});
+    if (!answer.ok) throw new Refused((await answer.json()) as Problem);
+    let rest = "";
+    for await (const part of answer.body!.pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>) {
+      const lines = (rest + part).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines.filter(Boolean)) {
+        const item = JSON.parse(line);
+        if (item.problem) throw new Refused(item.problem);
+        yield item;
+      }
+    }
+  }
+
+  /** What happens from now on, for ever. When its controller goes, another goes on from the latest token. */
+  async *events(after = ""): AsyncGenerator<Event> {
+    for (let failed = 0; ; ) {
+      try {
+        for await (const event of this.stream("WatchEvents", { query: { resume_token: after } })) {
+          failed = 0;
+          after = event.resume_token || after;
+          if (event.kind !== "KIND_POSITION") yield event;
+        }
+      } catch (error) {
+        const slow = error instanceof Refused && error.problem.reason === "SLOW_READER";
+        if ((error instanceof Refused && !slow && !LATER.has(error.problem.status)) || ++failed >= this.#tries) throw error;
+      }
+      this.#at++;
+      await new Promise((done) => setTimeout(done, PAUSE_MS));
+    }
+  }
+
+  get #tries(): number {
+    return this.settings.tries ?? 10;
+  }
+
+  async #ask(name: Names, given: object, headers: Record<string, string>): Promise<Response> {
+    const { path = {}, query = {}, body } = given as Record<string, Record<string, unknown>>;
+    const [method, route] = ROUTES[name];
+    const filled = route.replace(/\{(\w+)\}/g, (_, field) => encodeURIComponent(String(path[field])));
+    const url = new URL(this.settings.urls[this.#at % this.settings.urls.length] + filled);
+    for (const [key, value] of Object.entries(query)) {
+      for (const each of Array.isArray(value) ? value : [value]) if (each !== "") url.searchParams.append(key, String(each));
+    }
+    if (this.settings.token) headers["authorization"] = `Bearer ${this.settings.token}`;
+    return fetch(url, { method, headers, ...(method !== "GET" && body ? { body: JSON.stringify(body) } : {}) });
+  }
+}
+
+/** Their answers have secrets, which are kept nowhere: they take no key, and are asked for once. */
+const SECRET = new Set<string>(["CreateToken", "CreateRunnerGrant", "AddWebhook"]);
