@@ -12,6 +12,7 @@ from cronring.controller.api.job_writes import Put, check_names
 from cronring.controller.api.lookup import find_job
 from cronring.controller.api.policy import OF_VERBS
 from cronring.controller.api.problems import InvalidRequest, status_of
+from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import CronringError, Denied, Forbidden, StoreError, StoreUnavailable
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import acting, call_in_hand, caller, calling, known_as, remarking
@@ -117,7 +118,7 @@ class VerbCallsService:
             return asked.key
         except (StoreUnavailable, StoreError):
             raise
-        except (CronringError, InvalidRequest):
+        except (CronringError, InvalidRequest, NeverRuns):
             if (await self._store.standing(asked.call))[1]:
                 return asked.key
             raise
