@@ -80,6 +80,7 @@ async def test_what_was_done_before_is_not_tried() -> None:
         Outdated("changed"),
         NeverRuns("it has passed"),
         InvalidRequest([("until", "has passed")]),
+        StoreError("a look at what was committed was refused"),
     ],
 )
 async def test_what_fails_for_what_another_try_has_done_is_done(error: Exception) -> None:
@@ -94,6 +95,7 @@ async def test_what_fails_for_what_another_try_has_done_is_done(error: Exception
         (Conflict("no"), "CONFLICT", False),
         (NeverRuns("no"), "INVALID", False),
         (Outdated("no"), "OUTDATED", True),
+        (StoreError("no"), "STATEMENT_REFUSED", False),
     ],
 )
 async def test_else_it_is_refused_as_by_the_api(error: Exception, reason: str, again: bool) -> None:
@@ -101,15 +103,9 @@ async def test_else_it_is_refused_as_by_the_api(error: Exception, reason: str, a
     assert (answer.refusal.reason, answer.refusal.again) == (reason, again)
 
 
-@pytest.mark.parametrize(
-    ("error", "reason", "again"),
-    [(StoreUnavailable("away"), "DATABASE_AWAY", True), (StoreError("no"), "STATEMENT_REFUSED", False)],
-)
-async def test_without_the_database_nobody_can_look_so_it_is_asked_again(
-    error: Exception, reason: str, again: bool
-) -> None:
-    answer, *_ = await answered(error, False)
-    assert (answer.refusal.reason, answer.refusal.again) == (reason, again)
+async def test_without_the_database_nobody_can_look_so_it_is_asked_again() -> None:
+    answer, *_ = await answered(StoreUnavailable("away"), False)
+    assert (answer.refusal.reason, answer.refusal.again) == ("DATABASE_AWAY", True)
 
 
 async def test_a_defect_is_in_the_log_and_the_verb_is_told() -> None:
