@@ -43,7 +43,7 @@ class JobRefused(JobsError):
 
 
 class JobsUnavailable(JobsError):
-    """No controller has answered in time. The message says whether it may have been done all the same."""
+    """It couldn't be done now: mostly no controller has answered in time. The message says whether it may have been."""
 
 
 class JobKey(str):

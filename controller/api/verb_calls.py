@@ -12,7 +12,9 @@ from cronring.controller.api.job_writes import Put, check_names
 from cronring.controller.api.lookup import find_job
 from cronring.controller.api.policy import OF_VERBS
 from cronring.controller.api.problems import InvalidRequest, status_of
-from cronring.controller.errors import CronringError, Denied, Forbidden, StoreError, StoreUnavailable
+from cronring.controller.api.requests import ACTOR_LENGTH_MAX
+from cronring.controller.core.orders.control import NeverRuns
+from cronring.controller.errors import CronringError, Denied, Forbidden, StoreUnavailable
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import acting, call_in_hand, caller, calling, known_as, remarking
 from cronring.controller.ports.reads import JobReads
@@ -104,7 +106,7 @@ class VerbCallsService:
     async def _judged(self, asked: _Asked) -> str | jobs_pb2.Job:
         if asked.method == "GetJob":
             return self._told(await find_job(self._reads, asked.key, Permission.VIEW))
-        by = asked.request.requested_by = f"execution {asked.call.execution_id} of {asked.of}"
+        by = asked.request.requested_by = f"execution {asked.call.execution_id} of {asked.of}"[:ACTOR_LENGTH_MAX]
         with remarking(by, getattr(asked.request, "note", "")):
             return await self._changed(asked, acting(by))
 
@@ -115,9 +117,9 @@ class VerbCallsService:
                 await self._changes[asked.method](asked.request, by)
         except CallDone:
             return asked.key
-        except (StoreUnavailable, StoreError):
+        except StoreUnavailable:
             raise
-        except (CronringError, InvalidRequest):
+        except (CronringError, InvalidRequest, NeverRuns):
             if (await self._store.standing(asked.call))[1]:
                 return asked.key
             raise

@@ -42,6 +42,7 @@ _READ = 1 << 18
 _PIPE_READS = 4  # a pipe holds 64 KiB, and at most 1 MiB (Linux: pipe-max-size) if a verb has asked for more
 _LINE_LIMIT = 64 << 20  # a child that sends more without a newline is broken
 _LAST_WORDS = 4096
+_UNREAD_MAX = 2_000  # lines that a child has not read; one that waits for its answers has fewer
 
 
 class ChildListener(Protocol):
@@ -206,6 +207,9 @@ class Child:
 
     def answer(self, call: CallId, answer: CallAnswer) -> None:
         """What became of a call of a verb here. In the order of cronring.jobs.ToldAnswer."""
+        if len(self._unsent) >= _UNREAD_MAX:
+            self.kill("it asked again and again (ctx.jobs), and read no answers", self.held.get(call.execution_id))
+            return
         self._send({"answer": [*call, answer.value, answer.reason, answer.problem]})
 
     # Stops and signals

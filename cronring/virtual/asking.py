@@ -5,10 +5,11 @@ from typing import Any, TypeVar
 
 from cronring.child.asking import Numbers
 from cronring.jobs import ToldAnswer
+from cronring.runner.core.model import CallAnswer
 from cronring.runner.lines import Asked
-from cronring.virtual.verbs import AnswerVerb
 
 Result = TypeVar("Result")
+AnswerVerb = Callable[[Asked], CallAnswer]
 
 
 class AskerHere:

@@ -19,9 +19,9 @@ from cronring.runner.modules import LoadedModule
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.notes import Level
+from cronring.virtual.asking import AnswerVerb
 from cronring.virtual.clock import Timer
 from cronring.virtual.times import VirtualTime
-from cronring.virtual.verbs import AnswerVerb
 
 PATIENCE_S = 5.0  # real seconds for the code of a run that has a duration
 _AWAY = "the virtual runner is away"

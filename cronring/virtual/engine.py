@@ -9,12 +9,14 @@ Everything is decided by the node and its policies; the engine only says what ti
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cronring.controller.core.node import events
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.store.memory.store import MemoryStore
+from cronring.runner.core.model import CallAnswer
+from cronring.runner.lines import Asked
 from cronring.schema.module import Module
 from cronring.virtual.clock import Timer
 from cronring.virtual.controller import VirtualController
@@ -23,7 +25,9 @@ from cronring.virtual.performing import run_now
 from cronring.virtual.process import Process
 from cronring.virtual.runner import Runs, VirtualRunner
 from cronring.virtual.times import VirtualTime
-from cronring.virtual.verbs import VirtualVerbs
+
+if TYPE_CHECKING:
+    from cronring.virtual.verbs import VirtualVerbs
 
 SECOND_NS: Final = 1_000_000_000
 # A cluster needs so long to stand, before anything is deployed to it.
@@ -48,8 +52,8 @@ class Engine:
         self.settings = replace(settings, window_ms=WINDOW_MS, refetch_interval_ms=WINDOW_MS // 2)
         self.time = VirtualTime(start_us - BOOT_US)
         self.store = MemoryStore(lambda: self.time.now_us, self._notified)
-        verbs = VirtualVerbs(self.store, self.settings, self.tell, self._away_part)
-        runs.attach(self.time, verbs.answer)
+        self._verbs: VirtualVerbs | None = None
+        runs.attach(self.time, self._answer_verb)
         self.controller: VirtualController | None = None
         self.runner: VirtualRunner | None = None
         self._runs = runs
@@ -98,6 +102,13 @@ class Engine:
 
     def is_away(self, part: str) -> bool:
         return self._away[part] > 0
+
+    def _answer_verb(self, asked: Asked) -> CallAnswer:
+        if self._verbs is None:
+            from cronring.virtual.verbs import VirtualVerbs  # noqa: PLC0415  # the API: few verbs ask, and all tests wait
+
+            self._verbs = VirtualVerbs(self.store, self.settings, self.tell, self._away_part)
+        return self._verbs.answer(asked)
 
     def _away_part(self) -> str:
         """Whom a verb asks in vain; "": nobody."""

@@ -11,11 +11,11 @@ from cronring.runner.held import Held, Stop
 from cronring.runner.quota import Excess, cpu_excess, memory_excess
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome, Report, Run
+from cronring.virtual.asking import AnswerVerb
 from cronring.virtual.calling import Caller, VerbEnded
 from cronring.virtual.clock import Timer
 from cronring.virtual.loading import VerbsHere
 from cronring.virtual.times import VirtualTime
-from cronring.virtual.verbs import AnswerVerb
 
 _FOREVER_US = 1 << 60
 

@@ -20,8 +20,7 @@ from cronring.schema.execution import Run
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import Module
 from cronring.schema.text_print import print_module
-from cronring.virtual.asking import AskerHere, AwaitedAsker
-from cronring.virtual.verbs import AnswerVerb
+from cronring.virtual.asking import AnswerVerb, AskerHere, AwaitedAsker
 
 
 class ModuleError(Exception):

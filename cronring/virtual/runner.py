@@ -10,10 +10,10 @@ from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import StopReason
 from cronring.runner.core.settings import RunnerSettings
 from cronring.schema.execution import Report, Run
+from cronring.virtual.asking import AnswerVerb
 from cronring.virtual.controller import ADDRESS, VirtualController
 from cronring.virtual.process import Process
 from cronring.virtual.times import VirtualTime
-from cronring.virtual.verbs import AnswerVerb
 
 REDIAL_NS: Final = 500_000_000
 

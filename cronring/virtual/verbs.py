@@ -22,8 +22,6 @@ from cronring.runner.lines import Asked
 from cronring.schema.identity import LOCAL
 from cronring.virtual.performing import run_now
 
-AnswerVerb = Callable[[Asked], CallAnswer]
-
 _KEY: Final = bytes(32)  # of ETags, which nobody sees here
 
 

@@ -31,6 +31,7 @@ class FakeRunner:
         self._tasks: list[asyncio.Task[None]] = []
         self._heard: asyncio.Queue[wire.ControllerMessage | None] = asyncio.Queue()
         self._beats = beats
+        self._writing = asyncio.Lock()
 
     async def __aenter__(self) -> "FakeRunner":
         return self
@@ -61,7 +62,8 @@ class FakeRunner:
 
     async def say(self, **message: object) -> None:
         """`say(beat=...)`: a message with that field of the oneof."""
-        await self.stream.write(wire.RunnerMessage(**message))  # type: ignore[arg-type]  # checked by protobuf
+        async with self._writing:  # gRPC takes one write at a time
+            await self.stream.write(wire.RunnerMessage(**message))  # type: ignore[arg-type]  # checked by protobuf
 
     async def hear(self) -> wire.ControllerMessage:
         """The next message. Raises AssertionError when the controller ended the stream."""

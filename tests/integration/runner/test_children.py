@@ -370,7 +370,7 @@ async def names(ctx: Context):
         "cronring mod",
         str(tmp_path / "venv"),
         "False",
-        "cronring.context cronring.declare",
+        "cronring.context cronring.declare cronring.jobs",
     ]
 
 

@@ -249,6 +249,34 @@ async def test_garbage_in_place_of_a_call_ends_the_child_and_not_the_runner(open
     assert stage.asked == []
 
 
+async def test_a_verb_that_asks_for_ever_and_reads_no_answer_is_ended(open_stage: OpenStage) -> None:
+    """What it doesn't read must not grow in the runner."""
+    source = """
+        import os, socket, stat
+        from cronring import Context, manual
+        @manual
+        def floods(ctx: Context):
+            fd = next(fd for fd in range(3, 30) if is_socket(fd))
+            os.set_blocking(fd, True)
+            line = b'{"call": [%d, 1, "run", {"key": "m.v:x"}, 1000]}\\n' % ctx.execution_id
+            while True:
+                os.write(fd, line * 100)
+        def is_socket(fd):
+            try:
+                return stat.S_ISSOCK(os.fstat(fd).st_mode)
+            except OSError:
+                return False
+        @manual
+        def honest(): pass
+    """
+    stage = await open_stage(source)
+    stage.answer = lambda _: CallAnswer('"m.v:x"')
+    result = await stage.run("floods")
+    assert (result.outcome, result.error_type) != (Outcome.TIMED_OUT, "TimedOut"), "it was noticed before"
+    assert "read no answers" in result.error_message
+    assert (await stage.run("honest")).outcome is Outcome.COMPLETED
+
+
 async def test_the_runner_goes_away_while_a_verb_waits(open_stage: OpenStage) -> None:
     stage = await stage_of(open_stage, lambda _: None)
     (execution_id,) = stage.start("waits")
