@@ -317,6 +317,7 @@ class CreateActivation(Statement):
 class CreateApiJobs(Statement):
     actor: str
     now: int
+    set_name: str
     keys: Sequence[str]
     namespaces: Sequence[str]
     modules: Sequence[str]
@@ -673,6 +674,11 @@ class ForgetDeliveries(Statement):
     limit: int
 
 
+class ForgetEmptySet(Statement):
+    namespace: str
+    name: str
+
+
 class ForgetIdentities(Statement):
     kept_ms: int
 
@@ -818,6 +824,11 @@ class GetFollowed(Statement):
 
 class GetFollowers(Statement):
     activation_ids: Sequence[int]
+
+
+class GetHandChanges(Statement):
+    keys: Sequence[str]
+    name: str
 
 
 class GetHistoryPolicies(Statement): ...
@@ -1003,6 +1014,11 @@ class GetServerState(Statement): ...
 
 class GetSession(Statement):
     session_id: int
+
+
+class GetSet(Statement):
+    namespace: str
+    name: str
 
 
 class GetSkipAt(Statement):
@@ -1335,6 +1351,21 @@ class ListSessions(Statement):
     limit: int
 
 
+class ListSetKeys(Statement):
+    namespace: str
+    name: str
+    after_key: str
+    limit: int
+
+
+class ListSets(Statement):
+    after_namespace: str
+    after_name: str
+    namespace: str
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class ListTableStates(Statement): ...
 
 
@@ -1513,6 +1544,13 @@ class OrphanCronJobs(Statement):
     now: int
     job_ids: Sequence[int]
     orphaned_ticks: Sequence[int | None]
+
+
+class OwnJobs(Statement):
+    name: str
+    actor: str
+    job_ids: Sequence[int]
+    was: str
 
 
 class PauseFailing(Statement):
@@ -1847,6 +1885,14 @@ class TakePauses(Statement): ...
 class TakePlaces(Statement):
     limit_ids: Sequence[int]
     places: Sequence[int]
+
+
+class TakeSet(Statement):
+    namespace: str
+    name: str
+    revision: int
+    actor: str
+    note: str
 
 
 class TryLockMaintenance(Statement): ...

@@ -27,6 +27,7 @@ from cronring.controller.store.memory.rows import (
     JobRow,
     RunnerRow,
 )
+from cronring.controller.store.memory.sets import MemorySets
 from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
 from cronring.schema.policy import parse_policy
@@ -38,9 +39,11 @@ RUNNERS_KEPT = 1_000  # the newest; beyond, a runner is kept so long:
 RUNNER_KEPT_BEYOND_US = 60_000_000
 
 
-class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, MemoryRegistering, MemoryIntervalJobs):
-    """Implements controller.ports.store.Store, Control and ExecutionControl, controller.ports.templates.Templates,
-    and controller.ports.interval_jobs.IntervalJobs.
+class MemoryStore(
+    MemoryDeployments, MemoryExecutionControl, MemoryTemplates, MemoryRegistering, MemoryIntervalJobs, MemorySets
+):
+    """Implements controller.ports.store.Store, Control and ExecutionControl, and of controller.ports Templates, Sets
+    and IntervalJobs.
     """
 
     # Leases
