@@ -20,6 +20,7 @@ from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.ledger import LedgerService
 from cronring.controller.api.limits import LimitsService
 from cronring.controller.api.notifications import NotificationsService
+from cronring.controller.api.sets import SetsService
 from cronring.controller.api.statistics import StatisticsService
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.api.token_box import TokenBox
@@ -48,6 +49,7 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2_grpc,
     limits_pb2_grpc,
     notifications_pb2_grpc,
+    sets_pb2_grpc,
     statistics_pb2_grpc,
     templates_pb2_grpc,
 )
@@ -104,11 +106,13 @@ class Api:
         jobs = JobsService(stores.reads, parts.box, self._jobs, stores.control, stores.templates, defaults, parts.put)
         templates = TemplatesService(stores.templates, parts.box)
         limits = LimitsService(stores.limits, parts.box)
+        sets = SetsService(stores, parts.box, defaults, parts.put)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
+            ("cronring.v1.Sets", partial(sets_pb2_grpc.add_SetsServicer_to_server, sets)),
         ]
 
     def _about_executions(self) -> list[Registration]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cronring.cli.commands.apply import apply
 from cronring.cli.commands.audit import audit
 from cronring.cli.commands.audit_chain import export, verify
 from cronring.cli.commands.audit_log import audit_log
@@ -34,6 +35,7 @@ from cronring.cli.commands.rollback import rollback
 from cronring.cli.commands.runner import runner
 from cronring.cli.commands.runner_grant import runner_grant
 from cronring.cli.commands.secrets_key import secrets_key
+from cronring.cli.commands.sets import sets
 from cronring.cli.commands.stats import stats
 from cronring.cli.commands.templates import template
 from cronring.cli.commands.token import token
@@ -124,6 +126,7 @@ def cli() -> None:
                cronring runner module.py         hosts the module's verbs
                cronring template set NAME ...    defaults of jobs by API
                cronring limits set MODULE ...    how many run at once
+               cronring apply jobs.yaml          jobs as files say them
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring logs -f billing.refresh  what it prints, while it runs
@@ -150,10 +153,10 @@ def cli() -> None:
 
 
 for command in (
-    audit, audit_log, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill,
-    executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback,
-    runner, runner_grant, schema, secrets_key, stats, template, token, top, undeploy, web_session, webhook,
-    whoami, why,
+    apply, audit, audit_log, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor,
+    drill, executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan,
+    rollback, runner, runner_grant, schema, secrets_key, sets, stats, template, token, top, undeploy, web_session,
+    webhook, whoami, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

@@ -17,6 +17,7 @@ from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
 from cronring.client.limits import LimitCalls
 from cronring.client.notifications import NotificationCalls
+from cronring.client.sets import SetCalls
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
 from cronring.trust.dialing import client_tls
@@ -53,6 +54,7 @@ class Client:
         self.ledger = LedgerCalls(self._failover)
         self.limits = LimitCalls(self._failover)
         self.notifications = NotificationCalls(self._failover)
+        self.sets = SetCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
         self.templates = TemplateCalls(self._failover)
 
