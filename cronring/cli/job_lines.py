@@ -105,7 +105,10 @@ class JobLines:
             return tuple(_typed(name, each, str, "a text") for each in names)
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise click.UsageError(f"{name}: {json.dumps(value):.120} must be a text or a number")
-        return option.type.convert(str(value), option, None)
+        try:
+            return option.type.convert(str(value), option, None)
+        except click.UsageError as error:
+            raise click.UsageError(f"{name}: {error.message}") from None
 
 
 def _new_job(verb: Any, values: dict[str, Any]) -> "JobToMake":

@@ -22,7 +22,8 @@ _SIGNS: Final = {
     "created": "+", "adopted": "+", "changed": "~", "removed": "-", "released": "-", "left": " ", "refused": "!"
 }  # fmt: skip
 _COLOURS: Final = {"+": "green", "-": "red", "~": "yellow", "!": "yellow"}
-_SPEC: Final = re.compile(r"\bspec\.(?:policy\.)?(?=\w)")
+# What stands before the names of fields, which are those of the file but for these.
+_SPEC: Final = re.compile(r"^the request is invalid: |\bspec\.(?:policy\.)?(?=\w)")
 
 Line = tuple[str, str | None]
 """And its colour."""
