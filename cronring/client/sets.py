@@ -4,12 +4,12 @@ import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.filters import job_filter
-from cronring.client.many import MANY_TIMEOUT_S, JobToMake, creation
+from cronring.client.many import JobToMake, creation
 from cronring.client.paging import follow
 from cronring.protos.cronring.v1 import jobs_pb2, sets_pb2
 from cronring.protos.cronring.v1.sets_pb2_grpc import SetsStub
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cronring.protos.cronring.v1.sets_pb2_grpc import SetsAsyncStub  # there in the stubs only
 
 Answer = TypeVar("Answer")
+
+APPLY_TIMEOUT_S: Final = 300.0  # of one try: 10,000 jobs are one transaction, on whatever machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class SetCalls:
             namespace=namespace, name=name, jobs=map(creation, jobs), prune=how.prune, release=how.release,
             adopt=how.adopt, dry_run=how.dry_run, hours=how.hours, requested_by=by, note=note, etag=how.etag,
         )  # fmt: skip
-        timeout_s = max(self._failover.timeout_s, MANY_TIMEOUT_S)
+        timeout_s = max(self._failover.timeout_s, APPLY_TIMEOUT_S)
         return _applied(
             await self._failover.change(
                 lambda channel: SetsStub(channel).ApplySet(request, timeout=timeout_s),

@@ -498,9 +498,7 @@ class ExportJobsRequest(_message.Message):
     set_name: _builtins.str
     """of the filter's namespace; nothing else is filtered then"""
     @_builtins.property
-    def filter(self) -> _jobs_pb2.JobFilter:
-        """at least one field, or a set"""
-
+    def filter(self) -> _jobs_pb2.JobFilter: ...
     def __init__(
         self,
         *,

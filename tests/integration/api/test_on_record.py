@@ -17,6 +17,7 @@ from cronring.protos.cronring.v1 import (
     jobs_pb2,
     limits_pb2,
     notifications_pb2,
+    sets_pb2,
     templates_pb2,
 )
 from cronring.protos.modules import module_message
@@ -236,7 +237,13 @@ def of_the_rest(office: Office) -> list[Row]:
         statement = "UPDATE cron_deliveries SET state = 'failed', ended_at = now() FROM cron_webhooks w"
         await office.scene._run(f"{statement} WHERE w.id = webhook_id AND w.name = $1", "xw")
 
+    item = jobs_pb2.CreateJobRequest(module="xm", verb="xa", name="applied", spec=jobs_pb2.JobSpec(schedule="manual"))
+    applied = sets_pb2.ApplySetRequest(namespace="billing", name="prod", jobs=[item])
     return [
+        Row(
+            "cronring.v1.Sets/ApplySet", applied, ("job billing/xm.xa:applied",), None,
+            {"schedule": "manual", "set": "prod"},
+        ),
         Row(templates + "SetTemplate", nightly, ("template billing/night",), None, {"payload": payload}),
         Row(
             templates + "DeleteTemplate", templates_pb2.DeleteTemplateRequest(namespace="billing", name="night"),

@@ -87,6 +87,13 @@ from cronring.protos.cronring.v1.notifications_pb2 import (
     SetWebhookEnabledRequest,
 )
 from cronring.protos.cronring.v1.schema_pb2 import Module
+from cronring.protos.cronring.v1.sets_pb2 import (
+    ApplySetRequest,
+    ExportJobsRequest,
+    GetSetRequest,
+    ListSetJobsRequest,
+    ListSetsRequest,
+)
 from cronring.protos.cronring.v1.statistics_pb2 import GetJobStatsRequest, GetSchedulerStatsRequest
 from cronring.protos.cronring.v1.templates_pb2 import (
     DeleteTemplateRequest,
@@ -117,6 +124,7 @@ TOKEN: Final = "u......."
 VIEW: Final = "u.....n."
 VIEW_THERE: Final = "u.....f."  # a namespace is named
 OUTPUTS: Final = "uf..f.n."
+OUTPUTS_THERE: Final = "uf..f.f."
 OUTPUTS_ANY: Final = "uf..f..."
 OPERATE: Final = "uff.f.n."
 OPERATE_THERE: Final = "uff.f.f."
@@ -287,6 +295,7 @@ def of_the_rest() -> list[Row]:
             "cronring.v1.Limits/RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE,
             MISSING,
         ),
+        *of_sets(),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
         Row("cronring.v1.Templates/GetTemplate", GetTemplateRequest(namespace="billing", name="xt"), VIEW),
@@ -297,6 +306,20 @@ def of_the_rest() -> list[Row]:
             "cronring.v1.Templates/DeleteTemplate", DeleteTemplateRequest(namespace="billing", name="no"),
             "uff.f.n.", MISSING,
         ),
+    ]  # fmt: skip
+
+
+def of_sets() -> list[Row]:
+    sets, there = "cronring.v1.Sets/", JobFilter(namespace="billing")
+    return [
+        Row(sets + "ApplySet", ApplySetRequest(namespace="billing", name="new", dry_run=True), OPERATE_THERE),
+        Row(sets + "GetSet", GetSetRequest(namespace="billing", name="xs"), VIEW),
+        Row(sets + "ListSets", ListSetsRequest(), TOKEN),
+        Row(sets + "ListSets", ListSetsRequest(namespace="billing"), VIEW_THERE),
+        Row(sets + "ListSetJobs", ListSetJobsRequest(namespace="billing", name="xs"), VIEW),
+        Row(sets + "ExportJobs", ExportJobsRequest(), OUTPUTS_ANY),
+        Row(sets + "ExportJobs", ExportJobsRequest(filter=there), OUTPUTS_THERE),
+        Row(sets + "ExportJobs", ExportJobsRequest(filter=there, set_name="xs"), OUTPUTS_THERE),
     ]  # fmt: skip
 
 
