@@ -13,7 +13,7 @@ from cronring.controller.errors import NotAsSeen
 from cronring.controller.ports.many import NewJob
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.templates import TemplateRow
-from cronring.controller.services.set_plans import Step
+from cronring.controller.services.set_plans import JobStep
 from cronring.schema.job import JobSpec
 
 ANY: Final = "*"  # whatever it is, if it is there
@@ -30,7 +30,7 @@ def template_etag(box: TokenBox, row: TemplateRow) -> str:
     return _locked(box, row.template_id, row.revision)
 
 
-def plan_etag(box: TokenBox, steps: Sequence[Step]) -> str:
+def plan_etag(box: TokenBox, steps: Sequence[JobStep]) -> str:
     """Of what a file would do: it changes with the jobs that are there, with their set, and with the file."""
     parts = [(step.key, step.change, step.names, step.adopts, _defined(step.row), _wanted(step.job)) for step in steps]
     return _locked(box, *parts)

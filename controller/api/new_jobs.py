@@ -27,7 +27,7 @@ PAYLOADS_MAX: Final = 32 * 1024 * 1024  # bytes, of templates
 T = TypeVar("T")
 
 
-class Given(NamedTuple):
+class LookedUp(NamedTuple):
     """What the items of a call name, as far as it is there; or why it isn't."""
 
     modules: Mapping[tuple[str, str], Module | NotFound]
@@ -42,7 +42,7 @@ class NewJobs:
         self._templates = templates
         self._defaults = defaults
 
-    async def given(self, items: Sequence[jobs_pb2.CreateJobRequest]) -> Given:
+    async def given(self, items: Sequence[jobs_pb2.CreateJobRequest]) -> LookedUp:
         """Raises Forbidden, and InvalidRequest for too many modules. What can't be a name is looked for by nobody."""
         items = await asyncio.to_thread(_named, items)
         for namespace in sorted({namespace_of_item(item) for item in items}):
@@ -55,14 +55,14 @@ class NewJobs:
             raise InvalidRequest(
                 [("jobs", f"start from {len(templates)} templates; at most {MODULES_MAX} in one call")]
             )
-        given = Given(
+        given = LookedUp(
             {of: await or_not_found(find_module(self._reads, *of)) for of in modules},
             {of: await or_not_found(find_template(self._templates, *of)) for of in templates},
         )
         _check_payloads(items, given)
         return given
 
-    def judged(self, item: jobs_pb2.CreateJobRequest, given: Given, module: Module | None = None) -> NewJob:
+    def judged(self, item: jobs_pb2.CreateJobRequest, given: LookedUp, module: Module | None = None) -> NewJob:
         """`module`: by which it is judged, if not by the active version. Raises InvalidRequest, NotFound."""
         check_item(item)
         check_names(item)
@@ -83,7 +83,7 @@ def check_item(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> N
         raise InvalidRequest([("spec.schedule", "`at now` is of single jobs; give an instant to come")])
 
 
-def _check_payloads(items: Sequence[jobs_pb2.CreateJobRequest], given: Given) -> None:
+def _check_payloads(items: Sequence[jobs_pb2.CreateJobRequest], given: LookedUp) -> None:
     """Raises InvalidRequest: a call of little may name a template of much, for each of its jobs."""
     sizes = {
         of: 0 if isinstance(template, NotFound) else len(template.values.spec.payload.encode())

@@ -15,16 +15,16 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note, number
 from cronring.controller.api.scope import namespaces, require
-from cronring.controller.api.set_answers import Answer, set_message
+from cronring.controller.api.set_answers import SetAnswer, set_message
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.node.events import JobsNotified
 from cronring.controller.errors import NotAsSeen, NotFound, Outdated
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.many import WRITTEN_AT_ONCE, NewJob, Outcome, Who
 from cronring.controller.ports.reads import JobRow
-from cronring.controller.ports.sets import HandChange, SetRow
+from cronring.controller.ports.sets import ByHand, SetRow
 from cronring.controller.ports.stores import Stores
-from cronring.controller.services.set_plans import Change, Step, Wish, plan, work_of
+from cronring.controller.services.set_plans import JobFate, JobStep, Wish, plan, work_of
 from cronring.protos.cronring.v1 import jobs_pb2, sets_pb2, sets_pb2_grpc
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
@@ -41,9 +41,9 @@ _HOUR_US: Final = 3_600_000_000
 class _Planned(NamedTuple):
     """By what was there. `revision`: of the set; 0: it is new."""
 
-    steps: list[Step]
+    steps: list[JobStep]
     revision: int
-    by_hand: dict[str, HandChange]
+    by_hand: dict[str, ByHand]
 
 
 class SetsService(sets_pb2_grpc.SetsServicer):
@@ -70,7 +70,7 @@ class SetsService(sets_pb2_grpc.SetsServicer):
             outcomes = await self._written(request, namespace, planned, who)
             if not any(isinstance(each, Outdated) for each in outcomes.values()):
                 now = await self._reads.database_now()
-                answer = Answer(_refused(planned.steps, outcomes), planned.by_hand, now, now + hours * _HOUR_US)
+                answer = SetAnswer(_refused(planned.steps, outcomes), planned.by_hand, now, now + hours * _HOUR_US)
                 return await asyncio.to_thread(answer.message, etag, dry_run=request.dry_run)
             if request.etag:
                 raise NotAsSeen(f"the set {request.name!r} has been changed since your etag; read it anew")
@@ -128,7 +128,9 @@ class SetsService(sets_pb2_grpc.SetsServicer):
         wanted = await self._judged(items, rows)
         wish = Wish(request.name, request.prune, request.release, request.adopt)
         steps = await asyncio.to_thread(plan, wanted, rows, owned, wish)
-        touched = [step.key for step in steps if step.change not in {Change.UNCHANGED, Change.ADOPTED, Change.REFUSED}]
+        touched = [
+            step.key for step in steps if step.change not in {JobFate.UNCHANGED, JobFate.ADOPTED, JobFate.REFUSED}
+        ]
         by_hand = {} if there is None else await self._sets.hand_changes(request.name, touched)
         return _Planned(steps, 0 if there is None else there.revision, by_hand)
 
@@ -172,7 +174,7 @@ class SetsService(sets_pb2_grpc.SetsServicer):
         work = work_of(planned.steps, namespace, request.name, planned.revision)
         if work.is_empty:
             return {}
-        refused = any(step.change is Change.REFUSED for step in planned.steps)
+        refused = any(step.change is JobFate.REFUSED for step in planned.steps)
         try:
             outcomes = await self._sets.apply_set(work, who, dry_run=request.dry_run or refused)
         except Outdated as error:
@@ -221,10 +223,10 @@ def _items(request: sets_pb2.ApplySetRequest, namespace: str) -> dict[str, jobs_
     return found
 
 
-def _refused(steps: Sequence[Step], outcomes: dict[str, Outcome]) -> list[Step]:
+def _refused(steps: Sequence[JobStep], outcomes: dict[str, Outcome]) -> list[JobStep]:
     """With what the store refuses."""
     return [
-        step._replace(change=Change.REFUSED, refusal=outcome)
+        step._replace(change=JobFate.REFUSED, refusal=outcome)
         if isinstance(outcome := outcomes.get(step.key), Exception)
         else step
         for step in steps

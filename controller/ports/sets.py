@@ -21,7 +21,7 @@ class SetRow(NamedTuple):
     jobs: int
 
 
-class HandChange(NamedTuple):
+class ByHand(NamedTuple):
     """What somebody did by hand to a job of a set since its file was last applied to it."""
 
     at: int
@@ -78,7 +78,7 @@ class Sets(Protocol):
         """Of the jobs that it owns, in order, from after `after_key` on ("": from the first)."""
         ...
 
-    async def hand_changes(self, name: str, keys: Sequence[str]) -> dict[str, HandChange]:
+    async def hand_changes(self, name: str, keys: Sequence[str]) -> dict[str, ByHand]:
         """By key, of those that somebody changed, or deleted, since the set's file was applied to them."""
         ...
 

@@ -21,7 +21,7 @@ from cronring.schema.text_print import policy_text
 _SECOND_US: Final = 1_000_000
 
 
-class Change(StrEnum):
+class JobFate(StrEnum):
     """What becomes of one job."""
 
     CREATED = "created"
@@ -43,11 +43,11 @@ class Wish(NamedTuple):
     adopt: bool = False
 
 
-class Step(NamedTuple):
+class JobStep(NamedTuple):
     """Of one job. `names`: fields of its spec that are to be as in `job`. `adopts`: it is nobody's by now."""
 
     key: str
-    change: Change
+    change: JobFate
     row: JobRow | None = None
     job: NewJob | None = None
     names: tuple[str, ...] = ()
@@ -57,25 +57,25 @@ class Step(NamedTuple):
 
 def plan(
     wanted: Mapping[str, NewJob | Exception], rows: Mapping[str, JobRow], owned: Collection[str], wish: Wish
-) -> list[Step]:
+) -> list[JobStep]:
     """By key. `wanted`: what the file has, or why it can't have that. `rows`: those of it, and all that are `owned`."""
     steps = [_step(key, job, rows.get(key), wish) for key, job in wanted.items()]
-    gone = Change.REMOVED if wish.prune else Change.RELEASED if wish.release else Change.LEFT
-    steps += [Step(key, gone, rows[key]) for key in owned if key in rows and key not in wanted]
+    gone = JobFate.REMOVED if wish.prune else JobFate.RELEASED if wish.release else JobFate.LEFT
+    steps += [JobStep(key, gone, rows[key]) for key in owned if key in rows and key not in wanted]
     return sorted(steps, key=lambda step: step.key)
 
 
-def _step(key: str, job: NewJob | Exception, row: JobRow | None, wish: Wish) -> Step:
+def _step(key: str, job: NewJob | Exception, row: JobRow | None, wish: Wish) -> JobStep:
     if isinstance(job, Exception):
-        return Step(key, Change.REFUSED, row, refusal=job)
+        return JobStep(key, JobFate.REFUSED, row, refusal=job)
     if row is None:
-        return Step(key, Change.CREATED, job=job)
+        return JobStep(key, JobFate.CREATED, job=job)
     refusal = _not_ours(row, wish)
     if refusal is not None:
-        return Step(key, Change.REFUSED, row, job, refusal=refusal)
+        return JobStep(key, JobFate.REFUSED, row, job, refusal=refusal)
     names, adopts = differing(job.spec, row.spec), row.set_name != wish.name
-    change = Change.CHANGED if names else Change.ADOPTED if adopts else Change.UNCHANGED
-    return Step(key, change, row, job, names, adopts)
+    change = JobFate.CHANGED if names else JobFate.ADOPTED if adopts else JobFate.UNCHANGED
+    return JobStep(key, change, row, job, names, adopts)
 
 
 def _not_ours(row: JobRow, wish: Wish) -> Conflict | None:
@@ -98,25 +98,25 @@ def differing(wanted: JobSpec, there: JobSpec) -> tuple[str, ...]:
     return tuple(names)
 
 
-def work_of(steps: Sequence[Step], namespace: str, name: str, revision: int) -> SetWork:
+def work_of(steps: Sequence[JobStep], namespace: str, name: str, revision: int) -> SetWork:
     """What a store has to do."""
     return SetWork(
         namespace,
         name,
         revision,
-        creates={step.key: step.job for step in steps if step.change is Change.CREATED and step.job is not None},
+        creates={step.key: step.job for step in steps if step.change is JobFate.CREATED and step.job is not None},
         adopts={step.key: _seen(step.row) for step in steps if step.adopts and step.row is not None},
         changes={
             step.key: JobChange(step.job.spec, step.names, _seen(step.row))
             for step in steps
-            if step.change is Change.CHANGED and step.job is not None and step.row is not None
+            if step.change is JobFate.CHANGED and step.job is not None and step.row is not None
         },
-        removes=_rows(steps, Change.REMOVED),
-        releases=_rows(steps, Change.RELEASED),
+        removes=_rows(steps, JobFate.REMOVED),
+        releases=_rows(steps, JobFate.RELEASED),
     )
 
 
-def _rows(steps: Sequence[Step], change: Change) -> dict[str, Seen]:
+def _rows(steps: Sequence[JobStep], change: JobFate) -> dict[str, Seen]:
     return {step.key: _seen(step.row) for step in steps if step.change is change and step.row is not None}
 
 
@@ -124,7 +124,7 @@ def _seen(row: JobRow) -> Seen:
     return Seen(row.job_id, row.deployment, row.spec)
 
 
-def fields_of(step: Step) -> list[FieldChange]:
+def fields_of(step: JobStep) -> list[FieldChange]:
     """Of a job that is changed, what differs. Payloads by their digest and size: who reads it may be a log of CI."""
     if step.job is None or step.row is None:
         return []
@@ -160,13 +160,13 @@ def _payload(text: str) -> str:
     return f"{found['bytes']} bytes, sha256 {found['sha256']:.8}" if found else ""
 
 
-def ticks_of(step: Step, now: int, until: int, compared: int) -> JobForecast:
+def ticks_of(step: JobStep, now: int, until: int, compared: int) -> JobForecast:
     """In (now, until]: what the file does to them. `compared`: the most to look at one by one; 0: only counted."""
     there, job = step.row, step.job
     before = after = None if there is None else _timing(there.spec, now)
-    if step.change is Change.REMOVED:
+    if step.change is JobFate.REMOVED:
         after = None
-    elif step.change is Change.CREATED and job is not None:
+    elif step.change is JobFate.CREATED and job is not None:
         after = _timing(job.spec, now)
     elif there is not None and job is not None:
         asked = job.spec.anchor

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from cronring.controller.errors import Outdated
 from cronring.controller.ports.many import JobDone, Outcome, Seen, Who
 from cronring.controller.ports.reads import Namespaces
-from cronring.controller.ports.sets import HandChange, SetRow, SetWork, changed_set
+from cronring.controller.ports.sets import ByHand, SetRow, SetWork, changed_set
 from cronring.controller.services.audit_changes import of_job
 from cronring.controller.services.refusals import changed_meanwhile, refused_circles
 from cronring.controller.store.actions import Action, add_actions
@@ -58,12 +58,12 @@ class PostgresSets:
         asked = ListSetKeys(namespace=namespace, name=name, after_key=after_key, limit=limit)
         return [key for (key,) in await self._database.fetch(asked)]
 
-    async def hand_changes(self, name: str, keys: Sequence[str]) -> dict[str, HandChange]:
+    async def hand_changes(self, name: str, keys: Sequence[str]) -> dict[str, ByHand]:
         """See cronring.controller.ports.sets.Sets."""
-        found: dict[str, HandChange] = {}
+        found: dict[str, ByHand] = {}
         for part in sliced(keys):
             for key, *change in await self._database.fetch(GetHandChanges(name=name, keys=part)):
-                found[key] = HandChange._make(change)
+                found[key] = ByHand._make(change)
         return found
 
     async def apply_set(self, work: SetWork, who: Who, *, dry_run: bool = False) -> dict[str, Outcome]:

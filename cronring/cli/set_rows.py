@@ -9,7 +9,7 @@ from cronring.cli.output import short_instant
 
 if TYPE_CHECKING:
     from cronring.cli.files.reading import FileSet
-    from cronring.client.sets import Applied, SetJob, TickDifference
+    from cronring.client.sets import AppliedSet, SetJob, TickDifference
 
 SHOWN: Final = 100  # jobs with all that is to be told of them; of those beyond, a line says how many there are
 _WORDS: Final = {
@@ -29,7 +29,7 @@ Line = tuple[str, str | None]
 """And its colour."""
 
 
-def told(wanted: "FileSet", applied: "Applied", *, dry_run: bool) -> Iterator[Line]:
+def told(wanted: "FileSet", applied: "AppliedSet", *, dry_run: bool) -> Iterator[Line]:
     """`dry_run`: it is what would become of them."""
     words = [
         f"{count:,} {_WORDS[name][not dry_run]}" for name in (*_ORDER, "unchanged") if (count := applied.counts[name])
@@ -47,7 +47,7 @@ def told(wanted: "FileSet", applied: "Applied", *, dry_run: bool) -> Iterator[Li
         yield f"--prune removes the {left:,} that the files don't have; --release leaves them to nobody", None
 
 
-def as_json(wanted: "FileSet", applied: "Applied") -> dict[str, object]:
+def as_json(wanted: "FileSet", applied: "AppliedSet") -> dict[str, object]:
     return {
         "set": wanted.name, "namespace": wanted.namespace, "applied": applied.applied, "etag": applied.etag,
         "from": applied.from_at, "until": applied.until_at, **applied.counts, "jobs": applied.jobs,

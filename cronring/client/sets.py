@@ -86,7 +86,7 @@ class SetJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedSet:
     """`jobs`: all but those that stay as they are. `counts`: by change. `etag`: apply exactly this by it."""
 
     jobs: tuple[SetJob, ...]
@@ -124,7 +124,7 @@ class SetCalls:
     async def apply(
         self, name: str, jobs: Sequence[JobToMake], how: HowToApply, namespace: str = "default", *, by: str = "",
         note: str = "",
-    ) -> Applied:  # fmt: skip
+    ) -> AppliedSet:  # fmt: skip
         """All of it, or nothing: where one is refused, none is written. Raises NotAsSeen for another `etag`."""
         request = sets_pb2.ApplySetRequest(
             namespace=namespace, name=name, jobs=map(creation, jobs), prune=how.prune, release=how.release,
@@ -189,8 +189,8 @@ def _set(message: sets_pb2.Set) -> Set:
     )  # fmt: skip
 
 
-def _applied(message: sets_pb2.ApplySetResponse) -> Applied:
-    return Applied(
+def _applied(message: sets_pb2.ApplySetResponse) -> AppliedSet:
+    return AppliedSet(
         tuple(map(_set_job, message.jobs)), {name: getattr(message, name) for name in CHANGES}, message.applied,
         message.etag, convert.instant(message.from_at), convert.instant(message.until_at),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from cronring.controller.errors import Outdated
 from cronring.controller.ports.many import JobDone, Outcome, Who
 from cronring.controller.ports.reads import Namespaces
-from cronring.controller.ports.sets import HandChange, SetRow, SetWork, changed_set
+from cronring.controller.ports.sets import ByHand, SetRow, SetWork, changed_set
 from cronring.controller.services.audit_changes import of_job
 from cronring.controller.services.refusals import changed_meanwhile, refused_circles
 from cronring.controller.store.memory.many import MemoryMany, seen_of
@@ -34,8 +34,8 @@ class MemorySets(MemoryMany):
     async def set_keys(self, namespace: str, name: str, after_key: str, limit: int) -> list[str]:
         return sorted(key for key in self._owned(namespace, name) if key > after_key)[:limit]
 
-    async def hand_changes(self, name: str, keys: Sequence[str]) -> dict[str, HandChange]:
-        found: dict[str, HandChange] = {}
+    async def hand_changes(self, name: str, keys: Sequence[str]) -> dict[str, ByHand]:
+        found: dict[str, ByHand] = {}
         for key in keys:
             rows = [row for row in self.jobs.values() if row.key == key]
             row = max(rows, key=lambda each: (not each.removed, each.job_id), default=None)
@@ -44,7 +44,7 @@ class MemorySets(MemoryMany):
             of_it = [each for each in self.actions if each.job_id == row.job_id and each.action in _BY_HAND]
             if of_it and "set" not in of_it[-1].details:
                 last = of_it[-1]
-                found[key] = HandChange(last.at, last.action, last.actor, last.note)
+                found[key] = ByHand(last.at, last.action, last.actor, last.note)
         return found
 
     async def apply_set(self, work: SetWork, who: Who, *, dry_run: bool = False) -> dict[str, Outcome]:

@@ -18,7 +18,7 @@ from cronring.cli.set_rows import as_json, told
 
 if TYPE_CHECKING:
     from cronring.client import Client
-    from cronring.client.sets import Applied, HowToApply
+    from cronring.client.sets import AppliedSet, HowToApply
 
 EXIT_WOULD_CHANGE: Final = 2
 _MANY: Final = 1_000  # jobs, that take the controllers a while
@@ -40,7 +40,7 @@ class _Strict(click.Command):
 
 class _Outcome(NamedTuple):
     wanted: FileSet
-    applied: "Applied"
+    applied: "AppliedSet"
 
 
 @click.command("apply", cls=_Strict)
@@ -50,7 +50,7 @@ class _Outcome(NamedTuple):
 @click.option("--adopt", is_flag=True, help="Take jobs that were made by hand, and that no set owns.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change; exit code 2 if anything would.")
 @click.option("--hours", type=click.IntRange(1, 8784), default=24, show_default=True, help="Whose ticks are compared.")
-@click.option("--if-match", "etag", metavar="ETAG", default="",
+@click.option("--if-match", "etag", metavar="ETAG", envvar="CRONRING_APPLY_IF_MATCH", default="",
               help="Only do what the dry run with this etag has shown (-o json names it).")  # fmt: skip
 @note_option
 @as_option

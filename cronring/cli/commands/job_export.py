@@ -23,14 +23,21 @@ if TYPE_CHECKING:
 @click.option("--label", type=Label(), multiple=True, help="Only jobs with this label; may be repeated.")
 @click.option("--module", default="", help="Only jobs of this module.")
 @click.option("--verb", default="", help="Only jobs of verbs with this name.")
-@click.option("--set", "set_name", default="", metavar="NAME", help="Only jobs that this set owns.")
-@click.option("--name", "named", default="", metavar="NAME",
+@click.option(
+    "--set",
+    "set_name",
+    default="",
+    metavar="NAME",
+    envvar="CRONRING_JOBS_EXPORT_SET",
+    help="Only jobs that this set owns.",
+)
+@click.option("--name", default="", metavar="NAME",
               help="The set that the file names.  [--set's, or exported]")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(FORMATS), default="yaml", show_default=True, help="Of the file.")
+@click.option("--format", type=click.Choice(FORMATS), default="yaml", show_default=True, help="Of the file.")
 @controllers_option
 def export_jobs(
-    namespace: str, label: tuple[tuple[str, str], ...], module: str, verb: str, set_name: str, named: str, form: str,
-    controllers: tuple[str, ...],
+    namespace: str, label: tuple[tuple[str, str], ...], module: str, verb: str, set_name: str, name: str,
+    controllers: tuple[str, ...], **how: str,
 ) -> None:  # fmt: skip
     """Write jobs that were made through the API to stdout, as a file that `cronring apply` takes.
 
@@ -48,11 +55,11 @@ def export_jobs(
     if set_name and (label or module or verb):
         raise click.UsageError("--set is all of its jobs; leave out --label, --module and --verb")
     where = JobQuery(namespace, module, verb, labels_of(label))
-    head = {"set": named or set_name or "exported", "namespace": namespace}
+    head = {"set": name or set_name or "exported", "namespace": namespace}
     jobs = ask(controllers, lambda client: _exported(client, where, set_name))
     if not jobs:
         raise Failure("no job matches that was made through the API; `cronring jobs list` shows all jobs")
-    lines = yaml_lines if form == "yaml" else toml_lines
+    lines = yaml_lines if how["format"] == "yaml" else toml_lines
     for part in list(lines(head, _counted(jobs))):
         say_source(part)
     say(f"{len(jobs):,} jobs", err=True)

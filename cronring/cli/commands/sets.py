@@ -17,7 +17,7 @@ from cronring.cli.set_rows import as_json, told
 if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Job
-    from cronring.client.sets import Applied, Set
+    from cronring.client.sets import AppliedSet, Set
 
 namespace_option = option("--namespace", default="default", show_default=True, help="Of its jobs.")
 
@@ -115,7 +115,7 @@ def delete_set(
     """
     from cronring.client.sets import HowToApply
 
-    async def question(client: "Client", how: HowToApply) -> "Applied":
+    async def question(client: "Client", how: HowToApply) -> "AppliedSet":
         await or_nearest(client.sets.get(name, namespace), "set", name, lambda: _names(client, namespace))
         return await client.sets.apply(name, [], how, namespace, by=actor(as_name), note=note)
 

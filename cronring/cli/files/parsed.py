@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
-class Fault(NamedTuple):
+class FileFault(NamedTuple):
     """`line`: from 1 on; 0: nobody knows."""
 
     file: str
@@ -15,7 +15,7 @@ class Fault(NamedTuple):
         return f"{self.file}:{self.line}: {self.problem}" if self.line else f"{self.file}: {self.problem}"
 
 
-class Parsed(NamedTuple):
+class ParsedFile(NamedTuple):
     """`lines`: of the items of lists right below the top, by key."""
 
     values: Mapping[str, Any]

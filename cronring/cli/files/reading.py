@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.files import toml_form, yaml_form
-from cronring.cli.files.parsed import Fault, Parsed, UnreadableFile
+from cronring.cli.files.parsed import FileFault, ParsedFile, UnreadableFile
 from cronring.cli.job_lines import JobLines, WrongLine
 
 if TYPE_CHECKING:
     from cronring.client.many import JobToMake
 
-FORMS: Final[Mapping[str, Callable[[str], Parsed]]] = {
+FORMS: Final[Mapping[str, Callable[[str], ParsedFile]]] = {
     ".yaml": yaml_form.parse, ".yml": yaml_form.parse, ".toml": toml_form.parse
 }  # fmt: skip
 FILE_MAX: Final = 32 * 1024 * 1024  # bytes
@@ -45,14 +45,14 @@ class Files:
     def __init__(self, lines: JobLines) -> None:
         self._lines = lines
         self.sets: dict[tuple[str, str], FileSet] = {}
-        self.faults: list[Fault] = []
+        self.faults: list[FileFault] = []
 
     def read(self, path: Path) -> None:
         """Raises Failure for a file that can't be opened."""
         try:
             parsed = FORMS[path.suffix.lower()](_text(path))
         except UnreadableFile as error:
-            self.faults += [Fault(str(path), line, problem) for line, problem in error.faults]
+            self.faults += [FileFault(str(path), line, problem) for line, problem in error.faults]
             return
         found = self._set(path, parsed.values)
         jobs = parsed.values.get("jobs") or []
@@ -87,7 +87,7 @@ class Files:
         except WrongLine as error:
             problems += error.problems
         if problems:
-            self.faults += [Fault(str(path), line, f"{who}: {problem}") for problem in problems]
+            self.faults += [FileFault(str(path), line, f"{who}: {problem}") for problem in problems]
             return
         where = f"{path}:{line}" if line else str(path)
         key = key_of(job)
@@ -97,7 +97,7 @@ class Files:
             found.jobs[key] = FileJob(job, where)
 
     def _fault(self, path: Path, line: int, problem: str) -> None:
-        self.faults.append(Fault(str(path), line, problem))
+        self.faults.append(FileFault(str(path), line, problem))
 
 
 def found_in(paths: tuple[str, ...]) -> list[Path]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import tomli_w
 
-from cronring.cli.files.parsed import Parsed, UnreadableFile
+from cronring.cli.files.parsed import ParsedFile, UnreadableFile
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedFile:
     """Raises UnreadableFile; the message of it has the line."""
     try:
-        return Parsed(_plain(tomllib.loads(text)), {})
+        return ParsedFile(_plain(tomllib.loads(text)), {})
     except tomllib.TOMLDecodeError as error:
         raise UnreadableFile((0, f"it is no TOML: {error}")) from None
     except RecursionError:

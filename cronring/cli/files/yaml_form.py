@@ -11,14 +11,14 @@ from typing import Any, Final
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from cronring.cli.files.parsed import Parsed, UnreadableFile
+from cronring.cli.files.parsed import ParsedFile, UnreadableFile
 
-try:
+if yaml.__with_libyaml__:
     from yaml import CSafeDumper as _SafeDumper
     from yaml import CSafeLoader as _SafeLoader
-except ImportError:  # where there is no libyaml: ten times slower
-    from yaml import SafeDumper as _SafeDumper  # type: ignore[assignment]
-    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
+else:  # ten times slower
+    from yaml import SafeDumper as _SafeDumper
+    from yaml import SafeLoader as _SafeLoader
 
 NODES_MAX: Final = 2_000_000  # with all that aliases repeat: 10,000 jobs of 100 values
 FAULTS_MAX: Final = 100
@@ -74,13 +74,13 @@ def _represented(dumper: Any, text: str) -> Node:
 _Dumper.add_representer(str, _represented)
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedFile:
     """Raises UnreadableFile, with the lines of what is wrong."""
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
         if root is None:
-            return Parsed({}, {})
+            return ParsedFile({}, {})
         if not isinstance(root, MappingNode):
             raise UnreadableFile((1, "it is no mapping, with `set:` and `jobs:` at its top"))
         faults = list(_Looked(root).faults())
@@ -99,7 +99,7 @@ def parse(text: str) -> Parsed:
         raise UnreadableFile((0, f"a number, or a value with a tag, can't be read: {error}")) from None
     finally:
         loader.dispose()
-    return Parsed(values, {key.value: _lines(node) for key, node in root.value})
+    return ParsedFile(values, {key.value: _lines(node) for key, node in root.value})
 
 
 def dump(values: object) -> str:

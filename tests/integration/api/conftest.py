@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 import grpc
 import pytest
 
-from cronring.controller.ports.many import NewJob, Who
-from cronring.controller.ports.sets import SetWork
 from cronring.controller.ports.templates import TemplateValues
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
@@ -79,11 +77,10 @@ async def _fill(world: World, connection: Any, namespace: str, word: str) -> tup
     )  # fmt: skip
     spec = JobSpec(payload='"what is nobody\'s business"', labels={f"{word}label": "1"})
     await world.templates.set_template(namespace, f"{word}t", TemplateValues(f"{word}d", spec), None, f"{word}ann")
-    made = NewJob(
-        namespace, f"{word}m", f"{word}a", f"{word}n", JobSpec("manual", timeout_ms=1_000, on_disconnect="stop")
-    )
-    work = SetWork(namespace, f"{word}s", 0, {f"{namespace}/{word}m.{word}a:{word}n": made})
-    await world.sets.apply_set(work, Who(f"{word}ann", "", f"{word}s"))
+    await connection.execute(
+        "INSERT INTO cron_sets (namespace, name, revision, applied_at, applied_by) VALUES ($1, $2, 1, now(), $3)",
+        namespace, f"{word}s", f"{word}ann",
+    )  # fmt: skip
     await world.limits.set_limit(namespace, f"{word}m", 9, f"{word}ann")
     await world.control.pause_job(jobs[2].key, f"{word}ann", f"{word}why")
     webhook = await connection.fetchval(

@@ -16,7 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from cronring.controller.api import door as doors
 from cronring.controller.store.pool import Database
 from cronring.protos.cronring import v1 as api
-from cronring.protos.cronring.v1 import notifications_pb2
+from cronring.protos.cronring.v1 import notifications_pb2, sets_pb2
 from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
@@ -87,13 +87,6 @@ from cronring.protos.cronring.v1.notifications_pb2 import (
     SetWebhookEnabledRequest,
 )
 from cronring.protos.cronring.v1.schema_pb2 import Module
-from cronring.protos.cronring.v1.sets_pb2 import (
-    ApplySetRequest,
-    ExportJobsRequest,
-    GetSetRequest,
-    ListSetJobsRequest,
-    ListSetsRequest,
-)
 from cronring.protos.cronring.v1.statistics_pb2 import GetJobStatsRequest, GetSchedulerStatsRequest
 from cronring.protos.cronring.v1.templates_pb2 import (
     DeleteTemplateRequest,
@@ -124,7 +117,6 @@ TOKEN: Final = "u......."
 VIEW: Final = "u.....n."
 VIEW_THERE: Final = "u.....f."  # a namespace is named
 OUTPUTS: Final = "uf..f.n."
-OUTPUTS_THERE: Final = "uf..f.f."
 OUTPUTS_ANY: Final = "uf..f..."
 OPERATE: Final = "uff.f.n."
 OPERATE_THERE: Final = "uff.f.f."
@@ -274,6 +266,10 @@ def of_admins() -> list[Row]:
 
 
 def of_the_rest() -> list[Row]:
+    none, no_limit = (
+        DeleteTemplateRequest(namespace="billing", name="no"),
+        RemoveLimitRequest(namespace="billing", module="no"),
+    )
     return [
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(namespace="billing"), ADMIN_THERE),
@@ -291,35 +287,20 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(), TOKEN),
         Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
         Row("cronring.v1.Limits/SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),
-        Row(
-            "cronring.v1.Limits/RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE,
-            MISSING,
-        ),
-        *of_sets(),
+        Row(limits + "RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE, MISSING),
+        Row(sets + "ApplySet", sets_pb2.ApplySetRequest(namespace="billing", name="new", dry_run=True), OPERATE_THERE),
+        Row(sets + "GetSet", sets_pb2.GetSetRequest(namespace="billing", name="xs"), VIEW),
+        Row(sets + "ListSets", sets_pb2.ListSetsRequest(), TOKEN),
+        Row(sets + "ListSetJobs", sets_pb2.ListSetJobsRequest(namespace="billing", name="xs"), VIEW),
+        Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(), OUTPUTS_ANY),
+        Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(filter=there), "uf..f.f."),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
         Row("cronring.v1.Templates/GetTemplate", GetTemplateRequest(namespace="billing", name="xt"), VIEW),
         Row("cronring.v1.Templates/ListTemplates", ListTemplatesRequest(), TOKEN),
         Row("cronring.v1.Templates/ListTemplates", ListTemplatesRequest(namespace="billing"), VIEW_THERE),
         Row("cronring.v1.Templates/SetTemplate", SetTemplateRequest(namespace="billing", name="new"), OPERATE_THERE),
-        Row(
-            "cronring.v1.Templates/DeleteTemplate", DeleteTemplateRequest(namespace="billing", name="no"),
-            "uff.f.n.", MISSING,
-        ),
-    ]  # fmt: skip
-
-
-def of_sets() -> list[Row]:
-    sets, there = "cronring.v1.Sets/", JobFilter(namespace="billing")
-    return [
-        Row(sets + "ApplySet", ApplySetRequest(namespace="billing", name="new", dry_run=True), OPERATE_THERE),
-        Row(sets + "GetSet", GetSetRequest(namespace="billing", name="xs"), VIEW),
-        Row(sets + "ListSets", ListSetsRequest(), TOKEN),
-        Row(sets + "ListSets", ListSetsRequest(namespace="billing"), VIEW_THERE),
-        Row(sets + "ListSetJobs", ListSetJobsRequest(namespace="billing", name="xs"), VIEW),
-        Row(sets + "ExportJobs", ExportJobsRequest(), OUTPUTS_ANY),
-        Row(sets + "ExportJobs", ExportJobsRequest(filter=there), OUTPUTS_THERE),
-        Row(sets + "ExportJobs", ExportJobsRequest(filter=there, set_name="xs"), OUTPUTS_THERE),
+        Row("cronring.v1.Templates/DeleteTemplate", none, "uff.f.n.", MISSING),
     ]  # fmt: skip
 
 

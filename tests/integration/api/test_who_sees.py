@@ -133,10 +133,10 @@ async def test_what_is_hidden_is_answered_like_what_is_not_there(filled: Filled,
         "cronring.v1.Templates/GetTemplate", templates_pb2.GetTemplateRequest(namespace="none", name="hush_t")
     )
     assert found == (none[0], none[1].replace("'none'", "'hush'"))
-    for of in (sets_pb2.GetSetRequest, sets_pb2.ListSetJobsRequest):
-        path = f"cronring.v1.Sets/{of.__name__.removesuffix('Request')}"
-        found = await caller.refused(path, of(namespace="hush", name="hush_s"))
-        none = await caller.refused(path, of(namespace="none", name="hush_s"))
+    for kind in (sets_pb2.GetSetRequest, sets_pb2.ListSetJobsRequest):
+        path = f"cronring.v1.Sets/{kind.__name__.removesuffix('Request')}"
+        found = await caller.refused(path, kind(namespace="hush", name="hush_s"))
+        none = await caller.refused(path, kind(namespace="none", name="hush_s"))
         assert found == (none[0], none[1].replace("'none'", "'hush'"))
 
 
