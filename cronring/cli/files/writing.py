@@ -29,7 +29,7 @@ def yaml_lines(head: Mapping[str, str], jobs: Iterator["JobToMake"]) -> Iterator
 
 def toml_lines(head: Mapping[str, str], jobs: Iterator["JobToMake"]) -> Iterator[str]:
     """A file, in one part."""
-    yield toml_form.dump({**head, "jobs": [said(job, _unless_null) for job in jobs]})
+    yield toml_form.dump({**head, "jobs": [said(job, _in_toml) for job in jobs]})
 
 
 def said(job: "JobToMake", payload_as: Callable[[Any], Any]) -> dict[str, Any]:
@@ -71,8 +71,11 @@ def _payload(text: str, payload_as: Callable[[Any], Any]) -> Any:
     return text
 
 
-def _unless_null(value: Any) -> Any:
-    return None if _has_null(value) else value
+def _in_toml(value: Any) -> Any:
+    """None where TOML would make something else of it: it has no null, and puts tables last."""
+    if _has_null(value) or json.dumps(toml_form.parse(toml_form.dump({"v": value})).values["v"]) != json.dumps(value):
+        return None
+    return value
 
 
 def _has_null(value: Any) -> bool:

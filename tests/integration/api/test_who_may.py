@@ -266,10 +266,8 @@ def of_admins() -> list[Row]:
 
 
 def of_the_rest() -> list[Row]:
-    none, no_limit = (
-        DeleteTemplateRequest(namespace="billing", name="no"),
-        RemoveLimitRequest(namespace="billing", module="no"),
-    )
+    there, sets, limits = JobFilter(namespace="billing"), "cronring.v1.Sets/", "cronring.v1.Limits/"
+    none = DeleteTemplateRequest(namespace="billing", name="no")
     return [
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(namespace="billing"), ADMIN_THERE),
