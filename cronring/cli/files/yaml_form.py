@@ -1,7 +1,7 @@
 """YAML as this program reads and writes it: JSON's types, and every other word is text.
 
 YAML 1.1 makes `on` true, 12:30 a number and 2027-03-29 a date. Here true, false, null and JSON's numbers mean what they
-mean in JSON. What is written is quoted so that readers of YAML 1.1 read the same.
+mean in JSON. What is written is quoted so that readers of YAML 1.1 read the same. docs/decisions/0095
 """
 
 import re
