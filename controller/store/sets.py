@@ -90,7 +90,7 @@ class _Applying:
         work, who = self._work, self._who
         if not dry_run:
             await self._take()
-        follows = work.follows
+        follows = await beside(len(work.creates) + len(work.changes), lambda: work.follows)
         after = await who_follows(self._transaction, [*follows, *filter(None, follows.values())])
         outcomes |= await beside(len(follows), refused_circles, after, follows)
         creating = Creating(self._transaction, who)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LINE_MAX: Final = 1024 * 1024  # bytes; the largest payload has 64 KiB
 # Of the whole file, by options of its own.
-_NOT_OF_LINES: Final = frozenset({"note", "as_name", "output", "controllers", "help"})
+_NOT_OF_LINES: Final = frozenset({"now", "note", "as_name", "output", "controllers", "help"})
 _KEYS: Final = {"labels": "label"}  # here all of them in one object
 _VERB: Final = VerbParam()
 

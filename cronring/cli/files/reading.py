@@ -54,6 +54,10 @@ class Files:
         except UnreadableFile as error:
             self.faults += [FileFault(str(path), line, problem) for line, problem in error.faults]
             return
+        self.take(path, parsed)
+
+    def take(self, path: Path, parsed: ParsedFile) -> None:
+        """What a file of that name says."""
         found = self._set(path, parsed.values)
         jobs = parsed.values.get("jobs") or []
         if not isinstance(jobs, list):

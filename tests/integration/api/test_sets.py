@@ -26,6 +26,8 @@ from cronring.protos.cronring.v1.sets_pb2 import (
     ListSetsResponse,
     SetJob,
 )
+from cronring.schema.module import Module, Verb
+from tests.conformance.harness import TIMEOUT_MS
 from tests.integration.api.conftest import Filled
 from tests.integration.api.test_many_jobs import HOURLY, JOBS, Many, key, new
 from tests.integration.api.test_who_sees import Caller
@@ -234,3 +236,15 @@ async def test_what_is_exported_is_unchanged_when_it_is_applied(filled: Filled) 
     viewer.filter.namespace = "billing"
     code, _ = await Caller(filled, "viewer").refused(SETS + "ExportJobs", viewer)
     assert code is grpc.StatusCode.PERMISSION_DENIED
+
+
+async def test_jobs_without_their_verb_stay_in_their_file(filled: Filled) -> None:
+    prod = Applying(filled)
+    await prod.apply(new("one"))
+    without = Module("xm", (Verb("xb", schedule="every 1h"),), "billing")
+    await filled.world.store.create_deployment(without, "c" * 64, 1, TIMEOUT_MS, True)
+    assert (await prod.job("one")).status == "orphaned"
+    assert counts(await prod.apply(new("one"))) == {"unchanged": 1}
+    assert counts(await prod.apply(new("one", at(5)))) == {"changed": 1}
+    assert counts(await prod.apply(new("one", at(5)), new("two"))) == {"refused": 1, "unchanged": 1}
+    assert [each.name for each in await prod.exported()] == ["one"]
