@@ -62,7 +62,7 @@ def set_message(row: SetRow) -> sets_pb2.Set:
 def _ticks_message(ticks: JobForecast) -> sets_pb2.TickDifference:
     return sets_pb2.TickDifference(
         before=ticks.before, after=ticks.after, gone=ticks.gone, new=ticks.new, first_gone=_stamps(ticks.first_gone),
-        first_new=_stamps(ticks.first_new), shift_s=ticks.shift_us // 1_000_000, old_schedule=ticks.old_schedule,
+        first_new=_stamps(ticks.first_new), shift_ms=ticks.shift_us // 1_000, old_schedule=ticks.old_schedule,
         new_schedule=ticks.new_schedule,
     )  # fmt: skip
 

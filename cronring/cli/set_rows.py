@@ -36,7 +36,9 @@ def told(wanted: "FileSet", applied: "AppliedSet", *, dry_run: bool) -> Iterator
     ]
     where = wanted.name if wanted.namespace == "default" else f"{wanted.namespace}/{wanted.name}"
     yield f"set {where}: {', '.join(words) or 'no job, and none to come'}", None
-    jobs = sorted(applied.jobs, key=lambda job: (_ORDER.index(job.change), job.key))
+    # What a newer controller knows, and this program doesn't, comes last.
+    place = {change: number for number, change in enumerate(_ORDER)}
+    jobs = sorted(applied.jobs, key=lambda job: (place.get(job.change, len(place)), job.key))
     if any(job.ticks for job in jobs):
         yield f"ticks up to {short_instant(applied.until_at)}:", None
     for job in jobs[:SHOWN]:
@@ -55,7 +57,7 @@ def as_json(wanted: "FileSet", applied: "AppliedSet") -> dict[str, object]:
 
 
 def _job(wanted: "FileSet", job: "SetJob") -> Iterator[Line]:
-    sign = _SIGNS[job.change]
+    sign = _SIGNS.get(job.change, "?")
     if job.problem:
         where = f"{wanted.jobs[job.key].where}: " if job.key in wanted.jobs else ""
         yield f"! {where}{job.key}: {_SPEC.sub('', job.problem)}", _COLOURS["!"]
@@ -96,11 +98,11 @@ def _ticks(change: str, ticks: "TickDifference") -> str:
 def _difference(ticks: "TickDifference") -> str:
     if ticks.gone is None or ticks.new is None:
         return "too many to compare one by one"
-    if ticks.shift_s:
+    if ticks.shift_ms:
         from cronring.schema.duration import format_duration
 
-        length = format_duration(abs(ticks.shift_s) * 1_000)
-        return f"{ticks.gone:,} move, each {length} {'later' if ticks.shift_s > 0 else 'earlier'}"
+        length = format_duration(abs(ticks.shift_ms))
+        return f"{ticks.gone:,} move, each {length} {'later' if ticks.shift_ms > 0 else 'earlier'}"
     return f"{ticks.gone:,} gone, {ticks.new:,} new"
 
 

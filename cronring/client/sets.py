@@ -47,7 +47,7 @@ class FieldDifference:
 
 @dataclass(frozen=True, slots=True)
 class TickDifference:
-    """`gone`, `new` None: too many to compare one by one. `shift_s`: all move by so much; 0: they don't."""
+    """`gone`, `new` None: too many to compare one by one. `shift_ms`: all move by so much; 0: they don't."""
 
     before: int
     after: int
@@ -55,7 +55,7 @@ class TickDifference:
     new: int | None
     first_gone: tuple[datetime, ...]
     first_new: tuple[datetime, ...]
-    shift_s: int
+    shift_ms: int
     old_schedule: str
     new_schedule: str
 
@@ -214,7 +214,7 @@ def _ticks(message: sets_pb2.TickDifference) -> TickDifference:
     ]
     return TickDifference(
         message.before, message.after, message.gone if message.HasField("gone") else None,
-        message.new if message.HasField("new") else None, gone, new, message.shift_s, message.old_schedule,
+        message.new if message.HasField("new") else None, gone, new, message.shift_ms, message.old_schedule,
         message.new_schedule,
     )  # fmt: skip
 

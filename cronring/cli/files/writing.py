@@ -60,12 +60,12 @@ def _schedule(spec: "JobSpec") -> dict[str, Any]:
 
 def _payload(text: str, payload_as: Callable[[Any], Any]) -> Any:
     """As values where those come to the same JSON. Else as JSON in a text: a text, or a null, would be read as such."""
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return text
     if isinstance(value, dict | list):
-        try:
-            json.dumps(value, allow_nan=False)
-        except ValueError:
-            return text
         shown = payload_as(value)
         return text if shown is None else shown
     return text

@@ -283,7 +283,7 @@ class TickDifference(_message.Message):
     NEW_FIELD_NUMBER: _builtins.int
     FIRST_GONE_FIELD_NUMBER: _builtins.int
     FIRST_NEW_FIELD_NUMBER: _builtins.int
-    SHIFT_S_FIELD_NUMBER: _builtins.int
+    SHIFT_MS_FIELD_NUMBER: _builtins.int
     OLD_SCHEDULE_FIELD_NUMBER: _builtins.int
     NEW_SCHEDULE_FIELD_NUMBER: _builtins.int
     before: _builtins.int
@@ -291,7 +291,7 @@ class TickDifference(_message.Message):
     gone: _builtins.int
     """absent: too many to compare one by one"""
     new: _builtins.int
-    shift_s: _builtins.int
+    shift_ms: _builtins.int
     """all of them move by so much; 0: they don't"""
     old_schedule: _builtins.str
     new_schedule: _builtins.str
@@ -310,13 +310,13 @@ class TickDifference(_message.Message):
         new: _builtins.int | None = ...,
         first_gone: _abc.Iterable[_timestamp_pb2.Timestamp] | None = ...,
         first_new: _abc.Iterable[_timestamp_pb2.Timestamp] | None = ...,
-        shift_s: _builtins.int = ...,
+        shift_ms: _builtins.int = ...,
         old_schedule: _builtins.str = ...,
         new_schedule: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_gone", b"_gone", "_new", b"_new", "gone", b"gone", "new", b"new"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gone", b"_gone", "_new", b"_new", "after", b"after", "before", b"before", "first_gone", b"first_gone", "first_new", b"first_new", "gone", b"gone", "new", b"new", "new_schedule", b"new_schedule", "old_schedule", b"old_schedule", "shift_s", b"shift_s"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gone", b"_gone", "_new", b"_new", "after", b"after", "before", b"before", "first_gone", b"first_gone", "first_new", b"first_new", "gone", b"gone", "new", b"new", "new_schedule", b"new_schedule", "old_schedule", b"old_schedule", "shift_ms", b"shift_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gone: _TypeAlias = _typing.Literal["gone"]  # noqa: Y015
     _WhichOneofArgType__gone: _TypeAlias = _typing.Literal["_gone", b"_gone"]  # noqa: Y015

@@ -79,7 +79,7 @@ def test_thousands_are_one_apply(cluster: Cluster, tmp_path: Path) -> None:
     )
     answer = told(cluster, file, "--hours", "8784")
     assert (answer["changed"], answer["unchanged"]) == (MANY // 10, MANY - MANY // 10)
-    assert {(each["ticks"]["gone"], each["ticks"]["new"], each["ticks"]["shift_s"]) for each in answer["jobs"]} == {
+    assert {(each["ticks"]["gone"], each["ticks"]["new"], each["ticks"]["shift_ms"]) for each in answer["jobs"]} == {
         (1, 1, 60)
     }
     exported = tmp_path / "exported.yaml"

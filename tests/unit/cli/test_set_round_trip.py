@@ -35,7 +35,7 @@ TEXTS = {
 }  # fmt: skip
 COUNTS = ("max_concurrent", "retries", "pause_after_failures", "history_runs", "priority")
 ERRORS = st.lists(st.sampled_from(["lost", "timed_out", "KeyError"]), min_size=1, unique=True)
-POLICIES = st.fixed_dictionaries(
+POLICIES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={name: st.sampled_from(texts) for name, texts in TEXTS.items()}
     | dict.fromkeys(COUNTS, st.integers(1, 99))
