@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
+from cronring.client.errors import Invalid
 from cronring.client.filters import job_filter
 from cronring.client.many import JobToMake, creation
 from cronring.client.paging import follow
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+APPLY_BYTES_MAX: Final = 8 * 1024 * 1024  # of a request; a larger one no controller reads
 APPLY_TIMEOUT_S: Final = 300.0  # of one try: 10,000 jobs are one transaction, on whatever machine
 
 
@@ -125,11 +127,14 @@ class SetCalls:
         self, name: str, jobs: Sequence[JobToMake], how: HowToApply, namespace: str = "default", *, by: str = "",
         note: str = "",
     ) -> AppliedSet:  # fmt: skip
-        """All of it, or nothing: where one is refused, none is written. Raises NotAsSeen for another `etag`."""
+        """All of it, or nothing: where one is refused, none is written. Raises Invalid for too large a set."""
         request = sets_pb2.ApplySetRequest(
             namespace=namespace, name=name, jobs=map(creation, jobs), prune=how.prune, release=how.release,
             adopt=how.adopt, dry_run=how.dry_run, hours=how.hours, requested_by=by, note=note, etag=how.etag,
         )  # fmt: skip
+        if request.ByteSize() > APPLY_BYTES_MAX:
+            why = "make two sets of it, or pass references in its payloads"
+            raise Invalid(f"the set {name!r} has {request.ByteSize():,} bytes; at most {APPLY_BYTES_MAX:,} go: {why}")
         timeout_s = max(self._failover.timeout_s, APPLY_TIMEOUT_S)
         return _applied(
             await self._failover.change(

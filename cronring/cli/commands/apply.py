@@ -132,15 +132,15 @@ async def _apply(
 
 
 def _tell(outcomes: "Sequence[_Outcome]", how: "HowToApply", output: str) -> None:
-    refused = any(outcome.applied.counts["refused"] for outcome in outcomes)
+    refused = [outcome.wanted.name for outcome in outcomes if outcome.applied.counts["refused"]]
     changes = any(outcome.applied.counts[name] for outcome in outcomes for name in _DOES)
     if output == "json":
         print_json([as_json(outcome.wanted, outcome.applied) for outcome in outcomes])
     else:
         for outcome in outcomes:
-            for line, colour in told(outcome.wanted, outcome.applied, dry_run=how.dry_run or refused):
+            for line, colour in told(outcome.wanted, outcome.applied, dry_run=not outcome.applied.applied):
                 say(line, colour=colour)
     if refused:
-        raise Failure("nothing was changed: see what is refused")
+        raise Failure(f"nothing of {', '.join(refused)} was changed: see what is refused")
     if how.dry_run and changes:
         raise click.exceptions.Exit(EXIT_WOULD_CHANGE)

@@ -5,6 +5,8 @@ from typing import Any
 
 import grpc
 
+from cronring.client.sets import APPLY_BYTES_MAX
+from cronring.controller.api.policy import POLICY
 from cronring.protos.cronring.v1.jobs_pb2 import (
     CreateJobRequest,
     GetJobRequest,
@@ -248,3 +250,7 @@ async def test_jobs_without_their_verb_stay_in_their_file(filled: Filled) -> Non
     assert counts(await prod.apply(new("one", at(5)))) == {"changed": 1}
     assert counts(await prod.apply(new("one", at(5)), new("two"))) == {"refused": 1, "unchanged": 1}
     assert [each.name for each in await prod.exported()] == ["one"]
+
+
+def test_the_client_knows_how_large_a_request_may_be() -> None:
+    assert POLICY[f"/{SETS}ApplySet"].max_bytes == APPLY_BYTES_MAX

@@ -71,6 +71,21 @@ def test_a_file_in_the_hands_of_ci_and_of_people(cluster: Cluster, tmp_path: Pat
 @pytest.mark.timeout(560)
 def test_thousands_are_one_apply(cluster: Cluster, tmp_path: Path) -> None:
     ready(cluster)
+    large = tmp_path / "large.toml"
+    payload = json.dumps(json.dumps("x" * 60_000))
+    job = '[[jobs]]\nverb = "crawler.site"\nname = "n%d"\nmanual = true\npayload = %s\n'
+    large.write_text('set = "large"\n' + "".join(job % (number, payload) for number in range(200)))
+    much = cronring(cluster, "apply", str(large))
+    assert (much.returncode, "make two sets of it" in much.stderr) == (1, True), much.stderr
+    large.unlink()
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    written(folder / "a.yaml", ("a", "0 6 * * *"), name="a")
+    written(folder / "b.yaml", ("b", "61 * * * *"), name="b")
+    half = cronring(cluster, "apply", str(folder))
+    assert (half.returncode, "nothing of b was changed" in half.stderr) == (1, True), half.stderr
+    assert "set a: 1 to make" in half.stdout
+    assert cluster.cli("sets", "list") == [], "all sets are looked at before the first one is changed"
     names = [f"n{number}" for number in range(MANY)]
     file = written(tmp_path / "jobs.yaml", *((name, "5 4 1 1 *") for name in names))
     assert told(cluster, file)["created"] == MANY
