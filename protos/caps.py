@@ -39,7 +39,7 @@ class Cap(NamedTuple):
 _TEXTS: Final = (
     (
         NAME,
-        "after key module name namespace template webhook value address sender_address "
+        "after key module name namespace set_name template webhook value address sender_address "
         "target_address principal method subject request response label workspace type containing_type "
         "file_by_filename file_containing_symbol "
         "all_extension_numbers_of_type list_services host service",
@@ -67,11 +67,13 @@ _TEXTS: Final = (
 _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
-        "action actor answered_by base_type_name by code cancel_requested_by changed_by check created_by ended event "
+        "action actor answered_by applied_by base_type_name by change code "
+        "cancel_requested_by changed_by check created_by ended event "
         "event_id grpc_address hash http_address id issuer kind last_outcome next_tick_local paused_by payload_of "
         "peer_address principal refused revoked_by ring_digest runner secrets_key source valid_host verdict zone_data",
     ),
     (NOTE, "cancel_note paused_note"),
+    (PATTERN, "field new new_schedule old old_schedule"),
     (TOKEN, "next_page_token origin"),
     (
         TRACE,
@@ -122,7 +124,8 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts audit_rows deliveries due executions extension_number findings first_ticks jobs "
-    "limits members queues results runner_grants sessions settings skipped templates tokens waiting webhooks workspaces"
+    "limits members queues results runner_grants sessions sets settings skipped templates tokens waiting webhooks "
+    "workspaces"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),
@@ -133,7 +136,7 @@ _LISTS_OF_ANSWERS: Final = {
     "jobs_misfit": Cap(items=40 * COLUMN),
     "faults": Cap(TRACE, COLUMN),
     "fullest": Cap(items=COLUMN),
-    "first_gone": Cap(NAME, 100),
+    **dict.fromkeys(("first_gone", "first_new"), Cap(NAME, 100)),
     "terms": Cap(PATTERN, 50),
     "file_descriptor_proto": Cap(SCHEMA, 1_000),
 }

@@ -1,4 +1,4 @@
-"""What a deployment would change: the ticks of two descriptions of a module, compared over some days.
+"""What a change would do to ticks: those of two timings, or of two descriptions of a module, over some days.
 
 A tick counts where it would run: inside its job's window, before jitter. The cost is bounded: a job's ticks are
 compared one by one up to COMPARED of them. Beyond that they are only counted, as those of a job of each second are.
@@ -6,7 +6,7 @@ compared one by one up to COMPARED of them. Beyond that they are only counted, a
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cronring.schema.instant import parse_instant
 from cronring.schema.module import Module, Verb
@@ -43,16 +43,25 @@ class JobForecast:
     shift_us: int = 0
 
 
-class _Ticks:
-    """The ticks of one side in (after, until]; without a verb there are none."""
+class Timing(NamedTuple):
+    """What the ticks of a job follow from. `anchor`: microseconds since 1970."""
 
-    def __init__(self, verb: Verb | None, anchor: int, after: int, until: int) -> None:
+    schedule: str
+    anchor: int
+    policy: Policy
+
+
+class _Ticks:
+    """The ticks of one side in (after, until]; without a timing there are none."""
+
+    def __init__(self, timing: Timing | None, after: int, until: int) -> None:
         self._after, self._until = after, until
         self._schedule: Schedule | None = None
         self._window: Window | None = None
-        if verb is not None and verb.schedule:
-            self._schedule = parse_schedule(verb.schedule, anchor, verb.policy)
-            self._window = parse_window(verb.policy.window, verb.policy.timezone) if verb.policy.window else None
+        if timing is not None:
+            schedule, anchor, policy = timing
+            self._schedule = parse_schedule(schedule, anchor, policy)
+            self._window = parse_window(policy.window, policy.timezone) if policy.window else None
         self.text = self._schedule.text if self._schedule is not None else ""
         self.count = 0 if self._schedule is None else self._counted(self._schedule)
 
@@ -91,8 +100,17 @@ def _job(name: str, old: Verb | None, new: Verb | None, now: int, until: int, kn
     old_anchor = now if old is None else _anchor(old, now, known)
     stays = old is not None and new is not None and (old.schedule, old.anchor) == (new.schedule, new.anchor)
     new_anchor = old_anchor if stays or new is None else _anchor(new, now, None)
-    before, after = _Ticks(old, old_anchor, now, until), _Ticks(new, new_anchor, now, until)
-    if stays and old is not None and new is not None and _timing(old.policy) == _timing(new.policy):
+    before = None if old is None else Timing(old.schedule, old_anchor, old.policy)
+    after = None if new is None else Timing(new.schedule, new_anchor, new.policy)
+    return compare(name, before, after, now, until)
+
+
+def compare(
+    name: str, old: Timing | None, new: Timing | None, now: int, until: int, compared: int = COMPARED
+) -> JobForecast:
+    """Of one job in (now, until]. None: it isn't there before, or after. `compared`: the most ticks to look at."""
+    before, after = _Ticks(old, now, until), _Ticks(new, now, until)
+    if old is not None and new is not None and _same(old, new):
         return JobForecast(name, "same", before.text, after.text, before.count, after.count, 0, 0)
     change = "added" if old is None else "removed" if new is None else "changed"
     if change != "changed":  # all of one side
@@ -101,11 +119,11 @@ def _job(name: str, old: Verb | None, new: Verb | None, now: int, until: int, kn
             name, change, before.text, after.text, before.count, after.count, gone, fresh,
             before.first(_SHOWN), after.first(_SHOWN),
         )  # fmt: skip
-    return _compared(name, before, after)
+    return _compared(name, before, after, compared)
 
 
-def _compared(name: str, before: _Ticks, after: _Ticks) -> JobForecast:
-    if max(before.count, after.count) > COMPARED:
+def _compared(name: str, before: _Ticks, after: _Ticks, most: int) -> JobForecast:
+    if max(before.count, after.count) > most:
         return JobForecast(
             name, "changed", before.text, after.text, before.count, after.count, None, None,
             before.first(_SHOWN), after.first(_SHOWN),
@@ -135,5 +153,5 @@ def _anchor(verb: Verb, now: int, known: int | None) -> int:
     return parse_instant(verb.anchor) if verb.anchor else now
 
 
-def _timing(policy: Policy) -> tuple[str, ...]:
-    return tuple(getattr(policy, field) for field in _TIMING)
+def _same(old: Timing, new: Timing) -> bool:
+    return old[:2] == new[:2] and all(getattr(old.policy, field) == getattr(new.policy, field) for field in _TIMING)

@@ -311,6 +311,7 @@ class CountWorkspace(Statement):
 class CreateApiJobs(Statement):
     actor: str
     now: int
+    set_name: str
     keys: Sequence[str]
     namespaces: Sequence[str]
     modules: Sequence[str]
@@ -695,6 +696,11 @@ class ForgetDeliveries(Statement):
     limit: int
 
 
+class ForgetEmptySet(Statement):
+    namespace: str
+    name: str
+
+
 class ForgetIdentities(Statement):
     kept_ms: int
 
@@ -843,6 +849,11 @@ class GetFollowed(Statement):
 
 class GetFollowers(Statement):
     activation_ids: Sequence[int]
+
+
+class GetHandChanges(Statement):
+    keys: Sequence[str]
+    name: str
 
 
 class GetHistoryPolicies(Statement): ...
@@ -1028,6 +1039,11 @@ class GetServerState(Statement): ...
 
 class GetSession(Statement):
     session_id: int
+
+
+class GetSet(Statement):
+    namespace: str
+    name: str
 
 
 class GetSkipAt(Statement):
@@ -1384,6 +1400,21 @@ class ListSessions(Statement):
     limit: int
 
 
+class ListSetKeys(Statement):
+    namespace: str
+    name: str
+    after_key: str
+    limit: int
+
+
+class ListSets(Statement):
+    after_namespace: str
+    after_name: str
+    namespace: str
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class ListTableStates(Statement): ...
 
 
@@ -1578,6 +1609,13 @@ class OrphanCronJobs(Statement):
     now: int
     job_ids: Sequence[int]
     orphaned_ticks: Sequence[int | None]
+
+
+class OwnJobs(Statement):
+    name: str
+    actor: str
+    job_ids: Sequence[int]
+    was: str
 
 
 class PauseFailing(Statement):
@@ -1942,6 +1980,14 @@ class TakePauses(Statement): ...
 class TakePlaces(Statement):
     limit_ids: Sequence[int]
     places: Sequence[int]
+
+
+class TakeSet(Statement):
+    namespace: str
+    name: str
+    revision: int
+    actor: str
+    note: str
 
 
 class TryLockMaintenance(Statement): ...

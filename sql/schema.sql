@@ -201,6 +201,7 @@ CREATE TABLE cronring.cron_jobs (
     deployment_id bigint NOT NULL,
     source text DEFAULT 'annotation'::text NOT NULL,
     template text DEFAULT ''::text NOT NULL,
+    set_name text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     labels jsonb DEFAULT '{}'::jsonb NOT NULL,
     payload text DEFAULT ''::text NOT NULL,
     timeout_ms bigint NOT NULL,
@@ -806,6 +807,7 @@ CREATE VIEW cronring.cron_interval_job_details AS
             cron_jobs.deployment_id,
             cron_jobs.source,
             cron_jobs.template,
+            cron_jobs.set_name,
             cron_jobs.labels,
             cron_jobs.payload,
             cron_jobs.timeout_ms,
@@ -904,6 +906,7 @@ CREATE VIEW cronring.cron_job_details AS
     j.cancelled_by,
     j.cancelled_note,
     j.template,
+    j.set_name,
     j.orphaned_at,
     j.schedule,
     j.anchor,
@@ -931,6 +934,7 @@ CREATE VIEW cronring.cron_job_status AS
     failures,
     labels,
     template,
+    set_name,
     paused_by,
     paused_note,
     deployment
@@ -1176,6 +1180,16 @@ ALTER TABLE cronring.cron_sessions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENT
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE cronring.cron_sets (
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    revision bigint NOT NULL,
+    applied_at timestamp with time zone NOT NULL,
+    applied_by text NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_sets_name_check CHECK ((name > ''::text))
 );
 
 CREATE TABLE cronring.cron_skips (
@@ -1506,6 +1520,9 @@ ALTER TABLE ONLY cronring.cron_sessions
 ALTER TABLE ONLY cronring.cron_sessions
     ADD CONSTRAINT cron_sessions_secret_hash_key UNIQUE (secret_hash);
 
+ALTER TABLE ONLY cronring.cron_sets
+    ADD CONSTRAINT cron_sets_pkey PRIMARY KEY (namespace, name);
+
 ALTER TABLE ONLY cronring.cron_skips
     ADD CONSTRAINT cron_skips_pkey PRIMARY KEY (id);
 
@@ -1609,6 +1626,8 @@ CREATE INDEX cron_jobs_orphaned ON cronring.cron_jobs USING btree (module, verb)
 CREATE INDEX cron_jobs_paused_until ON cronring.cron_jobs USING btree (paused_until) WHERE (paused_until IS NOT NULL);
 
 CREATE INDEX cron_jobs_removed ON cronring.cron_jobs USING btree (key, id) WHERE ((removed_at IS NOT NULL) AND (key > ''::text));
+
+CREATE INDEX cron_jobs_set ON cronring.cron_jobs USING btree (namespace, set_name, key) WHERE ((set_name > ''::text) AND (removed_at IS NULL));
 
 CREATE INDEX cron_jobs_template ON cronring.cron_jobs USING btree (namespace, template) WHERE ((template > ''::text) AND (removed_at IS NULL));
 

@@ -10,7 +10,7 @@ export interface Action {
   execution_id: string;
   /** create update pause resume skip_next trigger backfill cancel_activation cancel restore delete, */
   action: string;
-  /** deploy activate undeploy, cancel_execution retry_execution, set_template delete_template */
+  /** deploy activate undeploy, cancel_execution retry_execution, set_template delete_template, adopt release (into and out of a set) */
   actor: string;
   note: string;
   /** JSON */
@@ -62,6 +62,30 @@ export interface AddWebhookResponse {
   webhook?: Webhook;
   /** never told again */
   secret: string;
+}
+
+export interface ApplySetResponse {
+  /** all but those that stay as they are, by key */
+  jobs: SetJob[];
+  created: number;
+  changed: number;
+  /** taken as they are */
+  adopted: number;
+  removed: number;
+  released: number;
+  /** owned by the set, and not in the request */
+  left: number;
+  unchanged: number;
+  /** if any is, nothing was written */
+  refused: number;
+  /** it was done: no dry run, and nothing was refused */
+  applied: boolean;
+  /** of what it does */
+  etag: string;
+  /** ticks are compared after this */
+  from_at?: string;
+  /** and up to this */
+  until_at?: string;
 }
 
 export interface AuditLogRow {
@@ -506,6 +530,14 @@ export interface ExecutionEvent {
   resume_token: string;
 }
 
+export interface FieldDifference {
+  /** of the spec, like "schedule", "policy.retries", "labels.team" */
+  field: string;
+  /** empty: nothing */
+  old: string;
+  new: string;
+}
+
 export interface Finding {
   /** unaccounted duplicates early undue */
   kind: string;
@@ -544,6 +576,14 @@ export interface GetRingResponse {
   primary: number[];
   backup: number[];
   digest: string;
+}
+
+export interface HandChange {
+  at?: string;
+  /** create update delete */
+  action: string;
+  by: string;
+  note: string;
 }
 
 export interface Job {
@@ -602,6 +642,8 @@ export interface Job {
   unchanged: boolean;
   /** that it was made from; empty: none */
   template: string;
+  /** that owns it: `cronring apply` sets it back to its file; empty: none */
+  set_name: string;
   /** absent: an active version of its module has its verb */
   orphaned?: Orphaning;
   /** who asks may not see payloads: it is left empty */
@@ -802,6 +844,16 @@ export interface ListRunnerGrantsResponse {
 export interface ListSessionsResponse {
   sessions: Session[];
   /** empty: that was the last page */
+  next_page_token: string;
+}
+
+export interface ListSetJobsResponse {
+  jobs: Job[];
+  next_page_token: string;
+}
+
+export interface ListSetsResponse {
+  sets: Set[];
   next_page_token: string;
 }
 
@@ -1072,6 +1124,35 @@ export interface Session {
   ended: string;
 }
 
+export interface Set {
+  namespace: string;
+  name: string;
+  /** that it owns */
+  jobs: string;
+  /** grows with each Apply that changed something */
+  revision: string;
+  /** when something was changed last */
+  applied_at?: string;
+  applied_by: string;
+  note: string;
+}
+
+export interface SetJob {
+  key: string;
+  /** created changed adopted removed released left refused */
+  change: string;
+  /** of one that is changed */
+  fields: FieldDifference[];
+  ticks?: TickDifference;
+  /** what somebody did to it since the set was applied: drift; absent: nothing */
+  by_hand?: HandChange;
+  /** and it is taken from nobody */
+  adopted: boolean;
+  /** it stays so: its ticks don't run */
+  paused: boolean;
+  refusal?: JobProblem;
+}
+
 /** Skip is a range of ticks that didn't run, for one reason. */
 export interface Skip {
   reason: string;
@@ -1145,6 +1226,22 @@ export interface TestWebhookResponse {
   event_id: string;
   /** the body */
   sent: string;
+}
+
+/** Before jitter. Of many ticks only the counts are compared. */
+export interface TickDifference {
+  before: string;
+  after: string;
+  /** absent: too many to compare one by one */
+  gone?: string;
+  new?: string;
+  /** five at most */
+  first_gone: string[];
+  first_new: string[];
+  /** all of them move by so much; 0: they don't */
+  shift_ms: string;
+  old_schedule: string;
+  new_schedule: string;
 }
 
 export interface Token {
@@ -1373,6 +1470,11 @@ export interface Operations {
   TestWebhook: { path: { name: string }; body: Record<string, never>; answer: TestWebhookResponse };
   ListDeliveries: { query: { page_size?: number; page_token?: string; webhook?: string; state?: string; job?: string }; answer: ListDeliveriesResponse };
   Redeliver: { path: { webhook: string }; body: { delivery_id?: string | number }; answer: RedeliverResponse };
+  ApplySet: { path: { namespace: string; name: string }; body: { jobs?: CreateJobRequest[]; prune?: boolean; release?: boolean; adopt?: boolean; dry_run?: boolean; hours?: number; requested_by?: string; note?: string; etag?: string }; answer: ApplySetResponse };
+  GetSet: { path: { namespace: string; name: string }; answer: Set };
+  ListSets: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListSetsResponse };
+  ListSetJobs: { path: { namespace: string; name: string }; query: { page_size?: number; page_token?: string }; answer: ListSetJobsResponse };
+  ExportJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; set_name?: string }; item: CreateJobRequest };
   GetJobStats: { path: { job: string }; answer: JobStats };
   GetSchedulerStats: { answer: SchedulerStats };
   SetTemplate: { path: { namespace: string; name: string }; body: { description?: string; spec?: JobSpec; update_mask?: string; requested_by?: string; note?: string; etag?: string }; answer: Template };
@@ -1455,6 +1557,11 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   TestWebhook: ["POST", "/api/v1/cron/webhooks/{name}/test"],
   ListDeliveries: ["GET", "/api/v1/cron/deliveries"],
   Redeliver: ["POST", "/api/v1/cron/webhooks/{webhook}/redeliver"],
+  ApplySet: ["POST", "/api/v1/cron/sets/{namespace}/{name}/apply"],
+  GetSet: ["GET", "/api/v1/cron/sets/{namespace}/{name}"],
+  ListSets: ["GET", "/api/v1/cron/sets"],
+  ListSetJobs: ["GET", "/api/v1/cron/sets/{namespace}/{name}/jobs"],
+  ExportJobs: ["GET", "/api/v1/cron/jobs:export"],
   GetJobStats: ["GET", "/api/v1/cron/jobs/{job}/stats"],
   GetSchedulerStats: ["GET", "/api/v1/cron/stats"],
   SetTemplate: ["PUT", "/api/v1/cron/templates/{namespace}/{name}"],

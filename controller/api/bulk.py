@@ -7,7 +7,8 @@ from cronring.controller.api.filters import job_filter
 from cronring.controller.api.job_orders import details_text, until_of
 from cronring.controller.api.job_specs import read_mask
 from cronring.controller.api.lookup import find_module, find_verb
-from cronring.controller.api.many import ManyJobWrites, check_item
+from cronring.controller.api.many import ManyJobWrites
+from cronring.controller.api.new_jobs import check_item
 from cronring.controller.api.payloads import payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, note

@@ -5,15 +5,19 @@ docs/decisions/0079: it is of what people define, and not of what happens.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotAsSeen
 from cronring.controller.ports.limits import LimitRow
+from cronring.controller.ports.many import NewJob
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.store import ActiveVersion
 from cronring.controller.ports.templates import TemplateRow
 from cronring.controller.ports.webhooks import WebhookSeen
+from cronring.controller.services.set_plans import JobStep
+from cronring.schema.job import JobSpec
 
 ANY: Final = "*"  # whatever it is, if it is there
 _KIND: Final = "etag"
@@ -22,8 +26,7 @@ _BETWEEN: Final = ","
 
 def job_etag(box: TokenBox, row: JobRow) -> str:
     """`row`: with its payload."""
-    spec = row.spec._replace(labels=sorted(row.spec.labels.items()))  # type: ignore[arg-type]  # only hashed
-    return _locked(box, row.job_id, row.deployment, *spec)
+    return _locked(box, row.job_id, row.deployment, *_sorted(row.spec))
 
 
 def template_etag(box: TokenBox, row: TemplateRow) -> str:
@@ -44,6 +47,12 @@ def deployment_etag(box: TokenBox, key: str, active: ActiveVersion) -> str:
     return _locked(box, key, *active)
 
 
+def plan_etag(box: TokenBox, steps: Sequence[JobStep]) -> str:
+    """Of what a file would do: it changes with the jobs that are there, with their set, and with the file."""
+    parts = [(step.key, step.change, step.names, step.adopts, _defined(step.row), _wanted(step.job)) for step in steps]
+    return _locked(box, *parts)
+
+
 def check_etag(asked: str, current: str, what: str) -> None:
     """Raises NotAsSeen. `asked`: the right ones, with commas between; "": any. `current`: "" if it isn't there."""
     if asked and not (current and (asked == ANY or current in asked.split(_BETWEEN))):
@@ -55,3 +64,15 @@ def check_etag(asked: str, current: str, what: str) -> None:
 def _locked(box: TokenBox, *parts: object) -> str:
     """Nobody can try by it what they may not see: a payload is a part of it."""
     return box.lock(_KIND, hashlib.sha256(json.dumps(parts).encode()).digest()[:16])
+
+
+def _defined(row: JobRow | None) -> tuple[object, ...] | None:
+    return None if row is None else (row.job_id, row.deployment, row.set_name, *_sorted(row.spec))
+
+
+def _wanted(job: NewJob | None) -> tuple[object, ...] | None:
+    return None if job is None else _sorted(job.spec)
+
+
+def _sorted(spec: JobSpec) -> tuple[object, ...]:
+    return tuple(spec._replace(labels=sorted(spec.labels.items())))  # type: ignore[arg-type]  # only hashed

@@ -2,48 +2,32 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar
 
-from google.rpc import code_pb2
-
-from cronring.controller.api.job_specs import job_change, new_job
-from cronring.controller.api.job_writes import AT_NOW, JobWrites, check_names, check_other
-from cronring.controller.api.lookup import check_followed, find_module, find_module_of, find_verb, no_job
-from cronring.controller.api.problems import InvalidRequest, status_of
+from cronring.controller.api.job_specs import job_change
+from cronring.controller.api.job_writes import JobWrites, check_other
+from cronring.controller.api.lookup import find_module_of, find_verb, no_job
+from cronring.controller.api.new_jobs import NewJobs, check_item, judged, key_of, or_not_found, there
+from cronring.controller.api.problems import InvalidRequest, refusal_message
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import require, sees
-from cronring.controller.api.template_specs import find_template, started_from
 from cronring.controller.core.node.events import JobsNotified
-from cronring.controller.core.orders.control import NeverRuns
-from cronring.controller.errors import CronringError, NotFound, Outdated, Overdue, StoreError, StoreUnavailable
+from cronring.controller.errors import NotFound, Outdated, Overdue, StoreError, StoreUnavailable
 from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobChange, JobDone, NewJob, Outcome
 from cronring.controller.ports.reads import JobRow, Reads
-from cronring.controller.ports.templates import TemplateRow
 from cronring.controller.services.refusals import other_labels
 from cronring.protos.cronring.v1 import jobs_pb2
-from cronring.protos.problems import said_in
 from cronring.schema.identity import Permission
-from cronring.schema.keys import DEFAULT_NAMESPACE, namespace_of
+from cronring.schema.keys import namespace_of
 from cronring.schema.module import Module
-from cronring.schema.policy import parse_policy
 
-MODULES_MAX: Final = 100  # of one call: each is locked until its transaction ends
-PAYLOADS_MAX: Final = 32 * 1024 * 1024  # bytes, of templates
 TRIES: Final = 10  # for jobs that somebody else changed meanwhile
 _LEFT: Final = 2.0  # times what the slice before took, that the next one has to have
 
 Item = TypeVar("Item", jobs_pb2.CreateJobRequest, jobs_pb2.UpdateJobRequest, str)
 Judged = TypeVar("Judged", NewJob, tuple[str, JobChange], str)
-T = TypeVar("T")
 _Request = jobs_pb2.CreateJobsRequest | jobs_pb2.UpdateJobsRequest | jobs_pb2.DeleteJobsRequest
-
-
-class _Given(NamedTuple):
-    """What the items of a call name, as far as it is there; or why it isn't."""
-
-    modules: Mapping[tuple[str, str], Module | NotFound]
-    templates: Mapping[tuple[str, str], TemplateRow | NotFound]
 
 
 class JobWork(Generic[Item, Judged]):
@@ -134,10 +118,11 @@ class ManyJobWrites(JobWrites):
     async def CreateJobs(self, request: jobs_pb2.CreateJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
         by, why = _who(request, len(request.jobs), "jobs", context)
         items = list(request.jobs)
-        given = await self._given(await asyncio.to_thread(_named, items))
+        new = NewJobs(self._reads, self._templates, self._defaults)
+        given = await new.given(items)
 
         async def judge(part: Sequence[jobs_pb2.CreateJobRequest]) -> list[NewJob | Exception]:
-            return await asyncio.to_thread(lambda: [_judged(self._new, item, given) for item in part])
+            return await asyncio.to_thread(lambda: [judged(new.judged, item, given) for item in part])
 
         async def write(jobs: Sequence[NewJob], dry_run: bool) -> list[Outcome]:
             return await self._control.create_jobs(jobs, by, why, whole=request.all_or_nothing, dry_run=dry_run)
@@ -159,9 +144,9 @@ class ManyJobWrites(JobWrites):
         async def judge(part: Sequence[jobs_pb2.UpdateJobRequest]) -> list[tuple[str, JobChange] | Exception]:
             rows = {row.key: row for row in await self._reads.get_jobs([each.key for each in part if sees(each.key)])}
             of_modules = {_version(row): row for row in rows.values()}
-            modules = {of: await _or_not_found(find_module_of(self._reads, row)) for of, row in of_modules.items()}
+            modules = {of: await or_not_found(find_module_of(self._reads, row)) for of, row in of_modules.items()}
             return await asyncio.to_thread(
-                lambda: [_judged(self._change, item, rows.get(item.key), modules, having) for item in part]
+                lambda: [judged(self._change, item, rows.get(item.key), modules, having) for item in part]
             )
 
         async def write(changes: Sequence[tuple[str, JobChange]], dry_run: bool) -> list[Outcome]:
@@ -187,35 +172,6 @@ class ManyJobWrites(JobWrites):
     def _tell(self) -> None:
         self._put(JobsNotified())
 
-    async def _given(self, items: Sequence[jobs_pb2.CreateJobRequest]) -> _Given:
-        """Raises Forbidden, and InvalidRequest for too many modules. `items`: whose names can be names."""
-        for namespace in sorted({_namespace(item) for item in items}):
-            require(Permission.OPERATE, namespace)
-        modules = sorted({(_namespace(item), item.module) for item in items})
-        if len(modules) > MODULES_MAX:
-            raise InvalidRequest([("jobs", f"are of {len(modules)} modules; at most {MODULES_MAX} in a call")])
-        templates = sorted({(_namespace(item), item.template) for item in items if item.template})
-        if len(templates) > MODULES_MAX:
-            raise InvalidRequest(
-                [("jobs", f"start from {len(templates)} templates; at most {MODULES_MAX} in one call")]
-            )
-        given = _Given(
-            {of: await _or_not_found(find_module(self._reads, *of)) for of in modules},
-            {of: await _or_not_found(find_template(self._templates, *of)) for of in templates},
-        )
-        _check_payloads(items, given)
-        return given
-
-    def _new(self, item: jobs_pb2.CreateJobRequest, given: _Given) -> NewJob:
-        check_item(item)
-        check_names(item)
-        module = _there(given.modules[_namespace(item), item.module])
-        verb = find_verb(module, item.verb)
-        template = _there(given.templates[_namespace(item), item.template]) if item.template else None
-        job = started_from(template, item, lambda filled: new_job(filled, module, verb, self._defaults))
-        check_followed("spec.policy.after", parse_policy(job.spec.policy).after)
-        return job
-
     def _change(
         self,
         item: jobs_pb2.UpdateJobRequest,
@@ -228,7 +184,7 @@ class ManyJobWrites(JobWrites):
             raise no_job(item.key)
         if not having.items() <= row.spec.labels.items():
             raise other_labels(item.key)
-        module = _there(modules[_version(row)])
+        module = there(modules[_version(row)])
         change = job_change(item, row, module, find_verb(module, row.verb), self._defaults)
         check_other(change, row)
         return item.key, change
@@ -241,15 +197,6 @@ def _who(request: _Request, items: int, field: str, context: Context) -> tuple[s
     return actor(request.requested_by, context), note("note", request.note)
 
 
-def check_item(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> None:
-    """Raises InvalidRequest."""
-    for field in ("requested_by", "note"):
-        if getattr(item, field):
-            raise InvalidRequest([(field, "is the whole call's; leave it out of its jobs")])
-    if item.spec.schedule.split() == AT_NOW:
-        raise InvalidRequest([("spec.schedule", "`at now` is of single jobs; give an instant to come")])
-
-
 def _check_keys(field: str, keys: Sequence[str]) -> None:
     """Raises InvalidRequest, Forbidden. What one may not view is told of like what isn't there, by its item."""
     seen = set[str]()
@@ -260,49 +207,6 @@ def _check_keys(field: str, keys: Sequence[str]) -> None:
         seen.add(key)
     for namespace in sorted({namespace_of(key) for key in keys if sees(key)}):
         require(Permission.OPERATE, namespace)
-
-
-def _check_payloads(items: Sequence[jobs_pb2.CreateJobRequest], given: _Given) -> None:
-    """Raises InvalidRequest: a call of little may name a template of much, for each of its jobs."""
-    sizes = {
-        of: 0 if isinstance(template, NotFound) else len(template.values.spec.payload.encode())
-        for of, template in given.templates.items()
-    }
-    whole = sum(sizes[_namespace(item), item.template] for item in items if item.template and not item.spec.payload)
-    if whole > PAYLOADS_MAX:
-        text = f"get {whole} bytes of payloads from their templates; at most {PAYLOADS_MAX} in a call"
-        raise InvalidRequest([("jobs", text)])
-
-
-def _named(items: Iterable[jobs_pb2.CreateJobRequest]) -> list[jobs_pb2.CreateJobRequest]:
-    """Those whose names can be names."""
-    return [item for item in items if not isinstance(_judged(check_names, item), Exception)]
-
-
-def _judged(judge: Callable[..., T], *arguments: object) -> T | Exception:
-    """What it makes of it; or why that can't be, which is told of this one alone."""
-    try:
-        return judge(*arguments)
-    except (CronringError, InvalidRequest, NeverRuns) as error:
-        return error
-
-
-async def _or_not_found(finding: Awaitable[T]) -> T | NotFound:
-    try:
-        return await finding
-    except NotFound as error:
-        return error
-
-
-def _there(found: T | NotFound) -> T:
-    """Raises NotFound."""
-    if isinstance(found, NotFound):
-        raise NotFound(str(found))
-    return found
-
-
-def _namespace(item: jobs_pb2.CreateJobRequest) -> str:
-    return item.namespace or DEFAULT_NAMESPACE
 
 
 def _version(row: JobRow) -> tuple[str, str, str]:
@@ -330,16 +234,10 @@ def _response(outcomes: Sequence[Outcome], request: _Request) -> jobs_pb2.ManyJo
 def _key(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> str:
     if isinstance(item, jobs_pb2.UpdateJobRequest):
         return item.key
-    namespace = "" if _namespace(item) == DEFAULT_NAMESPACE else f"{item.namespace}/"
-    return f"{namespace}{item.module}.{item.verb}:{item.name}"
+    return key_of(item)
 
 
 def _result(outcome: Outcome, key: str) -> jobs_pb2.JobResult:
     if isinstance(outcome, JobDone):
         return jobs_pb2.JobResult(key=outcome.key, id=outcome.job_id, unchanged=outcome.unchanged)
-    status, _ = status_of(outcome)
-    said = said_in(status.details)
-    refusal = jobs_pb2.JobProblem(
-        code=code_pb2.Code.Name(status.code), reason=said.reason if said else "", problem=status.message
-    )
-    return jobs_pb2.JobResult(key=key, refusal=refusal)
+    return jobs_pb2.JobResult(key=key, refusal=refusal_message(outcome))

@@ -104,6 +104,12 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _ADMIN, _ALL, NAMES, "GetWebhook RemoveWebhook SetWebhookEnabled TestWebhook Redeliver"),
         (_PEOPLE, _OUTPUTS, _ONE, NAMES, "ListDeliveries"),
     ),
+    # What is exported has payloads.
+    "cronring.v1.Sets": (
+        (_PEOPLE, _OPERATE, _ONE, JOBS, "ApplySet"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetSet ListSets ListSetJobs"),
+        (_PEOPLE, _OUTPUTS, _ONE, LABELS, "ExportJobs"),
+    ),
     "cronring.v1.Statistics": (
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetJobStats"),
         (_PEOPLE, _VIEW, _ONE, NOTHING, "GetSchedulerStats"),

@@ -32,7 +32,8 @@ from cronring.controller.errors import (
     TooManyStreams,
     Unauthenticated,
 )
-from cronring.protos.problems import FATE, PROBLEMS, SINCE, Fate, Reason, sign
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.problems import FATE, PROBLEMS, SINCE, Fate, Reason, said_in, sign
 
 Violations = list[tuple[str, str]]
 
@@ -159,3 +160,11 @@ def refusal_of(message: str, *, too_large: bool) -> status_pb2.Status:
 
 def _cut(text: str, length_max: int) -> str:
     return text if len(text) <= length_max else text[: length_max - 1] + "…"
+
+
+def refusal_message(refusal: Exception) -> jobs_pb2.JobProblem:
+    """What a call for this job alone would fail with."""
+    status, _ = status_of(refusal)
+    said = said_in(status.details)
+    code = code_pb2.Code.Name(status.code)
+    return jobs_pb2.JobProblem(code=code, reason=said.reason if said else "", problem=status.message)

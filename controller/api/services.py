@@ -21,6 +21,7 @@ from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.ledger import LedgerService
 from cronring.controller.api.limits import LimitsService
 from cronring.controller.api.notifications import NotificationsService
+from cronring.controller.api.sets import SetsService
 from cronring.controller.api.statistics import StatisticsService
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.api.token_box import TokenBox
@@ -52,6 +53,7 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2_grpc,
     limits_pb2_grpc,
     notifications_pb2_grpc,
+    sets_pb2_grpc,
     statistics_pb2_grpc,
     templates_pb2_grpc,
     workspaces_pb2_grpc,
@@ -109,12 +111,14 @@ class Api:
         templates = TemplatesService(stores.templates, parts.box)
         limits = LimitsService(stores.limits, parts.box)
         workspaces = WorkspacesService(stores.workspaces, parts.box, parts.put)
+        sets = SetsService(stores, parts.box, self._defaults, parts.put)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
             ("cronring.v1.Workspaces", partial(workspaces_pb2_grpc.add_WorkspacesServicer_to_server, workspaces)),
+            ("cronring.v1.Sets", partial(sets_pb2_grpc.add_SetsServicer_to_server, sets)),
         ]
 
     def _jobs_service(self) -> JobsService:

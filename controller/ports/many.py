@@ -46,6 +46,19 @@ class JobChange(NamedTuple):
         return cls(JobSpec(**fields), tuple(fields), seen)
 
 
+class Who(NamedTuple):
+    """Who writes jobs, and why. `set_name`: the set by whose file it is done; "": by hand."""
+
+    by: str
+    note: str = ""
+    set_name: str = ""
+
+    @property
+    def details(self) -> dict[str, object]:
+        """What the action keeps of it."""
+        return {"set": self.set_name} if self.set_name else {}
+
+
 class JobDone(NamedTuple):
     """Of one job among many. `job_id` 0: nothing was written. `unchanged`: it was so already."""
 

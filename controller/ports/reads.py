@@ -118,6 +118,7 @@ class JobRow(NamedTuple):
     cancelled_by: str | None = None
     cancelled_note: str | None = None
     template: str = ""
+    set_name: str = ""  # that owns it
     orphaned_at: int | None = None
     spec: JobSpec = JobSpec()
     skipped: tuple[tuple[str, int], ...] = ()  # (reason, ticks) of all time; empty in answers of job_changes

@@ -9,6 +9,7 @@ from cronring.controller.ports.ledger import Ledger
 from cronring.controller.ports.limits import Limits
 from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.request_keys import RequestKeys
+from cronring.controller.ports.sets import Sets
 from cronring.controller.ports.statistics import Statistics
 from cronring.controller.ports.store import Control, ExecutionControl
 from cronring.controller.ports.templates import Templates
@@ -31,6 +32,7 @@ class Stores(NamedTuple):
     limits: Limits
     reads: Reads
     request_keys: RequestKeys
+    sets: Sets
     statistics: Statistics
     templates: Templates
     tokens: TokenStore

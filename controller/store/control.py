@@ -7,7 +7,7 @@ from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.orders import Pause, Resume, refused
 from cronring.controller.core.orders.states import Order
-from cronring.controller.ports.many import JobChange, NewJob, Seen, done
+from cronring.controller.ports.many import JobChange, NewJob, Seen, Who, done
 from cronring.controller.ports.store import Backfill, RunByHand
 from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job
 from cronring.controller.services.refusals import error_of
@@ -49,7 +49,7 @@ class PostgresControl(ManyAtOnce):
         async with self._database.transaction("deleting a job") as transaction:
             # Raised in here, so that nobody is told of a refusal that it was done: it commits nothing.
             as_seen = {} if seen is None else {key: seen}
-            done(await delete_all(transaction, [key], (by, note), seen=as_seen, whole=True))
+            done(await delete_all(transaction, [key], Who(by, note), seen=as_seen, whole=True))
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         """One that is paused stays so."""
@@ -128,13 +128,13 @@ class PostgresControl(ManyAtOnce):
 
 async def create(transaction: Transaction, job: NewJob, by: str, note: str = "") -> Job:
     """See PostgresControl.create_job."""
-    outcomes = await Creating(transaction, by, note).create([job], whole=True, dry_run=False)
+    outcomes = await Creating(transaction, Who(by, note)).create([job], whole=True, dry_run=False)
     return await job_as_is(transaction, done(outcomes).job_id)
 
 
 async def change_to(transaction: Transaction, key: str, change: JobChange, by: str, note: str = "") -> Job:
     """See PostgresControl.update_job."""
-    outcomes = await update_all(transaction, {key: change}, (by, note), whole=True, dry_run=False)
+    outcomes = await update_all(transaction, {key: change}, Who(by, note), whole=True, dry_run=False)
     return await job_as_is(transaction, done(outcomes).job_id)
 
 

@@ -9,7 +9,7 @@ from cronring.controller.core.orders.control import NeverRuns, plan_creation
 from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.redeploy import Added
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.many import JobDone, NewJob, Outcome
+from cronring.controller.ports.many import JobDone, NewJob, Outcome, Who
 from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
@@ -52,10 +52,9 @@ class _Planned(NamedTuple):
 class Creating:
     """Of some jobs, what becomes of them in one transaction."""
 
-    def __init__(self, transaction: Transaction, by: str, note: str) -> None:
+    def __init__(self, transaction: Transaction, who: Who) -> None:
         self._transaction = transaction
-        self._by = by
-        self._note = note
+        self._who = who
         self._now = 0
 
     async def create(self, jobs: Sequence[NewJob], *, whole: bool, dry_run: bool) -> list[Outcome]:
@@ -134,25 +133,31 @@ class Creating:
     async def _write(self, planned: Sequence[_Planned]) -> dict[str, JobDone]:
         ids: dict[str, int] = {}
         for part in sliced(planned):
-            insertion = await beside(len(part), _insertion, part, self._by, self._now)
+            insertion = await beside(len(part), _insertion, part, self._who, self._now)
             # While PostgreSQL inserts them, their entries of the audit log are made.
             inserted, entries = await asyncio.gather(
-                self._transaction.fetch(insertion), beside(len(part), _entries, part)
+                self._transaction.fetch(insertion), beside(len(part), self._entries, part)
             )
             ids |= {key: job_id for job_id, key in inserted}
             await add_actions(self._transaction, [self._action(each, ids) for each in part], self._now)
             await record_entries(self._transaction, entries)
         for at_once in sliced(sorted(ids[each.added.key] for each in planned if each.job.run_now)):
             rows = await lock_jobs(self._transaction, list(at_once))
-            await make_activations(self._transaction, rows, RunByHand(None, self._note), self._by)
+            await make_activations(self._transaction, rows, RunByHand(None, self._who.note), self._who.by)
         for name in sorted({f"{each.job.namespace}/{each.job.module}" for each in planned}):
             await self._transaction.fetch(NotifyJobs(payload=name))
         return {key: JobDone(key, job_id) for key, job_id in ids.items()}
 
     def _action(self, planned: _Planned, ids: dict[str, int]) -> Action:
         template = {"template": planned.job.template} if planned.job.template else {}
-        details = {"schedule": planned.job.spec.schedule} | template
-        return Action("create", self._by, self._note, job_id=ids[planned.added.key], details=details)
+        details = {"schedule": planned.job.spec.schedule} | template | self._who.details
+        return Action("create", self._who.by, self._who.note, job_id=ids[planned.added.key], details=details)
+
+    def _entries(self, planned: Sequence[_Planned]) -> Entries:
+        return entries_of(
+            of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template) | self._who.details)
+            for each in planned
+        )
 
 
 def key_of(job: NewJob) -> str:
@@ -172,17 +177,14 @@ def _told(planned: Outcome | _Planned, key: str, *, again: bool) -> Outcome:
     return done._replace(unchanged=done.unchanged or again)
 
 
-def _entries(planned: Sequence[_Planned]) -> Entries:
-    return entries_of(of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template)) for each in planned)
-
-
-def _insertion(planned: Sequence[_Planned], by: str, now: int) -> CreateApiJobs:
+def _insertion(planned: Sequence[_Planned], who: Who, now: int) -> CreateApiJobs:
     specs = [each.added.spec for each in planned]
     concurrencies, pause_afters = policy_columns(specs)
     columns = specs_columns(CreateApiJobs, specs) | {"labels": [json.dumps(dict(spec.labels)) for spec in specs]}
     return CreateApiJobs(
-        actor=by,
+        actor=who.by,
         now=now,
+        set_name=who.set_name,
         keys=[each.added.key for each in planned],
         namespaces=[each.job.namespace for each in planned],
         modules=[each.job.module for each in planned],

@@ -12,7 +12,7 @@ from cronring.controller.core.orders.control import NeverRuns, plan_change
 from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Carried, plan_removal
 from cronring.controller.core.orders.states import Order
-from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who
 from cronring.controller.services.audit_changes import digest, of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_labels, refused_circles
 from cronring.controller.store.actions import Action, add_actions
@@ -46,7 +46,7 @@ class ManyAtOnce(Ordering):
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("creating jobs") as transaction:
-            outcomes = await Creating(transaction, by, note).create(jobs, whole=whole, dry_run=dry_run)
+            outcomes = await Creating(transaction, Who(by, note)).create(jobs, whole=whole, dry_run=dry_run)
             return _told_all(transaction, outcomes, whole=whole, dry_run=dry_run)
 
     async def update_jobs(
@@ -60,7 +60,7 @@ class ManyAtOnce(Ordering):
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("updating jobs") as transaction:
-            outcomes = await update_all(transaction, changes, (by, note), whole=whole, dry_run=dry_run)
+            outcomes = await update_all(transaction, changes, Who(by, note), whole=whole, dry_run=dry_run)
             return _told_all(transaction, outcomes, whole=whole, dry_run=dry_run)
 
     async def delete_jobs(
@@ -76,7 +76,7 @@ class ManyAtOnce(Ordering):
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("deleting jobs") as transaction:
-            who = (by, note)
+            who = Who(by, note)
             outcomes = await delete_all(transaction, keys, who, labels=labels, seen=seen, whole=whole, dry_run=dry_run)
             return _told_all(transaction, outcomes, whole=whole, dry_run=dry_run)
 
@@ -84,14 +84,14 @@ class ManyAtOnce(Ordering):
 async def delete_all(
     transaction: Transaction,
     keys: Sequence[str],
-    who: tuple[str, str],
+    who: Who,
     *,
     labels: Mapping[str, str] = MappingProxyType({}),
     seen: Mapping[str, Seen] = MappingProxyType({}),
     whole: bool,
     dry_run: bool = False,
 ) -> list[Outcome]:
-    """See cronring.controller.ports.many.ManyJobs. `who`: by whom, and why."""
+    """See cronring.controller.ports.many.ManyJobs."""
     there = await lock_keys(transaction, list(dict.fromkeys(keys)))
     outcomes = {key: _deletable(key, there.get(key), labels, seen.get(key)) for key in keys}
     gone = [there[key] for key, each in outcomes.items() if isinstance(each, JobDone)]
@@ -102,9 +102,9 @@ async def delete_all(
 
 
 async def update_all(
-    transaction: Transaction, asked: Mapping[str, JobChange], who: tuple[str, str], *, whole: bool, dry_run: bool
+    transaction: Transaction, asked: Mapping[str, JobChange], who: Who, *, whole: bool, dry_run: bool
 ) -> list[Outcome]:
-    """See cronring.controller.ports.many.ManyJobs. `who`: by whom, and why."""
+    """See cronring.controller.ports.many.ManyJobs."""
     there = await lock_keys(transaction, list(asked))
     planned: dict[str, Outcome | _Change] = {}
     for part in sliced(list(asked)):
@@ -149,7 +149,7 @@ def _planned_one(key: str, asked: JobChange, row: Locked | None) -> Outcome | _C
         return error_of(refusal)
     if row.job.source != "api":
         return not_of_api(key, "updated")
-    if asked.seen not in (None, _seen(row)):
+    if asked.seen not in (None, seen_of(row)):
         return changed_meanwhile(key)
     try:
         planned = plan_change(row.job, row.spec, asked.spec, asked.names, row.now)
@@ -160,29 +160,30 @@ def _planned_one(key: str, asked: JobChange, row: Locked | None) -> Outcome | _C
     return _Change(row, asked, planned)
 
 
-def _seen(row: Locked) -> Seen:
+def seen_of(row: Locked) -> Seen:
+    """What a change of it is judged by."""
     return Seen(row.job.job_id, row.deployment or "", row.spec)
 
 
-async def _write(transaction: Transaction, changes: Sequence[_Change], who: tuple[str, str]) -> None:
-    by, note = who
+async def _write(transaction: Transaction, changes: Sequence[_Change], who: Who) -> None:
     now = max(each.row.now for each in changes)
     await take_back(transaction, [each.row.job for each in changes if each.planned.takes_back], now)
     for deployment_id in sorted({each.row.deployment_id for each in changes}):
         of_it = [each.planned for each in changes if each.row.deployment_id == deployment_id]
         await carry_jobs_over(transaction, deployment_id, of_it)
     await transaction.fetch(
-        LabelJobs(job_ids=[each.row.job.job_id for each in changes], labels=list(map(_labels, changes)), actor=by)
+        LabelJobs(job_ids=[each.row.job.job_id for each in changes], labels=list(map(_labels, changes)), actor=who.by)
     )
-    actions = [
-        Action(Order.UPDATE, by, note, job_id=each.row.job.job_id, details=_shown(each.asked, each.row.spec.payload))
-        for each in changes
-    ]
-    await add_actions(transaction, actions, now)
+    await add_actions(transaction, [_action(each, who) for each in changes], now)
     await record(
         transaction,
         *[of_job(each.row.job.key, spec_fields(each.row.spec), spec_fields(each.planned.spec)) for each in changes],
     )
+
+
+def _action(change: _Change, who: Who) -> Action:
+    details = _shown(change.asked, change.row.spec.payload) | who.details
+    return Action(Order.UPDATE, who.by, who.note, job_id=change.row.job.job_id, details=details)
 
 
 def _labels(change: _Change) -> str | None:
@@ -208,21 +209,21 @@ def _deletable(key: str, row: Locked | None, labels: Mapping[str, str], seen: Se
         return not_of_api(key, "deleted")
     if any(row.spec.labels.get(name) != value for name, value in labels.items()):
         return other_labels(key)
-    if seen not in (None, _seen(row)):
+    if seen not in (None, seen_of(row)):
         return changed_meanwhile(key)
     return JobDone(key)
 
 
-async def _delete(transaction: Transaction, rows: Sequence[Locked], who: tuple[str, str]) -> None:
+async def _delete(transaction: Transaction, rows: Sequence[Locked], who: Who) -> None:
     """What runs finishes; what waits beside the schedule goes."""
-    by, note = who
     for part in sliced(rows):
         jobs, now = [row.job for row in part], max(row.now for row in part)
         await take_back(transaction, jobs, now)
         removed = await beside(len(jobs), plan_removal, jobs, now, SkipReason.CANCELLED)
         await remove_jobs(transaction, removed, now)
         ids = [job.job_id for job in jobs]
-        await transaction.fetch(LabelJobs(job_ids=ids, labels=[None] * len(ids), actor=by))
-        await add_actions(transaction, [Action(Order.DELETE, by, note, job_id=job_id) for job_id in ids], now)
+        await transaction.fetch(LabelJobs(job_ids=ids, labels=[None] * len(ids), actor=who.by))
+        made = [Action(Order.DELETE, who.by, who.note, job_id=job_id, details=who.details) for job_id in ids]
+        await add_actions(transaction, made, now)
         await record(transaction, *[of_job(row.job.key, spec_fields(row.spec, row.template), None) for row in part])
     await tell(transaction, rows)

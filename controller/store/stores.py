@@ -12,6 +12,7 @@ from cronring.controller.store.limits import PostgresLimits
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
 from cronring.controller.store.request_keys import PostgresRequestKeys
+from cronring.controller.store.sets import PostgresSets
 from cronring.controller.store.statistics import PostgresStatistics
 from cronring.controller.store.templates import PostgresTemplates
 from cronring.controller.store.tokens import PostgresTokens
@@ -33,6 +34,7 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         limits=PostgresLimits(database),
         reads=PostgresReads(database, settings.runner_lost_after_ms),
         request_keys=PostgresRequestKeys(database),
+        sets=PostgresSets(database),
         statistics=PostgresStatistics(database, settings.lease_ms),
         templates=PostgresTemplates(database),
         tokens=PostgresTokens(database),

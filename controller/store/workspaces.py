@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from cronring.controller.core.orders.orders import Cancel
-from cronring.controller.ports.many import JobDone
+from cronring.controller.ports.many import JobDone, Who
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.workspaces import LABEL, WorkspaceRow
 from cronring.controller.services.audit_changes import of_workspace
@@ -61,7 +61,7 @@ class PostgresWorkspaces:
         async with self._database.transaction("deleting jobs of a workspace") as transaction:
             rows = await _locked(transaction, namespace, workspace, going=False)
             keys = [row.job.key for row in rows]
-            gone = await delete_all(transaction, keys, (by, note), labels={LABEL: workspace}, whole=False)
+            gone = await delete_all(transaction, keys, Who(by, note), labels={LABEL: workspace}, whole=False)
             transaction.unchanged = not rows
             return sum(isinstance(each, JobDone) for each in gone)
 

@@ -1,7 +1,7 @@
 """Jobs as lines of NDJSON, whose keys are the options of `cronring jobs create`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 LINE_MAX: Final = 1024 * 1024  # bytes; the largest payload has 64 KiB
 # Of the whole file, by options of its own.
-_NOT_OF_LINES: Final = frozenset({"note", "as_name", "output", "controllers", "help"})
+_NOT_OF_LINES: Final = frozenset({"now", "note", "as_name", "output", "controllers", "help"})
 _KEYS: Final = {"labels": "label"}  # here all of them in one object
 _VERB: Final = VerbParam()
 
 
 class WrongLine(Exception):
-    """The line is none; the message says why, without its number."""
+    """The line is none; the problems say why, without its number."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class JobLines:
@@ -36,22 +40,40 @@ class JobLines:
 
     def job(self, raw: bytes) -> "JobToMake":
         """Raises WrongLine."""
-        given = {_KEYS.get(name, name.replace("-", "_")): value for name, value in self._read(raw).items()}
-        if unknown := [name for name in given if name not in self._options and name != "verb"]:
-            words = f"there is no key {unknown[0]!r:.120}.{nearest(unknown[0], ['verb', *self._options])}"
-            raise WrongLine(f"{words} Keys are the options of `cronring jobs create`, and verb")
+        return self.made(self._read(raw))
+
+    def made(self, said: Mapping[str, Any]) -> "JobToMake":
+        """The job that these keys say. Raises WrongLine with everything that is wrong with them."""
+        given = {_KEYS.get(name, name.replace("-", "_")): value for name, value in said.items()}
+        problems = list(self._unknown(said))
+        if len(given) < len(said):
+            problems.append("a key stands twice in it, once with - and once with _")
         if not isinstance(given.get("verb"), str) or not isinstance(given.get("name"), str):
-            raise WrongLine('it needs a "verb", like "billing.close", and a "name"')
+            problems.append('it needs a "verb", like "billing.close", and a "name", both texts')
+        values: dict[str, Any] = {}
+        for name, value in given.items():
+            if name not in {*self._options, "verb"}:
+                continue
+            try:
+                values[name] = _VERB.convert(value, None, None) if name == "verb" else self._value(name, value)
+            except click.UsageError as error:
+                problems.append(error.message)
+            except RecursionError:
+                problems.append(f"{name}: it is nested too deep")
+        if problems:
+            raise WrongLine(*problems)
         try:
-            verb = _VERB.convert(given.pop("verb"), None, None)
-            values = self._unset | {name: self._value(name, value) for name, value in given.items()}
-            return _new_job(verb, values)
+            return _new_job(values.pop("verb"), self._unset | values)
         except click.UsageError as error:
             raise WrongLine(error.message) from None
         except Failure as error:
             raise WrongLine(str(error)) from None
-        except RecursionError:
-            raise WrongLine("it is nested too deep") from None
+
+    def _unknown(self, said: Mapping[str, Any]) -> Iterator[str]:
+        for name in said:
+            if _KEYS.get(name, name.replace("-", "_")) not in {*self._options, "verb"}:
+                words = f"there is no key {name!r:.120}.{nearest(name, ['verb', 'labels', *self._options])}"
+                yield f"{words} Keys are the options of `cronring jobs create`, and verb"
 
     def _read(self, raw: bytes) -> Mapping[str, Any]:
         if len(raw) > LINE_MAX:
@@ -83,7 +105,10 @@ class JobLines:
             return tuple(_typed(name, each, str, "a text") for each in names)
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise click.UsageError(f"{name}: {json.dumps(value):.120} must be a text or a number")
-        return option.type.convert(str(value), option, None)
+        try:
+            return option.type.convert(str(value), option, None)
+        except click.UsageError as error:
+            raise click.UsageError(f"{name}: {error.message}") from None
 
 
 def _new_job(verb: Any, values: dict[str, Any]) -> "JobToMake":

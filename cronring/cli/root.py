@@ -12,14 +12,15 @@ from cronring.cli.registry import Commands
 from cronring.cli.variables import warn_of_unknown
 
 COMMANDS: Final = Commands({
-    "audit": "audit", "audit-log": "audit_log", "certs": "certs", "check": "check", "cluster": "cluster",
+    "apply": "apply", "audit": "audit", "audit-log": "audit_log", "certs": "certs", "check": "check",
+    "cluster": "cluster",
     "completion": "completion", "controller": "controller", "convert": "convert", "deploy": "deployments:deploy",
     "deployments": "deployments", "dev": "dev", "doctor": "doctor", "drill": "drill", "events": "events",
     "executions": "executions",
     "explain": "explain", "import": "importing:import_group", "jobs": "jobs", "limits": "limits", "lint": "lint",
     "login": "login", "logout": "login:logout", "logs": "logs", "migrate": "migrate", "next": "next:next_ticks",
     "plan": "plan", "rollback": "rollback", "runner": "runner", "runner-grant": "runner_grant",
-    "schema": "check:schema", "secrets-key": "secrets_key", "session": "web_session", "stats": "stats",
+    "schema": "check:schema", "secrets-key": "secrets_key", "sets": "sets", "session": "web_session", "stats": "stats",
     "template": "templates:template", "token": "token", "top": "top", "undeploy": "deployments:undeploy",
     "webhook": "webhook", "whoami": "whoami", "why": "why", "workspaces": "workspaces",
 })  # fmt: skip
@@ -103,6 +104,7 @@ def cli() -> None:
                cronring template set NAME ...    defaults of jobs by API
                cronring limits set MODULE ...    how many run at once
                cronring workspaces list          tenants, by a label
+               cronring apply jobs.yaml          jobs as files say them
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring logs -f billing.refresh  what it prints, while it runs

@@ -21,6 +21,7 @@ from cronring.client.limits import LimitCalls
 from cronring.client.model import JobEvent
 from cronring.client.notifications import NotificationCalls
 from cronring.client.patience import unheard
+from cronring.client.sets import SetCalls
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
 from cronring.client.workspaces import WorkspaceCalls
@@ -62,6 +63,7 @@ class AsyncClient:
         self.ledger = LedgerCalls(self._failover)
         self.limits = LimitCalls(self._failover)
         self.notifications = NotificationCalls(self._failover)
+        self.sets = SetCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
         self.templates = TemplateCalls(self._failover)
         self.workspaces = WorkspaceCalls(self._failover)

@@ -62,15 +62,8 @@ class ManyJobCalls:
         dry_run: bool = False,
     ) -> ManyDone:  # fmt: skip
         """Asked of the next controller where it may have been done: those that were made are unchanged then."""
-        items = [
-            jobs_pb2.CreateJobRequest(
-                namespace=job.namespace, module=job.module, verb=job.verb, name=job.name,
-                spec=convert.job_spec(job.spec), template=job.template, explicit=FieldMask(paths=job.explicit),
-            )
-            for job in jobs
-        ]  # fmt: skip
         request = jobs_pb2.CreateJobsRequest(
-            jobs=items, all_or_nothing=all_or_nothing, dry_run=dry_run, requested_by=by, note=note
+            jobs=map(creation, jobs), all_or_nothing=all_or_nothing, dry_run=dry_run, requested_by=by, note=note
         )
         return _done(
             await self._failover.change(
@@ -114,6 +107,14 @@ class ManyJobCalls:
 
     def _many_s(self) -> float:
         return max(self._failover.timeout_s, MANY_TIMEOUT_S)
+
+
+def creation(job: JobToMake) -> jobs_pb2.CreateJobRequest:
+    """As it is asked for, among others. Raises Invalid."""
+    return jobs_pb2.CreateJobRequest(
+        namespace=job.namespace, module=job.module, verb=job.verb, name=job.name, spec=convert.job_spec(job.spec),
+        template=job.template, explicit=FieldMask(paths=job.explicit),
+    )  # fmt: skip
 
 
 def _done(message: jobs_pb2.ManyJobsResponse) -> ManyDone:

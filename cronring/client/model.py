@@ -74,6 +74,7 @@ class Job(JobSpec):
     unchanged: bool  # in the answer to what was to change it: it was so already
     jitter_is_default: bool = False  # the policy's jitter is what the cluster gives to a job that states none
     template: str = ""  # that it was made from
+    set_name: str = ""  # that owns it
     orphaned_at: datetime | None = None  # since when no active version of its module has its verb; None: one has
 
 

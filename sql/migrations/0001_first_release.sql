@@ -96,6 +96,8 @@ CREATE TABLE cron_jobs (
     source         text NOT NULL DEFAULT 'annotation',
     -- The template that it was made from, in its own namespace. The template's values were copied then.
     template       text NOT NULL DEFAULT '',
+    -- The set that owns it, in its own namespace; "": none does. A removed job keeps it (docs/decisions/0094).
+    set_name       text COLLATE "C" NOT NULL DEFAULT '',
     labels         jsonb NOT NULL DEFAULT '{}',
     -- JSON for the verb's parameter; "" for none.
     payload        text NOT NULL DEFAULT '',
@@ -192,6 +194,7 @@ CREATE UNIQUE INDEX cron_jobs_key ON cron_jobs (key) WHERE removed_at IS NULL AN
 CREATE INDEX cron_jobs_due ON cron_jobs (slot, next_execution) WHERE next_execution IS NOT NULL;
 CREATE INDEX cron_jobs_removed ON cron_jobs (key, id) WHERE removed_at IS NOT NULL AND key > '';
 CREATE INDEX cron_jobs_template ON cron_jobs (namespace, template) WHERE template > '' AND removed_at IS NULL;
+CREATE INDEX cron_jobs_set ON cron_jobs (namespace, set_name, key) WHERE set_name > '' AND removed_at IS NULL;
 CREATE INDEX cron_jobs_labels ON cron_jobs USING gin (labels jsonb_path_ops) WHERE labels <> '{}';
 -- Without it, whoever watches jobs reads all of them four times a second.
 CREATE INDEX cron_jobs_changed ON cron_jobs (changed_at) WHERE changed_at IS NOT NULL;
@@ -267,7 +270,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.source,
        CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at,
        j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until,
-       j.cancelled_at, j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at,
+       j.cancelled_at, j.cancelled_by, j.cancelled_note, j.template, j.set_name, j.orphaned_at,
        j.schedule, j.anchor, j.timeout_ms, j.on_disconnect, j.policy, j.labels
 FROM cron_jobs j
 LEFT JOIN deployments d ON d.id = j.deployment_id; -- each has one: so who asks for nothing of it, reads none
@@ -275,7 +278,8 @@ LEFT JOIN deployments d ON d.id = j.deployment_id; -- each has one: so who asks 
 -- For people who read with SQL: docs/sql.md. Without jobs that are removed.
 CREATE VIEW cron_job_status AS
 SELECT id AS job_id, key, namespace, module, verb, status, schedule, next_tick, next_execution, last_outcome,
-       last_started_at, last_ended_at, last_success, failures, labels, template, paused_by, paused_note, deployment
+       last_started_at, last_ended_at, last_success, failures, labels, template, set_name, paused_by, paused_note,
+       deployment
 FROM cron_job_details
 WHERE removed_at IS NULL;
 
@@ -395,6 +399,18 @@ CREATE TABLE cron_templates (
     changed_at     timestamptz NOT NULL,
     changed_by     text NOT NULL,
     UNIQUE (namespace, name)
+);
+
+-- Sets of jobs that files declare. Which jobs are a set's, their rows say. A set without jobs has no row.
+CREATE TABLE cron_sets (
+    namespace      text COLLATE "C" NOT NULL,
+    name           text COLLATE "C" NOT NULL CHECK (name > ''),
+    -- Grows with each change by `apply`: who planned by an older one is refused. Their rows' locks order two at once.
+    revision       bigint NOT NULL,
+    applied_at     timestamptz NOT NULL,
+    applied_by     text NOT NULL,
+    note           text NOT NULL DEFAULT '',
+    PRIMARY KEY (namespace, name)
 );
 
 -- ---------------------------------------------------------------------------------------------------------------------

@@ -69,15 +69,16 @@ CROSS JOIN LATERAL (
 ) j;
 
 -- name: CreateApiJobs
--- Inserts jobs, and opens their books. All but `:actor` and `:now` are parallel arrays. `:concurrencies` and
--- `:pause_afters` as in CreateCronJobs. `:templates`: what each one starts from, or "".
+-- Inserts jobs, and opens their books. All but `:actor`, `:now` and `:set_name` are parallel arrays.
+-- `:concurrencies` and `:pause_afters` as in CreateCronJobs. `:templates`: what each one starts from, or "".
+-- `:set_name`: the set that owns them, or "".
 WITH created AS (
     INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms,
                            on_disconnect, next_tick, next_execution, policy, concurrency, pause_after, payload, labels,
-                           source, changed_by, created_at, changed_at, template)
+                           source, changed_by, created_at, changed_at, template, set_name)
     SELECT a.key, a.namespace, a.module, a.verb, a.slot, a.deployment_id, a.schedule, a.anchor, a.timeout_ms,
            a.on_disconnect, a.next_tick, a.next_execution, a.policy, a.concurrency, a.pause_after, a.payload,
-           a.labels::jsonb, 'api', :actor, :now, :now, a.template
+           a.labels::jsonb, 'api', :actor, :now, :now, a.template, :set_name
     FROM unnest(:keys::text[], :namespaces::text[], :modules::text[], :verbs::text[], :slots::integer[],
                 :deployment_ids::bigint[], :schedules::text[], :anchors::timestamptz[], :timeouts_ms::bigint[],
                 :on_disconnects::text[], :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[],

@@ -23,6 +23,7 @@ from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.states import State
 from cronring.controller.ports.interval_jobs import IntervalJobs
 from cronring.controller.ports.limits import Limits
+from cronring.controller.ports.sets import Sets
 from cronring.controller.ports.store import Control, ControllerInfo, ExecutionControl, Store
 from cronring.controller.ports.templates import Templates
 from cronring.controller.ports.verb_calls import VerbCalls
@@ -34,6 +35,7 @@ from cronring.controller.store.limits import PostgresLimits
 from cronring.controller.store.memory.orders import standing
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
+from cronring.controller.store.sets import PostgresSets
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.templates import PostgresTemplates
 from cronring.controller.store.verb_calls import PostgresVerbCalls
@@ -70,6 +72,8 @@ class Scene(Protocol):
     def execution_control(self) -> ExecutionControl: ...
     @property
     def templates(self) -> Templates: ...
+    @property
+    def sets(self) -> Sets: ...
     @property
     def limits(self) -> Limits: ...
     @property
@@ -124,6 +128,10 @@ class MemoryScene:
 
     @property
     def templates(self) -> Templates:
+        return self._store
+
+    @property
+    def sets(self) -> Sets:
         return self._store
 
     @property
@@ -237,6 +245,7 @@ class PostgresScene:
         self._control = PostgresControl(database)
         self._execution_control = PostgresExecutionControl(database)
         self._templates = PostgresTemplates(database)
+        self._sets = PostgresSets(database)
         self._limits = PostgresLimits(database)
         self._interval_jobs = PostgresIntervalJobs(database, LEASE_MS)
         self._verb_calls = PostgresVerbCalls(database)
@@ -257,6 +266,10 @@ class PostgresScene:
     @property
     def templates(self) -> Templates:
         return self._templates
+
+    @property
+    def sets(self) -> Sets:
+        return self._sets
 
     @property
     def limits(self) -> Limits:
@@ -386,6 +399,7 @@ class World:
         self.control = scene.control
         self.execution_control = scene.execution_control
         self.templates = scene.templates
+        self.sets = scene.sets
         self.limits = scene.limits
         self.interval_jobs = scene.interval_jobs
         self.verb_calls = scene.verb_calls

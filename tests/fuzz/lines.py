@@ -1,12 +1,16 @@
-"""Targets: JSON lines between a runner and its children, in both directions, and those of files with jobs."""
+"""Targets: JSON lines between a runner and its children, in both directions, and files with jobs."""
 
 import json
 import socket
+from pathlib import Path
 from typing import Any, Final
 
 from cronring.child.channel import Channel
 from cronring.child.verbs import ChildRun, runs_from
 from cronring.cli.commands.job_writes import create_job
+from cronring.cli.files import toml_form, yaml_form
+from cronring.cli.files.parsed import UnreadableFile
+from cronring.cli.files.reading import Files
 from cronring.cli.job_lines import JobLines, WrongLine
 from cronring.client import convert
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -16,7 +20,7 @@ from cronring.runner.held import Held
 from cronring.runner.lines import Done, Failed, GarbageError, HandedBack, Printed, read_line
 from cronring.runner.pool import result_of
 from cronring.schema.execution import Outcome, Run
-from tests.fuzz.bounds import Misbehaved
+from tests.fuzz.bounds import Misbehaved, as_wire_text
 
 _RUN: Final = Run(7, 1, "m.v", "d", "v", 1, 1, 1, 9, 1, "schedule", finish=False, memory_limit=1 << 30)
 _JOB_LINES: Final = JobLines(create_job)
@@ -110,3 +114,24 @@ def job_line(raw: bytes) -> None:
     jobs_pb2.CreateJobRequest(
         namespace=job.namespace, module=job.module, verb=job.verb, name=job.name, spec=convert.job_spec(job.spec)
     ).SerializeToString()
+
+
+def set_yaml(raw: bytes) -> None:
+    """A file for `cronring apply`: told what is wrong with it, or values that are written and read as they are."""
+    try:
+        parsed = yaml_form.parse(as_wire_text(raw))
+    except UnreadableFile:
+        return
+    again = yaml_form.parse(yaml_form.dump(dict(parsed.values))).values
+    if repr(again) != repr(parsed.values):
+        raise Misbehaved(f"{parsed.values} is written so that it is read as {again}")
+    Files(JobLines(create_job)).take(Path("x.yaml"), parsed)
+
+
+def set_toml(raw: bytes) -> None:
+    """The same in TOML."""
+    try:
+        parsed = toml_form.parse(as_wire_text(raw))
+    except UnreadableFile:
+        return
+    Files(JobLines(create_job)).take(Path("x.toml"), parsed)

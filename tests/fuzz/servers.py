@@ -29,6 +29,7 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2,
     limits_pb2,
     notifications_pb2,
+    sets_pb2,
     statistics_pb2,
     templates_pb2,
     workspaces_pb2,
@@ -49,7 +50,7 @@ _BROKEN: Final = ("Traceback", "api_error", "controller_failed")
 
 _FILES: Final = (
     audit_log_pb2, cluster_pb2, deployments_pb2, executions_pb2, gossip_pb2, identities_pb2, jobs_pb2, ledger_pb2,
-    limits_pb2, notifications_pb2, statistics_pb2, templates_pb2, workspaces_pb2,
+    limits_pb2, notifications_pb2, sets_pb2, statistics_pb2, templates_pb2, workspaces_pb2,
 )  # fmt: skip
 METHODS: Final[tuple[MethodDescriptor, ...]] = tuple(
     method for file in _FILES for service in file.DESCRIPTOR.services_by_name.values() for method in service.methods

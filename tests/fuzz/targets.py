@@ -42,6 +42,8 @@ _BODIES: Final = (
     Target("child_line", lines.child_line),
     Target("runner_line", lines.runner_line),
     Target("job_line", lines.job_line),
+    Target("set_yaml", lines.set_yaml, seconds=3.0),
+    Target("set_toml", lines.set_toml, seconds=3.0),
     Target("rest_body", rest.rest_body, seconds=3.0),
     Target("rest_query", rest.rest_query, seconds=3.0),
 )

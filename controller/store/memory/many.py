@@ -10,7 +10,7 @@ from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Added, Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who
 from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_job, refused_circles
@@ -39,6 +39,9 @@ class MemoryMany(MemoryOrders):
     async def create_jobs(
         self, jobs: Sequence[NewJob], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
     ) -> list[Outcome]:
+        return self._create(jobs, Who(by, note), whole=whole, dry_run=dry_run)
+
+    def _create(self, jobs: Sequence[NewJob], who: Who, *, whole: bool, dry_run: bool) -> list[Outcome]:
         keys = [str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}")) for job in jobs]
         first = dict(reversed(list(zip(keys, jobs, strict=True))))
         planned: dict[str, Outcome | _New] = {key: self._new(key, first[key]) for key in dict.fromkeys(keys)}
@@ -47,7 +50,7 @@ class MemoryMany(MemoryOrders):
         others = {at for at, key in enumerate(keys) if jobs[at] != first[key]}
         if not dry_run and not (whole and (others or _fails(planned))):
             new = [each for each in planned.values() if isinstance(each, _New)]
-            planned |= {each.added.key: self._make(each, by, note) for each in new}
+            planned |= {each.added.key: self._make(each, who) for each in new}
             if new:
                 self.on_notify()
         told, seen = list[Outcome](), set[str]()
@@ -68,6 +71,9 @@ class MemoryMany(MemoryOrders):
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
+        return self._update(changes, Who(by, note), whole=whole, dry_run=dry_run)
+
+    def _update(self, changes: Mapping[str, JobChange], who: Who, *, whole: bool, dry_run: bool) -> list[Outcome]:
         planned: dict[str, Outcome | _Change] = {key: self._changed(key, change) for key, change in changes.items()}
         follows = {
             each.row.key: parse_policy(each.planned.spec.policy).after
@@ -77,7 +83,7 @@ class MemoryMany(MemoryOrders):
         planned |= refused_circles(self._after(), follows)
         if not dry_run and not (whole and _fails(planned)):
             found = [each for each in planned.values() if isinstance(each, _Change)]
-            planned |= {each.row.key: self._change(each, by, note) for each in found}
+            planned |= {each.row.key: self._change(each, who) for each in found}
             if found:
                 self.on_notify()
         return [_told(key, planned[key]) for key in changes]
@@ -93,10 +99,22 @@ class MemoryMany(MemoryOrders):
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
+        return self._remove_all(keys, Who(by, note), labels=labels, seen=seen, whole=whole, dry_run=dry_run)
+
+    def _remove_all(
+        self,
+        keys: Sequence[str],
+        who: Who,
+        *,
+        seen: Mapping[str, Seen],
+        whole: bool,
+        dry_run: bool,
+        labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[Outcome]:
         outcomes = {key: self._deletable(key, labels, seen.get(key)) for key in keys}
         gone = [self._job(key) for key, each in outcomes.items() if isinstance(each, JobDone)]
         if not dry_run and not (whole and len(gone) < len(outcomes)):
-            outcomes |= {row.key: self._delete(row, by, note) for row in gone}
+            outcomes |= {row.key: self._delete(row, who) for row in gone}
             if gone:
                 self.on_notify()
         return [outcomes[key] for key in keys]
@@ -121,16 +139,16 @@ class MemoryMany(MemoryOrders):
         except NeverRuns as error:
             return error
 
-    def _make(self, new: _New, by: str, note: str) -> JobDone:
+    def _make(self, new: _New, who: Who) -> JobDone:
         job, added, deployment = new
         row = job_row(len(self.jobs) + 1, added, deployment)
-        row.source, row.changed_by, row.template = "api", by, job.template
+        row.source, row.changed_by, row.template, row.set_name = "api", who.by, job.template, who.set_name
         self._add_job(row)
-        template = {"template": job.template} if job.template else {}
-        changes = of_job(added.key, None, spec_fields(added.spec, job.template))
-        self._act("create", by, note, row, changes, schedule=row.spec.schedule, **template)
+        told = ({"template": job.template} if job.template else {}) | who.details
+        changes = of_job(added.key, None, spec_fields(added.spec, job.template) | who.details)
+        self._act("create", who.by, who.note, row, changes, schedule=row.spec.schedule, **told)
         if job.run_now:
-            self._run_by_hand(row, RunByHand(None, note), by, dry_run=False)
+            self._run_by_hand(row, RunByHand(None, who.note), who.by, dry_run=False)
         return JobDone(added.key, row.job_id)
 
     def _changed(self, key: str, asked: JobChange) -> Outcome | _Change:
@@ -143,7 +161,7 @@ class MemoryMany(MemoryOrders):
             return error_of(refusal)
         if row.source != "api":
             return not_of_api(key, "updated")
-        if asked.seen not in (None, _seen(row)):
+        if asked.seen not in (None, seen_of(row)):
             return changed_meanwhile(key)
         try:
             planned = plan_change(row.existing(), row.spec, asked.spec, asked.names, self.now_us())
@@ -151,15 +169,15 @@ class MemoryMany(MemoryOrders):
             return error
         return JobDone(key, row.job_id, unchanged=True) if planned.spec == row.spec else _Change(row, asked, planned)
 
-    def _change(self, change: _Change, by: str, note: str) -> JobDone:
+    def _change(self, change: _Change, who: Who) -> JobDone:
         row, _, planned = change
         if planned.takes_back:
             self._take_back_all([row])
         changes = of_job(row.key, spec_fields(row.spec), spec_fields(planned.spec))
         self._carry(planned, row.deployment)
-        self._act(Order.UPDATE, by, note, row, changes)
+        self._act(Order.UPDATE, who.by, who.note, row, changes, **who.details)
         row.spec = row.spec._replace(labels=planned.spec.labels)
-        row.changed_by = by
+        row.changed_by = who.by
         return JobDone(row.key, row.job_id)
 
     def _deletable(self, key: str, labels: Mapping[str, str], seen: Seen | None) -> Outcome:
@@ -171,16 +189,17 @@ class MemoryMany(MemoryOrders):
             return not_of_api(key, "deleted")
         if any(row.spec.labels.get(name) != value for name, value in labels.items()):
             return Conflict(f"{key!r} has other labels by now")
-        if seen not in (None, _seen(row)):
+        if seen not in (None, seen_of(row)):
             return changed_meanwhile(key)
         return JobDone(key)
 
-    def _delete(self, row: JobRow, by: str, note: str) -> JobDone:
+    def _delete(self, row: JobRow, who: Who) -> JobDone:
         removed = plan_removal([row.existing()], self.now_us(), SkipReason.CANCELLED)
         self._take_back_all([row])
         self._remove(removed)
-        row.changed_by = by
-        self._act(Order.DELETE, by, note, row, of_job(row.key, spec_fields(row.spec, row.template), None))
+        row.changed_by = who.by
+        changes = of_job(row.key, spec_fields(row.spec, row.template), None)
+        self._act(Order.DELETE, who.by, who.note, row, changes, **who.details)
         return JobDone(row.key, row.job_id)
 
 
@@ -188,7 +207,8 @@ def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
     return JobRow(job_id, added.key, added.slot, deployment, added.verb, added.spec, added.next_tick, added.next_run_at)
 
 
-def _seen(row: JobRow) -> Seen:
+def seen_of(row: JobRow) -> Seen:
+    """What a change of it is judged by."""
     return Seen(row.job_id, row.deployment.key, row.spec)
 
 

@@ -62,7 +62,7 @@ def _shown(row: rows.JobRow) -> JobRow:
         None if slot is None else slot.run_at, outcome, None, None, None, row.execution_id, row.source,
         row.paused_at if row.paused else None, row.paused_by, row.paused_note, row.failures, row.last_success,
         row.running, row.last_tick, row.paused_tick, row.paused_until, row.cancelled_at, row.cancelled_by,
-        row.cancelled_note, row.template, row.orphaned_at, row.spec,
+        row.cancelled_note, row.template, row.set_name, row.orphaned_at, row.spec,
     )  # fmt: skip
 
 

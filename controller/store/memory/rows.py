@@ -79,6 +79,7 @@ class JobRow:
     source: str = "annotation"
     changed_by: str = ""
     template: str = ""  # that it was made from
+    set_name: str = ""  # that owns it
     opened_at: int = 0  # of its present books, which are in cron_schedules; or where they ended, of a cancelled job
     now_us: Callable[[], int] = lambda: 0  # the store's clock, from when the job is in it
     executions: int = 0  # claimed so far

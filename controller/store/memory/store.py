@@ -28,6 +28,7 @@ from cronring.controller.store.memory.rows import (
     JobRow,
     RunnerRow,
 )
+from cronring.controller.store.memory.sets import MemorySets
 from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.controller.store.memory.verb_calls import MemoryVerbCalls
 from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
@@ -46,10 +47,11 @@ class MemoryStore(
     MemoryTemplates,
     MemoryRegistering,
     MemoryIntervalJobs,
+    MemorySets,
     MemoryVerbCalls,
 ):
-    """Implements controller.ports.store.Store, Control and ExecutionControl, controller.ports.templates.Templates,
-    controller.ports.interval_jobs.IntervalJobs, and controller.ports.verb_calls.VerbCalls.
+    """Implements controller.ports.store.Store, Control and ExecutionControl, and of controller.ports Templates, Sets,
+    IntervalJobs and VerbCalls.
     """
 
     # Leases

@@ -8,6 +8,7 @@ from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
 from cronring.controller.ports.caller import call_in_hand
 from cronring.controller.ports.limits import LimitRow
+from cronring.controller.ports.sets import SetRow
 from cronring.controller.ports.templates import TemplateRow
 from cronring.controller.services.audit_changes import Changes, canonical
 from cronring.controller.store.memory.followers import Followers
@@ -58,6 +59,7 @@ class MemoryTables:
         self.templates: dict[tuple[str, str], TemplateRow] = {}  # by namespace and name
         self.templates_made = 0
         self.verb_calls: set[tuple[int, int]] = set()  # by execution and number
+        self.sets: dict[tuple[str, str], SetRow] = {}  # by namespace and name
         self.interval_jobs: dict[str, IntervalRow] = {}  # by the ids that their callers know
         self.latest_skip: dict[int, SkipRow] = {}  # by job
         self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed

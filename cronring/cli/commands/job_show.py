@@ -25,6 +25,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Lim
             ("job", job.key),
             ("made by", "the API (cronring jobs create)" if job.source == "api" else "its module's annotation"),
             *([("template", f"{job.template}   (what it said then was copied)")] if job.template else []),
+            *([("set", f"{job.set_name}   (cronring apply sets it back to its file)")] if job.set_name else []),
             ("schedule", f"{job.schedule}   ({job.schedule_words})" if job.schedule_words else job.schedule),
             ("status", job.status),
             *_next(job),

@@ -83,6 +83,7 @@ class Job(_message.Message):
     CANCELLED_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
     TEMPLATE_FIELD_NUMBER: _builtins.int
+    SET_NAME_FIELD_NUMBER: _builtins.int
     ORPHANED_FIELD_NUMBER: _builtins.int
     OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
@@ -122,6 +123,8 @@ class Job(_message.Message):
     """in the answer to what was to change it: it was so already"""
     template: _builtins.str
     """that it was made from; empty: none"""
+    set_name: _builtins.str
+    """that owns it: `cronring apply` sets it back to its file; empty: none"""
     outputs_hidden: _builtins.bool
     """who asks may not see payloads: it is left empty"""
     etag: _builtins.str
@@ -207,13 +210,14 @@ class Job(_message.Message):
         cancelled: Global___Cancellation | None = ...,
         unchanged: _builtins.bool = ...,
         template: _builtins.str = ...,
+        set_name: _builtins.str = ...,
         orphaned: Global___Orphaning | None = ...,
         outputs_hidden: _builtins.bool = ...,
         etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "orphaned", b"orphaned", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "etag", b"etag", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "etag", b"etag", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "set_name", b"set_name", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1475,7 +1479,9 @@ class Action(_message.Message):
     action: _builtins.str
     """create update pause resume skip_next trigger backfill cancel_activation cancel restore delete,"""
     actor: _builtins.str
-    """deploy activate undeploy, cancel_execution retry_execution, set_template delete_template"""
+    """deploy activate undeploy, cancel_execution retry_execution,
+    set_template delete_template, adopt release (into and out of a set)
+    """
     note: _builtins.str
     details: _builtins.str
     """JSON"""

@@ -77,6 +77,10 @@ async def _fill(world: World, connection: Any, namespace: str, word: str) -> tup
     )  # fmt: skip
     spec = JobSpec(payload='"what is nobody\'s business"', labels={f"{word}label": "1"})
     await world.templates.set_template(namespace, f"{word}t", TemplateValues(f"{word}d", spec), None, f"{word}ann")
+    await connection.execute(
+        "INSERT INTO cron_sets (namespace, name, revision, applied_at, applied_by) VALUES ($1, $2, 1, now(), $3)",
+        namespace, f"{word}s", f"{word}ann",
+    )  # fmt: skip
     await world.limits.set_limit(namespace, f"{word}m", 9, f"{word}ann")
     await world.control.pause_job(jobs[2].key, f"{word}ann", f"{word}why")
     await connection.execute(

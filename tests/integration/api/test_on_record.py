@@ -17,6 +17,7 @@ from cronring.protos.cronring.v1 import (
     jobs_pb2,
     limits_pb2,
     notifications_pb2,
+    sets_pb2,
     templates_pb2,
     workspaces_pb2,
 )
@@ -242,7 +243,13 @@ def of_the_rest(office: Office) -> list[Row]:
         made = jobs_pb2.CreateJobRequest(namespace="billing", module="xm", verb="xa", name="tenant", spec=spec)
         assert await office.call("cronring.v1.Jobs/CreateJob", made) is grpc.StatusCode.OK
 
+    item = jobs_pb2.CreateJobRequest(module="xm", verb="xa", name="applied", spec=jobs_pb2.JobSpec(schedule="manual"))
+    applied = sets_pb2.ApplySetRequest(namespace="billing", name="prod", jobs=[item])
     return [
+        Row(
+            "cronring.v1.Sets/ApplySet", applied, ("job billing/xm.xa:applied",), None,
+            {"schedule": "manual", "set": "prod"},
+        ),
         Row(templates + "SetTemplate", nightly, ("template billing/night",), None, {"payload": payload}),
         Row(
             templates + "DeleteTemplate", templates_pb2.DeleteTemplateRequest(namespace="billing", name="night"),

@@ -26,6 +26,8 @@ def request_of(method: MethodDescriptor, **fields: Any) -> Any:
     kind: Any = message_factory.GetMessageClass(method.input_type)
     if method.name == "ListActivations":
         fields["key"] = "billing/xm.xb"
+    if method.name == "ListSetJobs":
+        fields |= {"namespace": "billing", "name": "xs"}
     return kind(**fields)
 
 

@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from cronring.controller.api import door as doors
 from cronring.controller.store.pool import Database
 from cronring.protos.cronring import v1 as api
-from cronring.protos.cronring.v1 import notifications_pb2
+from cronring.protos.cronring.v1 import notifications_pb2, sets_pb2
 from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
@@ -271,6 +271,8 @@ def of_admins() -> list[Row]:
 
 
 def of_the_rest() -> list[Row]:
+    there, sets, limits = JobFilter(namespace="billing"), "cronring.v1.Sets/", "cronring.v1.Limits/"
+    none = DeleteTemplateRequest(namespace="billing", name="no")
     return [
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(namespace="billing"), ADMIN_THERE),
@@ -289,10 +291,13 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(), TOKEN),
         Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
         Row("cronring.v1.Limits/SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),
-        Row(
-            "cronring.v1.Limits/RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE,
-            MISSING,
-        ),
+        Row(limits + "RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE, MISSING),
+        Row(sets + "ApplySet", sets_pb2.ApplySetRequest(namespace="billing", name="new", dry_run=True), OPERATE_THERE),
+        Row(sets + "GetSet", sets_pb2.GetSetRequest(namespace="billing", name="xs"), VIEW),
+        Row(sets + "ListSets", sets_pb2.ListSetsRequest(), TOKEN),
+        Row(sets + "ListSetJobs", sets_pb2.ListSetJobsRequest(namespace="billing", name="xs"), VIEW),
+        Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(), OUTPUTS_ANY),
+        Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(filter=there), "uf..f.f."),
         Row("cronring.v1.Workspaces/ListWorkspaces", ListWorkspacesRequest(), TOKEN),
         Row("cronring.v1.Workspaces/ListWorkspaces", ListWorkspacesRequest(namespace="billing"), VIEW_THERE),
         Row(
@@ -308,10 +313,7 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Templates/ListTemplates", ListTemplatesRequest(), TOKEN),
         Row("cronring.v1.Templates/ListTemplates", ListTemplatesRequest(namespace="billing"), VIEW_THERE),
         Row("cronring.v1.Templates/SetTemplate", SetTemplateRequest(namespace="billing", name="new"), OPERATE_THERE),
-        Row(
-            "cronring.v1.Templates/DeleteTemplate", DeleteTemplateRequest(namespace="billing", name="no"),
-            "uff.f.n.", MISSING,
-        ),
+        Row("cronring.v1.Templates/DeleteTemplate", none, "uff.f.n.", MISSING),
     ]  # fmt: skip
 
 

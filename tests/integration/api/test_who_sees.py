@@ -15,6 +15,7 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2,
     limits_pb2,
     notifications_pb2,
+    sets_pb2,
     statistics_pb2,
     templates_pb2,
     workspaces_pb2,
@@ -43,6 +44,7 @@ LISTS: Final[list[tuple[str, Any]]] = [
     (EXECUTIONS + "ListExecutions", executions_pb2.ListExecutionsRequest(filter=ExecutionFilter(outcomes=["failed"]))),
     (DEPLOYMENTS + "ListDeployments", deployments_pb2.ListDeploymentsRequest()),
     ("cronring.v1.Templates/ListTemplates", templates_pb2.ListTemplatesRequest()),
+    ("cronring.v1.Sets/ListSets", sets_pb2.ListSetsRequest()),
     ("cronring.v1.Limits/ListLimits", limits_pb2.ListLimitsRequest()),
     ("cronring.v1.Ledger/ListBooks", ledger_pb2.ListBooksRequest(keys=[JOB])),
     ("cronring.v1.Workspaces/ListWorkspaces", workspaces_pb2.ListWorkspacesRequest()),
@@ -134,6 +136,11 @@ async def test_what_is_hidden_is_answered_like_what_is_not_there(filled: Filled,
         "cronring.v1.Templates/GetTemplate", templates_pb2.GetTemplateRequest(namespace="none", name="hush_t")
     )
     assert found == (none[0], none[1].replace("'none'", "'hush'"))
+    for kind in (sets_pb2.GetSetRequest, sets_pb2.ListSetJobsRequest):
+        path = f"cronring.v1.Sets/{kind.__name__.removesuffix('Request')}"
+        found = await caller.refused(path, kind(namespace="hush", name="hush_s"))
+        none = await caller.refused(path, kind(namespace="none", name="hush_s"))
+        assert found == (none[0], none[1].replace("'none'", "'hush'"))
 
 
 WRITES: Final = {JOBS + name for name in ("PauseJob", "TriggerJob", "DeleteJob", "UpdateJob")}

@@ -131,6 +131,10 @@ def file(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     if "import" in request.node.name:
         path.write_text("*/5 * * * * echo hello\n")
         return path
+    if "[apply" in request.node.name:
+        path = tmp_path / "billing.yaml"
+        path.write_text("set: x\njobs:\n- {verb: billing.refresh, name: x, every: 5m}\n")
+        return path
     path.write_text("from cronring import every\n\n\n@every('5m')\ndef refresh() -> None: ...\n")
     return path
 

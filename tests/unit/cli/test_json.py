@@ -23,6 +23,7 @@ NO_DATA: Final = {
     **{f"certs issue {name}": "it writes files" for name in ("controller", "runner")},
     **{f"secrets-key {name}": "it writes a file" for name in ("init", "add", "use", "retire")},
     "completion": "a program for a shell",
+    "jobs export": "it writes a file for `cronring apply`",
     "controller": "a server; its log has a format of its own",
     "runner": "a server; its log has a format of its own",
 }
