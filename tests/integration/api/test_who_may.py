@@ -16,7 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from cronring.controller.api import door as doors
 from cronring.controller.store.pool import Database
 from cronring.protos.cronring import v1 as api
-from cronring.protos.cronring.v1 import notifications_pb2
+from cronring.protos.cronring.v1 import notifications_pb2, workspaces_pb2
 from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
@@ -93,11 +93,6 @@ from cronring.protos.cronring.v1.templates_pb2 import (
     GetTemplateRequest,
     ListTemplatesRequest,
     SetTemplateRequest,
-)
-from cronring.protos.cronring.v1.workspaces_pb2 import (
-    DeleteWorkspaceRequest,
-    GetWorkspaceRequest,
-    ListWorkspacesRequest,
 )
 from cronring.protos.gossip.v1 import gossip_pb2
 from cronring.protos.runner.v1 import runner_pb2
@@ -292,13 +287,18 @@ def of_the_rest() -> list[Row]:
             "cronring.v1.Limits/RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE,
             MISSING,
         ),
-        Row("cronring.v1.Workspaces/ListWorkspaces", ListWorkspacesRequest(), TOKEN),
-        Row("cronring.v1.Workspaces/ListWorkspaces", ListWorkspacesRequest(namespace="billing"), VIEW_THERE),
+        Row("cronring.v1.Workspaces/ListWorkspaces", workspaces_pb2.ListWorkspacesRequest(), TOKEN),
         Row(
-            "cronring.v1.Workspaces/GetWorkspace", GetWorkspaceRequest(namespace="billing", workspace="a"), VIEW_THERE,
+            "cronring.v1.Workspaces/ListWorkspaces", workspaces_pb2.ListWorkspacesRequest(namespace="billing"),
+            VIEW_THERE,
         ),
         Row(
-            "cronring.v1.Workspaces/DeleteWorkspace", DeleteWorkspaceRequest(namespace="billing", workspace="a"),
+            "cronring.v1.Workspaces/GetWorkspace",
+            workspaces_pb2.GetWorkspaceRequest(namespace="billing", workspace="a"), VIEW_THERE,
+        ),
+        Row(
+            "cronring.v1.Workspaces/DeleteWorkspace",
+            workspaces_pb2.DeleteWorkspaceRequest(namespace="billing", workspace="a"),
             OPERATE_THERE,
         ),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
