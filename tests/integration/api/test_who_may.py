@@ -266,6 +266,8 @@ def of_admins() -> list[Row]:
 
 
 def of_the_rest() -> list[Row]:
+    limits = "cronring.v1.Limits/"
+    tenant: Any = {"namespace": "billing", "workspace": "a"}
     return [
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(namespace="billing"), ADMIN_THERE),
@@ -280,27 +282,13 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Ledger/Audit", AuditRequest(), TOKEN),
         Row("cronring.v1.Ledger/Audit", AuditRequest(job=KEY), VIEW),
         Row("cronring.v1.Ledger/Why", WhyRequest(job=KEY), VIEW),
-        Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(), TOKEN),
-        Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
-        Row("cronring.v1.Limits/SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),
-        Row(
-            "cronring.v1.Limits/RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE,
-            MISSING,
-        ),
+        Row(limits + "ListLimits", ListLimitsRequest(), TOKEN),
+        Row(limits + "ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
+        Row(limits + "SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),
+        Row(limits + "RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE, MISSING),
         Row("cronring.v1.Workspaces/ListWorkspaces", workspaces_pb2.ListWorkspacesRequest(), TOKEN),
-        Row(
-            "cronring.v1.Workspaces/ListWorkspaces", workspaces_pb2.ListWorkspacesRequest(namespace="billing"),
-            VIEW_THERE,
-        ),
-        Row(
-            "cronring.v1.Workspaces/GetWorkspace",
-            workspaces_pb2.GetWorkspaceRequest(namespace="billing", workspace="a"), VIEW_THERE,
-        ),
-        Row(
-            "cronring.v1.Workspaces/DeleteWorkspace",
-            workspaces_pb2.DeleteWorkspaceRequest(namespace="billing", workspace="a"),
-            OPERATE_THERE,
-        ),
+        Row("cronring.v1.Workspaces/GetWorkspace", workspaces_pb2.GetWorkspaceRequest(**tenant), VIEW_THERE),
+        Row("cronring.v1.Workspaces/DeleteWorkspace", workspaces_pb2.DeleteWorkspaceRequest(**tenant), OPERATE_THERE),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
         Row("cronring.v1.Templates/GetTemplate", GetTemplateRequest(namespace="billing", name="xt"), VIEW),
