@@ -41,6 +41,7 @@ def who_waits(wanted: Mapping[int, WantedPlace], free: Mapping[int, int]) -> dic
     return waits
 
 
+# docs/decisions/0092: an end gives back what the claim took, whatever the job's labels are by then
 async def find_places(fetch: Fetch, job_ids: Iterable[int]) -> dict[int, Places]:
     """By job, what each of these needs a place of. The transaction has locked them, and no places yet."""
     wanted = sorted(set(job_ids))

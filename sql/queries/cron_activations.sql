@@ -111,7 +111,8 @@ WITH judged AS MATERIALIZED (
     SELECT execution_id, job_id, deployment_id, tick, run_at, now(), :controller_id, runner_id,
            now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', attempt, trigger, missed,
            previous_tick, previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0,
-           of_schedule, settled, executions + row_number() OVER (PARTITION BY job_id ORDER BY position), places::bigint[]
+           of_schedule, settled, executions + row_number() OVER (PARTITION BY job_id ORDER BY position),
+           places::bigint[]
     FROM chosen WHERE execution_id IS NOT NULL ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id, job_id, holds_job, counted, number
 ), held AS (

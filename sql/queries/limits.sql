@@ -179,4 +179,5 @@ WITH given AS MATERIALIZED (
 UPDATE cron_limits l SET running = greatest(l.running - g.places, 0)
 FROM given g
 WHERE l.id = g.id
-RETURNING CASE WHEN l.running + g.places >= l.max_concurrent THEN pg_notify(current_schema() || '.places', l.id::text) END;
+RETURNING CASE WHEN l.running + g.places >= l.max_concurrent
+               THEN pg_notify(current_schema() || '.places', l.id::text) END;

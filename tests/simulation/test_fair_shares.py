@@ -5,10 +5,12 @@ from collections import Counter
 import pytest
 
 from cronring.controller.core.node import effects
+from cronring.runner.core.lanes import ModuleLanes
 from cronring.schema.module import Verb
 from cronring.schema.policy import Policy
 from cronring.virtual.performing import run_now
 from tests.simulation.limited_world import LimitedWorld
+from tests.simulation.places_world import PlacesWorld
 
 EVERY_MINUTE = "0 * * * * *"
 
@@ -20,14 +22,14 @@ def _verbs(loud: int, quiet: int) -> list[Verb]:
     ]
 
 
-def _label(world: LimitedWorld) -> None:
+def _label(world: LimitedWorld | PlacesWorld) -> None:
     """Each verb's job is in the workspace of its name without the number."""
     for row in world.store.jobs.values():
         row.spec = row.spec._replace(labels={"workspace": row.verb.rstrip("0123456789")})
 
 
-def _order(world: LimitedWorld) -> list[str]:
-    return [verb.rstrip("0123456789") for _, verb in world.starts]
+def _order(world: LimitedWorld | PlacesWorld) -> list[str]:
+    return [verb.rstrip("0123456789") for _, verb, *_ in world.starts]
 
 
 @pytest.mark.parametrize("controllers", [1, 3])
@@ -43,6 +45,19 @@ def test_three_of_one_do_not_wait_for_hundreds_of_another(controllers: int) -> N
     # Each controller has its own turns, and what is refused first is not in them yet.
     assert max(place for place, share in enumerate(order[:200]) if share == "quiet") < 2 + 8 * controllers
     assert Counter(order[:200])["quiet"] == 3
+
+
+@pytest.mark.parametrize("controllers", [1, 3])
+def test_places_of_a_runner_are_taken_in_turn_too(controllers: int) -> None:
+    """Two children, and 203 that are due at once. The first few go before anybody waits."""
+    verbs = _verbs(200, 3)
+    lanes = ModuleLanes(frozenset(verb.name for verb in verbs), 2, 2, 2)
+    world = PlacesWorld(controllers, verbs, lambda _: 50, [lanes])
+    _label(world)
+    world.run(67)
+    order = _order(world)
+    assert len(order) == 203
+    assert max(place for place, share in enumerate(order) if share == "quiet") <= 12
 
 
 def test_shares_get_equally_many_while_all_of_them_wait() -> None:

@@ -48,6 +48,7 @@ class Turns:
             self.now = min(self.now, turn)
 
 
+# docs/decisions/0093: strict turns, and within them the rank
 class FairQueue(Generic[Item]):
     """What waits, a heap for each share; and a heap of the heads of these. Both may hold what is no more."""
 

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class LimitsStub:
-    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
-    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
-    changes nothing more.
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there.
+    At most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any
+    controller takes any of these calls; repeating one changes nothing more.
     """
 
     def __init__(self, channel):
@@ -55,9 +55,9 @@ class LimitsStub:
 
 
 class LimitsServicer:
-    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
-    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
-    changes nothing more.
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there.
+    At most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any
+    controller takes any of these calls; repeating one changes nothing more.
     """
 
     def SetLimit(self, request, context):
@@ -108,9 +108,9 @@ def add_LimitsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Limits:
-    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
-    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
-    changes nothing more.
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there.
+    At most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any
+    controller takes any of these calls; repeating one changes nothing more.
     """
 
     @staticmethod

@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class LimitsStub:
-    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
-    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
-    changes nothing more.
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there.
+    At most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any
+    controller takes any of these calls; repeating one changes nothing more.
     """
 
     @_typing.overload
@@ -46,9 +46,9 @@ class LimitsStub:
 
 @_typing.type_check_only
 class LimitsAsyncStub(LimitsStub):
-    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
-    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
-    changes nothing more.
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there.
+    At most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any
+    controller takes any of these calls; repeating one changes nothing more.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -61,9 +61,9 @@ class LimitsAsyncStub(LimitsStub):
     ListLimits: _aio.UnaryUnaryMultiCallable[_limits_pb2.ListLimitsRequest, _limits_pb2.ListLimitsResponse]  # type: ignore[assignment]
 
 class LimitsServicer(metaclass=_abc_1.ABCMeta):
-    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there. At
-    most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any controller takes any of these calls; repeating one
-    changes nothing more.
+    """Limits say how much may run at once of a module, of a whole namespace, or of each value that a label has there.
+    At most so many executions run, whoever claims them. What finds no place waits for one, and is not skipped. Any
+    controller takes any of these calls; repeating one changes nothing more.
     """
 
     @_abc_1.abstractmethod

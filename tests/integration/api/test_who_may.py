@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from cronring.controller.api import door as doors
 from cronring.controller.store.pool import Database
 from cronring.protos.cronring import v1 as api
-from cronring.protos.cronring.v1 import notifications_pb2, sets_pb2
+from cronring.protos.cronring.v1 import notifications_pb2, sets_pb2, workspaces_pb2
 from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
@@ -95,11 +95,6 @@ from cronring.protos.cronring.v1.templates_pb2 import (
     GetTemplateRequest,
     ListTemplatesRequest,
     SetTemplateRequest,
-)
-from cronring.protos.cronring.v1.workspaces_pb2 import (
-    DeleteWorkspaceRequest,
-    GetWorkspaceRequest,
-    ListWorkspacesRequest,
 )
 from cronring.protos.gossip.v1 import gossip_pb2
 from cronring.protos.runner.v1 import runner_pb2
@@ -273,6 +268,7 @@ def of_admins() -> list[Row]:
 def of_the_rest() -> list[Row]:
     there, sets, limits = JobFilter(namespace="billing"), "cronring.v1.Sets/", "cronring.v1.Limits/"
     none = DeleteTemplateRequest(namespace="billing", name="no")
+    tenant: Any = {"namespace": "billing", "workspace": "a"}
     return [
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(namespace="billing"), ADMIN_THERE),
@@ -288,25 +284,19 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Ledger/Audit", AuditRequest(job=KEY), VIEW),
         Row("cronring.v1.Ledger/Why", WhyRequest(job=KEY), VIEW),
         Row("cronring.v1.Ledger/ListBooks", ListBooksRequest(keys=[KEY]), TOKEN),
-        Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(), TOKEN),
-        Row("cronring.v1.Limits/ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
-        Row("cronring.v1.Limits/SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),
+        Row(limits + "ListLimits", ListLimitsRequest(), TOKEN),
+        Row(limits + "ListLimits", ListLimitsRequest(namespace="billing"), VIEW_THERE),
+        Row(limits + "SetLimit", SetLimitRequest(namespace="billing", max_concurrent=9), ADMIN_THERE),
         Row(limits + "RemoveLimit", RemoveLimitRequest(namespace="billing", module="no"), ADMIN_THERE, MISSING),
+        Row("cronring.v1.Workspaces/ListWorkspaces", workspaces_pb2.ListWorkspacesRequest(), TOKEN),
+        Row("cronring.v1.Workspaces/GetWorkspace", workspaces_pb2.GetWorkspaceRequest(**tenant), VIEW_THERE),
+        Row("cronring.v1.Workspaces/DeleteWorkspace", workspaces_pb2.DeleteWorkspaceRequest(**tenant), OPERATE_THERE),
         Row(sets + "ApplySet", sets_pb2.ApplySetRequest(namespace="billing", name="new", dry_run=True), OPERATE_THERE),
         Row(sets + "GetSet", sets_pb2.GetSetRequest(namespace="billing", name="xs"), VIEW),
         Row(sets + "ListSets", sets_pb2.ListSetsRequest(), TOKEN),
         Row(sets + "ListSetJobs", sets_pb2.ListSetJobsRequest(namespace="billing", name="xs"), VIEW),
         Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(), OUTPUTS_ANY),
         Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(filter=there), "uf..f.f."),
-        Row("cronring.v1.Workspaces/ListWorkspaces", ListWorkspacesRequest(), TOKEN),
-        Row("cronring.v1.Workspaces/ListWorkspaces", ListWorkspacesRequest(namespace="billing"), VIEW_THERE),
-        Row(
-            "cronring.v1.Workspaces/GetWorkspace", GetWorkspaceRequest(namespace="billing", workspace="a"), VIEW_THERE,
-        ),
-        Row(
-            "cronring.v1.Workspaces/DeleteWorkspace", DeleteWorkspaceRequest(namespace="billing", workspace="a"),
-            OPERATE_THERE,
-        ),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
         Row("cronring.v1.Templates/GetTemplate", GetTemplateRequest(namespace="billing", name="xt"), VIEW),
