@@ -4,6 +4,7 @@ docs/decisions/0096: with a channel open at the fork, gRPC in the child hangs or
 """
 
 import contextlib
+import gc
 import os
 import threading
 import time
@@ -50,6 +51,7 @@ class OpenChannels:
         """gRPC ends its threads after the last channel was closed, and not at once. With one of them a fork hangs."""
         if self._before is None or self._count:
             return
+        gc.collect()  # calls that have ended stay in cycles, and gRPC's poller with them
         until_s = time.monotonic() + SETTLE_MAX_S
         while _foreign_threads() - self._before and time.monotonic() < until_s:
             time.sleep(SETTLE_PAUSE_S)

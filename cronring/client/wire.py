@@ -10,7 +10,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from typing import Any, Final, TypeVar
 
 from cronring.client.client import AsyncClient
@@ -32,6 +32,9 @@ class _Loop:
 
     def __init__(self, make: Callable[[], AsyncClient]) -> None:
         self._loop = asyncio.new_event_loop()
+        self._lock = threading.Lock()
+        self._awaited: set[Future[Any]] = set()
+        self.is_closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="cronring client", daemon=True)
         self._thread.start()
         try:
@@ -45,20 +48,17 @@ class _Loop:
         """This is its own thread, which can't wait for itself."""
         return threading.current_thread() is self._thread
 
-    @property
-    def is_closed(self) -> bool:
-        return self._loop.is_closed()
-
     def wait(self, answering: Coroutine[Any, Any, Answer], timeout_s: float | None = None) -> Answer:
         """What it answers. Whatever ends the waiting, Ctrl-C for one, ends the call.
 
         Raises ClientError once this is closed.
         """
-        try:
+        with self._lock:
+            if self.is_closed:
+                answering.close()
+                raise ClientError(_CLOSED)
             future = asyncio.run_coroutine_threadsafe(answering, self._loop)
-        except RuntimeError:
-            answering.close()
-            raise ClientError(_CLOSED) from None
+            self._awaited.add(future)
         try:
             return future.result(timeout_s)
         except CancelledError:
@@ -66,6 +66,8 @@ class _Loop:
         except BaseException:
             future.cancel()
             raise
+        finally:
+            self._awaited.discard(future)
 
     def let_go(self, answering: Coroutine[Any, Any, None]) -> None:
         """As `wait`, in its own thread: nobody waits."""
@@ -87,8 +89,12 @@ class _Loop:
         await asyncio.gather(*others, return_exceptions=True)
 
     def _stop(self) -> None:
+        with self._lock:
+            self.is_closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_CLOSE_S)
+        for future in list(self._awaited):  # of whoever came while it was closing
+            future.cancel()
         if not self._thread.is_alive():
             self._loop.close()
 
