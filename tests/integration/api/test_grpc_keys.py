@@ -88,7 +88,7 @@ async def test_what_has_begun_ends_though_its_caller_is_gone(
             if error.code() is not grpc.StatusCode.ABORTED:  # it is being done
                 raise
             return False
-        return dict(await again.trailing_metadata())["idempotency-replayed"] == "true"
+        return bool(dict(await again.trailing_metadata())["idempotency-replayed"] == "true")
 
     await wait_until(answered, "the answer was never kept")
     assert await triggered(scene) == 1
