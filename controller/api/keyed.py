@@ -1,6 +1,7 @@
 """Idempotency-Key: a request that is repeated with its key is not done again, but answered as before, for a day.
 
 It is the same for gRPC and REST. docs/decisions/0080: what holds when a controller dies in between.
+docs/decisions/0097: what has begun goes on without its caller.
 """
 
 import asyncio

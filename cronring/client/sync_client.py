@@ -30,8 +30,8 @@ from cronring.client.wire import Wire
 class Client:
     """AsyncClient without `await`: `with Client.from_env() as client: client.jobs.list()`.
 
-    Parameters and errors are AsyncClient's. It works in a thread of its own, so it may be used where an event loop
-    runs, as in a notebook, and by several threads at once. `waiting` is called in that thread.
+    Parameters and errors are AsyncClient's. It has a thread of its own. So it may be used where an event
+    loop runs, as in a notebook, and by several threads at once. `waiting` is called in that thread.
 
     Where a process forks, both can use it, if no call was under way. Else a RuntimeWarning says that the new process
     can't: its calls raise ForkedError, or gRPC hangs there. Raises ValueError for what doesn't go together.

@@ -43,6 +43,8 @@ class _Place:
         """Whoever kills this finds the old one or the new one. Raises Failure."""
         if self._path is None or position in {"", self._kept}:
             return
+        if not (position.isascii() and position.isprintable()):
+            raise Failure("what the controller gave as a position is none; nothing is kept")
         beside = self._path.with_name(f"{self._path.name}.new")
         try:
             beside.write_text(f"{position}\n", "ascii")

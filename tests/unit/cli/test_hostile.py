@@ -60,6 +60,7 @@ SILENT: Final = {
 EXTRA: Final = {
     "deploy": ["--yes"],
     "drill kill-owner": ["--yes", "--for", "2s"],
+    "events": ["--follow"],
     "jobs backfill": ["--from", "2026-11-01", "--to", "2026-11-02"],
     "jobs create": ["--every", "5m"],
     "jobs update": ["--every", "5m"],
@@ -222,7 +223,7 @@ def test_json_is_whole_and_shown(name: str, server: HostileServer, file: Path) -
     told = run([*arguments(name, file), "--controllers", server.address, "-o", "json"], tty=False)
     held(told, tty=False)
     assert told.code != 2, told
-    for value in told.out.splitlines() if "watch" in name or name in OF_LINES else [told.out]:
+    for value in told.out.splitlines() if "watch" in name or name in {"events", *OF_LINES} else [told.out]:
         assert value or told.code, told
         assert not value or json.loads(value) is not None
         assert not value or not list(misnamed(json.loads(value)))
