@@ -1,5 +1,6 @@
 """Calls about the books: did every tick end as it must, and why did one run, or not?"""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -12,7 +13,7 @@ AUDIT_TIMEOUT_S: Final = 600.0
 
 
 class LedgerCalls:
-    """Audit, and why."""
+    """Audit, why, and books of jobs."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
@@ -46,6 +47,18 @@ class LedgerCalls:
         timeout = self._failover.timeout_s
         request = ledger_pb2.WhyRequest(job=job, at=convert.timestamp(at))
         return _why(await self._failover.unary(lambda channel: LedgerStub(channel).Why(request, timeout=timeout)))
+
+    async def books(
+        self, jobs: Sequence[str], last: int = 20, before: datetime | None = None
+    ) -> dict[str, list[model.BookEntry]]:
+        """The latest entries of the books of up to 100 jobs, by key, the latest tick first: at most `last` of each.
+
+        `before` None: up to now. A job that isn't there, or has no entries, is left out.
+        """
+        timeout = self._failover.timeout_s
+        request = ledger_pb2.ListBooksRequest(keys=jobs, last=last, before=convert.timestamp(before))
+        answer = await self._failover.unary(lambda channel: LedgerStub(channel).ListBooks(request, timeout=timeout))
+        return {book.job: list(map(_entry, book.entries)) for book in answer.books}
 
 
 def _audit(message: ledger_pb2.AuditResponse) -> model.Audit:
@@ -105,6 +118,22 @@ def _why(message: ledger_pb2.WhyResponse) -> model.Why:
         hosted=message.hosted,
         deployment=message.deployment,
         timezone=message.timezone,
+    )
+
+
+def _entry(message: ledger_pb2.BookEntry) -> model.BookEntry:
+    return model.BookEntry(
+        tick=convert.instant(message.tick),
+        last_tick=convert.instant(message.last_tick),
+        ticks=message.ticks,
+        skipped=message.skipped,
+        execution_id=message.execution_id or None,
+        outcome=message.outcome,
+        trigger=message.trigger,
+        attempt=message.attempt,
+        duration_ms=message.duration_ms,
+        lateness_ms=message.lateness_ms,
+        error_type=message.error_type,
     )
 
 

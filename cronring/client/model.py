@@ -393,6 +393,23 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
+class BookEntry:
+    """A run, or (`skipped`: why) consecutive ticks that didn't run. `execution_id` None: it is no run."""
+
+    tick: datetime | None
+    last_tick: datetime | None
+    ticks: int
+    skipped: str
+    execution_id: int | None
+    outcome: str  # "": it runs
+    trigger: str
+    attempt: int
+    duration_ms: float
+    lateness_ms: float
+    error_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingRun:
     """A retry, a manual run or a backfill (`until_tick`) that waits beside the schedule."""
 

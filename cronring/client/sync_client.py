@@ -22,8 +22,10 @@ from cronring.client.sync.jobs import JobCalls
 from cronring.client.sync.ledger import LedgerCalls
 from cronring.client.sync.limits import LimitCalls
 from cronring.client.sync.notifications import NotificationCalls
+from cronring.client.sync.sets import SetCalls
 from cronring.client.sync.statistics import StatisticsCalls
 from cronring.client.sync.templates import TemplateCalls
+from cronring.client.sync.workspaces import WorkspaceCalls
 from cronring.client.wire import Wire
 
 
@@ -58,8 +60,10 @@ class Client:
         self.ledger = LedgerCalls(self._wire)
         self.limits = LimitCalls(self._wire)
         self.notifications = NotificationCalls(self._wire)
+        self.sets = SetCalls(self._wire)
         self.statistics = StatisticsCalls(self._wire)
         self.templates = TemplateCalls(self._wire)
+        self.workspaces = WorkspaceCalls(self._wire)
 
     @classmethod
     def from_env(cls, timeout_s: float = 5.0, *, waiting: Callable[[str], None] = unheard) -> Self:

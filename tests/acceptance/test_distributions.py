@@ -16,7 +16,8 @@ import pytest
 from tests.tidy.test_tidy import ROOT
 
 SDK: Final = frozenset({
-    "cronring/__init__.py", "cronring/context.py", "cronring/declare.py", "cronring/py.typed", "cronring/webhooks.py",
+    "cronring/__init__.py", "cronring/context.py", "cronring/declare.py", "cronring/jobs.py", "cronring/py.typed",
+    "cronring/webhooks.py",
 })  # fmt: skip
 LINKS: Final = ("controller", "protos", "schema", "sql")
 

@@ -10,7 +10,7 @@ from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
 from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
-from tests.conformance.harness import LOST_AFTER_MS, MemoryScene, PostgresScene, Scene
+from tests.conformance.scene import Scene
 
 
 class Hands(Protocol):

@@ -75,7 +75,7 @@ SPEC: Final = (
         "    timeout_ms     bigint NOT NULL DEFAULT 0 CHECK (timeout_ms >= 0),\n",
         "    memo text NOT NULL DEFAULT '',\n",
     ),
-    Edit(MIGRATION, "       j.policy, j.payload,\n", "       j.memo,\n"),
+    Edit(MIGRATION, "       j.policy, j.payload, ", "j.memo, "),
     Edit(MIGRATION, "j.on_disconnect, j.policy, j.labels", ", j.memo"),
     Edit("sql/queries/job_control.sql", "timeout_ms, on_disconnect, policy, labels, ", "memo, "),
     Edit("sql/queries/job_control.sql", "policy, concurrency, pause_after, payload, labels,", " memo,"),

@@ -10,7 +10,7 @@ from cronring.cli.failures import Failure
 from cronring.cli.interrupts import confirm
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, print_json, print_rows
-from cronring.cli.printing import say
+from cronring.cli.printing import say, visible
 from cronring.cli.session import ask, nothing_found
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def delete_workspace(
         if not found.jobs:
             raise Failure(f"{workspace} has no job in {namespace}; `cronring workspaces list` shows those that have")
         if not sys.stdin.isatty():
-            raise click.UsageError(f"would delete {_told(found)}. Do it with --yes")
+            raise click.UsageError(f"would delete {visible(_told(found))}. Do it with --yes")
         say(f"would delete {_told(found)}", err=True)
         confirm()
         expect = found.jobs if expect is None else expect

@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from cronring.controller.api import door as doors
 from cronring.controller.store.pool import Database
 from cronring.protos.cronring import v1 as api
-from cronring.protos.cronring.v1 import notifications_pb2, sets_pb2, workspaces_pb2
+from cronring.protos.cronring.v1 import notifications_pb2, sets_pb2, templates_pb2, workspaces_pb2
 from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
@@ -90,12 +90,7 @@ from cronring.protos.cronring.v1.notifications_pb2 import (
 )
 from cronring.protos.cronring.v1.schema_pb2 import Module
 from cronring.protos.cronring.v1.statistics_pb2 import GetJobStatsRequest, GetSchedulerStatsRequest
-from cronring.protos.cronring.v1.templates_pb2 import (
-    DeleteTemplateRequest,
-    GetTemplateRequest,
-    ListTemplatesRequest,
-    SetTemplateRequest,
-)
+from cronring.protos.cronring.v1.templates_pb2 import SetTemplateRequest
 from cronring.protos.gossip.v1 import gossip_pb2
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.trust.channels import channel_to
@@ -267,7 +262,8 @@ def of_admins() -> list[Row]:
 
 def of_the_rest() -> list[Row]:
     there, sets, limits = JobFilter(namespace="billing"), "cronring.v1.Sets/", "cronring.v1.Limits/"
-    none = DeleteTemplateRequest(namespace="billing", name="no")
+    templates = "cronring.v1.Templates/"
+    none = templates_pb2.DeleteTemplateRequest(namespace="billing", name="no")
     tenant: Any = {"namespace": "billing", "workspace": "a"}
     return [
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
@@ -299,11 +295,11 @@ def of_the_rest() -> list[Row]:
         Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(filter=there), "uf..f.f."),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
-        Row("cronring.v1.Templates/GetTemplate", GetTemplateRequest(namespace="billing", name="xt"), VIEW),
-        Row("cronring.v1.Templates/ListTemplates", ListTemplatesRequest(), TOKEN),
-        Row("cronring.v1.Templates/ListTemplates", ListTemplatesRequest(namespace="billing"), VIEW_THERE),
-        Row("cronring.v1.Templates/SetTemplate", SetTemplateRequest(namespace="billing", name="new"), OPERATE_THERE),
-        Row("cronring.v1.Templates/DeleteTemplate", none, "uff.f.n.", MISSING),
+        Row(templates + "GetTemplate", templates_pb2.GetTemplateRequest(namespace="billing", name="xt"), VIEW),
+        Row(templates + "ListTemplates", templates_pb2.ListTemplatesRequest(), TOKEN),
+        Row(templates + "ListTemplates", templates_pb2.ListTemplatesRequest(namespace="billing"), VIEW_THERE),
+        Row(templates + "SetTemplate", SetTemplateRequest(namespace="billing", name="new"), OPERATE_THERE),
+        Row(templates + "DeleteTemplate", none, "uff.f.n.", MISSING),
     ]  # fmt: skip
 
 

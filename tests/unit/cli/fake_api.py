@@ -24,7 +24,6 @@ from cronring.controller.ports import fates
 from cronring.controller.store.memory.request_keys import MemoryRequestKeys
 from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import (
-    audit_log_pb2,
     audit_log_pb2_grpc,
     cluster_pb2,
     cluster_pb2_grpc,
@@ -47,6 +46,7 @@ from cronring.protos.cronring.v1 import (
 from cronring.schema.module import Module, Verb
 from tests.support.boxes import BOX
 from tests.support.callers import counting
+from tests.unit.cli.fake_audit_log import NothingOnRecord
 from tests.unit.cli.fake_orders import FakeOrders
 
 EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -453,14 +453,6 @@ class FakeApi(
         )  # fmt: skip
 
 
-class _NothingOnRecord(audit_log_pb2_grpc.AuditLogServicer):
-    async def ListAuditLog(self, request: Any, context: Any) -> audit_log_pb2.ListAuditLogResponse:  # noqa: ARG002, N802
-        return audit_log_pb2.ListAuditLogResponse()
-
-    async def ReadAuditChain(self, request: Any, context: Any) -> audit_log_pb2.ReadAuditChainResponse:  # noqa: ARG002, N802
-        return audit_log_pb2.ReadAuditChainResponse()
-
-
 def _services(api: FakeApi) -> list[Callable[[Any], None]]:
     return [
         partial(jobs_pb2_grpc.add_JobsServicer_to_server, api),
@@ -472,7 +464,7 @@ def _services(api: FakeApi) -> list[Callable[[Any], None]]:
         partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, api),
         partial(cluster_pb2_grpc.add_ClusterServicer_to_server, api),
         partial(templates_pb2_grpc.add_TemplatesServicer_to_server, TemplatesService(api.templates, BOX)),
-        partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, _NothingOnRecord()),
+        partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, NothingOnRecord()),
     ]
 
 

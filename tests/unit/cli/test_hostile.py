@@ -61,6 +61,8 @@ EXTRA: Final = {
     "deploy": ["--yes"],
     "drill kill-owner": ["--yes", "--for", "2s"],
     "events": ["--follow"],
+    "limits remove": ["billing"],
+    "limits set": ["billing"],
     "jobs backfill": ["--from", "2026-11-01", "--to", "2026-11-02"],
     "jobs create": ["--every", "5m"],
     "jobs update": ["--every", "5m"],

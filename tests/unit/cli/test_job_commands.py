@@ -223,7 +223,7 @@ def test_what_people_read(asked: Cronring, arguments: list[str], says: str) -> N
 
 
 @pytest.mark.parametrize(
-    "command", [name for name in jobs.commands if name not in {"list", "create", "import", "watch"}]
+    "command", [name for name in jobs.commands if name not in {"list", "create", "export", "import", "watch"}]
 )
 def test_an_unknown_job_suggests_the_nearest(asked: Cronring, command: str) -> None:
     extra = {"backfill": ["--from", "-1h"], "update": ["--manual"]}.get(command, [])
