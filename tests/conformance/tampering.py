@@ -10,6 +10,7 @@ from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
 from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
+from tests.conformance.harness import LOST_AFTER_MS, MemoryScene, PostgresScene
 from tests.conformance.scene import Scene
 
 
