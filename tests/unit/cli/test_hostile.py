@@ -20,7 +20,7 @@ import pytest
 
 from cronring.cli import root as program
 from cronring.cli.root import cli
-from cronring.client import lasting
+from cronring.client import lasting, patience
 from tests.unit.cli.hostile import FORGED, HOSTILE, MARK, NUMBER, HostileServer, serving_hostile
 from tests.unit.cli.test_json import misnamed
 
@@ -70,6 +70,7 @@ EXTRA: Final = {
     "template set": ["--every", "5m"],
     "top": ["--once"],
     "undeploy": [HOSTILE, "--yes"],
+    "workspaces delete": ["--yes"],
     "webhook update": ["--pause"],
     "import crontab": ["--as", "jobs", "--verb", JOB],
 }
@@ -239,7 +240,8 @@ def test_json_is_whole_and_shown(name: str, server: HostileServer, file: Path) -
 def test_what_servers_refuse_with_is_shown(
     failing: grpc.StatusCode, tty: bool, server: HostileServer, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lasting, "FIRST_MAX_S", 0.0)  # what is shown is the same after two seconds of trying
+    monkeypatch.setattr(lasting, "FIRST_MAX_S", 0.0)  # what is shown is the same after seconds of trying
+    monkeypatch.setattr(patience, "LOST_MAX_S", 0.0)
     server.failing, server.honest_addresses = failing, True
     for name in ASKING:
         held(run([*arguments(name, file), "--controllers", server.address], tty=tty), tty=tty)
