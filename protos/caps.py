@@ -123,7 +123,7 @@ _LISTS: Final = {
     "on_disconnect": Cap(ACTOR, COLUMN),
 }
 _PAGES: Final = (
-    "actions activations attempts audit_rows deliveries due executions extension_number findings first_ticks jobs "
+    "actions activations attempts audit_rows books deliveries due entries executions extension_number findings first_ticks jobs "
     "limits members queues results runner_grants sessions sets settings skipped templates tokens waiting webhooks "
     "workspaces"
 )

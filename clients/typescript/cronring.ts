@@ -177,7 +177,7 @@ export interface BookEntry {
   /** of a range: how many */
   ticks: string;
   /** why it didn't run; empty: it did */
-  skipped: string;
+  reason: string;
   /** 0: it is a range */
   execution_id: string;
   /** of a run that ended */

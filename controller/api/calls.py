@@ -65,11 +65,12 @@ class Calls:
         return self._unary(behave, bounded=not path.startswith(_ALWAYS))
 
     def _unary(self, behave: Callable[..., Any], *, bounded: bool) -> Callable[..., Any]:
-        async def call(request: Message, context: grpc.aio.ServicerContext[Any, Any]) -> object:
+        async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> object:
             with fates.call() as changed:
                 try:
                     if bounded:
-                        await self._place(request, context.time_remaining())
+                        size = request.ByteSize() if isinstance(request, Message) else 0  # a stream has none yet
+                        await self._place(size, context.time_remaining())
                     return await self._in_time(behave(request, context), context.time_remaining(), bounded=bounded)
                 except (grpc.aio.BaseError, RefusedMessage):
                     raise
@@ -78,7 +79,7 @@ class Calls:
 
         return call
 
-    async def _place(self, request: Message, left_s: float | None) -> None:
+    async def _place(self, size: int, left_s: float | None) -> None:
         """Taken, until its task has ended.
 
         Raises Busy; StoreUnavailable where that is why those in hand don't end.
@@ -86,7 +87,7 @@ class Calls:
         try:
             if self._places.full and self._away_since() is not None:
                 raise StoreUnavailable(_IN_VAIN)
-            await self._places.take(WAITING_S if left_s is None else left_s * WAITING_PART, request.ByteSize())
+            await self._places.take(WAITING_S if left_s is None else left_s * WAITING_PART, size)
         except Busy:
             if self._away_since() is not None:
                 raise StoreUnavailable(_IN_VAIN) from None

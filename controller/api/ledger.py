@@ -185,7 +185,7 @@ def _entry_message(row: BookRow) -> ledger_pb2.BookEntry:
         tick=timestamp(row.tick),
         last_tick=timestamp(row.last_tick),
         ticks=row.ticks,
-        skipped=row.skipped,
+        reason=row.skipped,
         execution_id=row.execution_id,
         outcome=row.outcome,
         trigger=row.trigger,

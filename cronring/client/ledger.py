@@ -126,7 +126,7 @@ def _entry(message: ledger_pb2.BookEntry) -> model.BookEntry:
         tick=convert.instant(message.tick),
         last_tick=convert.instant(message.last_tick),
         ticks=message.ticks,
-        skipped=message.skipped,
+        skipped=message.reason,
         execution_id=message.execution_id or None,
         outcome=message.outcome,
         trigger=message.trigger,

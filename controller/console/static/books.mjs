@@ -11,10 +11,10 @@ const HIGHEST = 40,
 // What became of an entry: the word of its state, and a sentence.
 export function became(entry) {
   const at = clockTime(Date.parse(entry.tick));
-  if (entry.skipped) {
+  if (entry.reason) {
     const until = clockTime(Date.parse(entry.last_tick));
     const span = entry.ticks > 1 ? `${count(entry.ticks, "tick")} from ${at} to ${until}` : `the tick of ${at}`;
-    return ["skipped", `${wordOf(entry.skipped)}: ${span} didn't run`];
+    return ["skipped", `${wordOf(entry.reason)}: ${span} didn't run`];
   }
   const state = entry.outcome || "running";
   const took = entry.outcome ? `, took ${duration(entry.duration_ms)}` : "";
@@ -34,8 +34,8 @@ export function Bars({ job, entries, high = HIGHEST }) {
   const most = Math.max(1, ...entries.map((entry) => entry.duration_ms));
   return html`<div class="bars" style=${{ height: `${high + LEAST}px` }}>${[...entries].reverse().map((entry) => {
     const [state, said] = became(entry);
-    const height = entry.skipped ? LEAST + 4 : LEAST + (high - LEAST) * Math.sqrt(entry.duration_ms / most);
-    const href = entry.skipped
+    const height = entry.reason ? LEAST + 4 : LEAST + (high - LEAST) * Math.sqrt(entry.duration_ms / most);
+    const href = entry.reason
       ? `${jobPath(job)}?why=${encodeURIComponent(entry.tick)}`
       : `/executions/${entry.execution_id}`;
     return html`<a key=${entry.execution_id + entry.tick} href=${href} class=${`bar ${hueOf(state)}`} title=${said}

@@ -8,7 +8,7 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.failures import Failure
 from cronring.cli.interrupts import confirm
-from cronring.cli.options import controllers_option, output_option
+from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import say, visible
 from cronring.cli.session import ask, nothing_found
@@ -75,7 +75,7 @@ def show_workspace(workspace: str, namespace: str, output: str, controllers: tup
 @namespace_option
 @click.option("--dry-run", is_flag=True, help="Only say what there is of it.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@click.option("--expect", type=click.IntRange(0), metavar="N", help="Delete nothing unless it has exactly N jobs.")
+@click.option("--expect", type=count(0), metavar="N", help="Delete nothing unless it has exactly N jobs.")
 @note_option
 @as_option
 @output_option

@@ -110,7 +110,7 @@ class BookEntry(_message.Message):
     TICK_FIELD_NUMBER: _builtins.int
     LAST_TICK_FIELD_NUMBER: _builtins.int
     TICKS_FIELD_NUMBER: _builtins.int
-    SKIPPED_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     EXECUTION_ID_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
     TRIGGER_FIELD_NUMBER: _builtins.int
@@ -120,7 +120,7 @@ class BookEntry(_message.Message):
     ERROR_TYPE_FIELD_NUMBER: _builtins.int
     ticks: _builtins.int
     """of a range: how many"""
-    skipped: _builtins.str
+    reason: _builtins.str
     """why it didn't run; empty: it did"""
     execution_id: _builtins.int
     """0: it is a range"""
@@ -145,7 +145,7 @@ class BookEntry(_message.Message):
         tick: _timestamp_pb2.Timestamp | None = ...,
         last_tick: _timestamp_pb2.Timestamp | None = ...,
         ticks: _builtins.int = ...,
-        skipped: _builtins.str = ...,
+        reason: _builtins.str = ...,
         execution_id: _builtins.int = ...,
         outcome: _builtins.str = ...,
         trigger: _builtins.str = ...,
@@ -156,7 +156,7 @@ class BookEntry(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_tick", b"last_tick", "tick", b"tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "duration_ms", b"duration_ms", "error_type", b"error_type", "execution_id", b"execution_id", "last_tick", b"last_tick", "lateness_ms", b"lateness_ms", "outcome", b"outcome", "skipped", b"skipped", "tick", b"tick", "ticks", b"ticks", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "duration_ms", b"duration_ms", "error_type", b"error_type", "execution_id", b"execution_id", "last_tick", b"last_tick", "lateness_ms", b"lateness_ms", "outcome", b"outcome", "reason", b"reason", "tick", b"tick", "ticks", b"ticks", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
