@@ -123,9 +123,9 @@ _LISTS: Final = {
     "on_disconnect": Cap(ACTOR, COLUMN),
 }
 _PAGES: Final = (
-    "actions activations attempts audit_rows books deliveries due entries executions extension_number findings first_ticks jobs "
-    "limits members queues results runner_grants sessions sets settings skipped templates tokens waiting webhooks "
-    "workspaces"
+    "actions activations attempts audit_rows books deliveries due entries executions extension_number findings "
+    "first_ticks jobs limits members queues results runner_grants sessions sets settings skipped "
+    "templates tokens waiting webhooks workspaces"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),

@@ -7,6 +7,7 @@ from datetime import datetime
 from cronring.client import model
 from cronring.client.model import JobEvent
 from cronring.client.sync.many import ManyJobCalls
+from cronring.client.waiting import begun
 from cronring.client.wire import Wire
 from cronring.schema.filters import JobQuery
 
