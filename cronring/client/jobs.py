@@ -69,9 +69,9 @@ class JobCalls(ManyJobCalls):
         request = jobs_pb2.CountJobsRequest(filter=job_filter(query))
         return (await self._unary(lambda stub, timeout: stub.CountJobs(request, timeout=timeout))).count
 
-    async def suggest(self, kind: str, begun: str) -> builtins.list[str]:
-        """Values that a filter's `kind:` may have, of which `begun` has been typed: keys of jobs, labels, modules..."""
-        request = jobs_pb2.SuggestFilterRequest(list="executions", text=f'{kind}:"{begun}')
+    async def suggest(self, kind: str, typed: str) -> builtins.list[str]:
+        """Values that `kind:` of a filter may have, of which so much is `typed`: keys of jobs, labels, modules..."""
+        request = jobs_pb2.SuggestFilterRequest(list="executions", text=f'{kind}:"{typed}')
         terms = (await self._unary(lambda stub, timeout: stub.SuggestFilter(request, timeout=timeout))).terms
         return [term.removeprefix(f"{kind}:").strip('"') for term in terms]
 

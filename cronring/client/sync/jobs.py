@@ -7,7 +7,6 @@ from datetime import datetime
 from cronring.client import model
 from cronring.client.model import JobEvent
 from cronring.client.sync.many import ManyJobCalls
-from cronring.client.waiting import begun
 from cronring.client.wire import Wire
 from cronring.schema.filters import JobQuery
 
@@ -42,9 +41,9 @@ class JobCalls(ManyJobCalls):
         """How many fit."""
         return self._wire.run(lambda client: client.jobs.count(query))
 
-    def suggest(self, kind: str, begun: str) -> builtins.list[str]:
-        """Values that a filter's `kind:` may have, of which `begun` has been typed: keys of jobs, labels, modules..."""
-        return self._wire.run(lambda client: client.jobs.suggest(kind, begun))
+    def suggest(self, kind: str, typed: str) -> builtins.list[str]:
+        """Values that `kind:` of a filter may have, of which so much is `typed`: keys of jobs, labels, modules..."""
+        return self._wire.run(lambda client: client.jobs.suggest(kind, typed))
 
     def get(self, key: str) -> model.Job:
         """Raises NotFound."""
