@@ -29,7 +29,9 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("hour", ["2026-11-25 00:30", "2026-11-25 23:55", "2028-02-29 23:55"])
+# Days to come. Where libfaketime sets a clock back, PostgreSQL ended statements by their timeout after a second or two:
+# seen on the first of these days, when it was not yet over (2026-11-25).
+@pytest.mark.parametrize("hour", ["2027-11-25 00:30", "2027-11-25 23:55", "2028-02-29 23:55"])
 def test_it_holds_when_ticks_lie_in_two_days(hour: str) -> None:
     at = datetime.fromisoformat(hour).replace(tzinfo=UTC)
     done = subprocess.run(
