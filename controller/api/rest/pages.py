@@ -13,6 +13,7 @@ _FILES: Final = {
     "/api/": "page/index.html",
     "/api/page.js": "page/page.js",
     "/api/page.css": "page/page.css",
+    "/api/icon.svg": "page/icon.svg",
 }
 
 
