@@ -52,6 +52,7 @@ SILENT: Final = {
             "webhook enable",
             "webhook redeliver",
             "webhook remove",
+            "workspaces delete",
         ),
         "it repeats what was typed",
     ),
