@@ -28,7 +28,11 @@ def encode_spec(spec: JobSpec) -> jobs_pb2.JobSpec:
 
 def decode_spec(said: jobs_pb2.JobSpec) -> JobSpec:
     """As it stands, however wrong it is: who takes it judges each field, and puts texts into their canonical form."""
-    values = {name: getattr(said, name) for name in JobSpec._fields}
     anchor = instant_us(said.anchor) if said.HasField("anchor") else None
     policy = policy_of(said.policy).text if said.policy.ByteSize() else ""
-    return JobSpec(**values | {"anchor": anchor, "policy": policy, "labels": dict(said.labels)})
+    return spec_said(said, anchor=anchor, policy=policy, labels=dict(said.labels))
+
+
+def spec_said(said: jobs_pb2.JobSpec, **judged: Any) -> JobSpec:
+    """All that is said, by its names; `judged` in place of what it says of these fields."""
+    return JobSpec(**{name: getattr(said, name) for name in JobSpec._fields if name not in judged} | judged)

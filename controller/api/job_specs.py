@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cronring.controller.api.lookup import nearest
 from cronring.controller.api.payloads import canonical_payload, payload_violations
@@ -11,6 +11,7 @@ from cronring.controller.api.requests import instant
 from cronring.controller.ports.many import JobChange, NewJob, Seen
 from cronring.controller.ports.reads import JobRow
 from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.jobs import spec_said
 from cronring.protos.modules import raw_policy
 from cronring.protos.unknown import unknown_fields
 from cronring.schema.job import JobSpec
@@ -66,11 +67,11 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
         module=module.name,
         verb=verb.name,
         name=request.name,
-        spec=JobSpec(
+        spec=spec_said(
+            spec,
+            **_running(spec, verb, defaults),
             schedule=schedule,
             anchor=anchor,
-            timeout_ms=_timeout_ms(spec, verb, defaults),
-            on_disconnect=spec.on_disconnect or verb.on_disconnect,
             policy=stored_policy(schedule, policy.text, defaults.jitter),
             labels=labels,
             payload=canonical_payload(spec.payload),
@@ -80,9 +81,12 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
     )
 
 
-def _timeout_ms(spec: jobs_pb2.JobSpec, verb: Verb, defaults: Defaults) -> int:
+def _running(spec: jobs_pb2.JobSpec, verb: Verb, defaults: Defaults) -> dict[str, Any]:
     """What the verb says where the spec says nothing, and the cluster where that doesn't either."""
-    return spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms
+    return {
+        "timeout_ms": spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms,
+        "on_disconnect": spec.on_disconnect or verb.on_disconnect,
+    }
 
 
 def job_change(
@@ -112,11 +116,11 @@ def job_change(
     check_known(spec, problems)
     if problems:
         raise InvalidRequest(problems)
-    wanted = JobSpec(
+    wanted = spec_said(
+        spec,
+        **_running(spec, verb, defaults),
         schedule=schedule,
         anchor=anchor,
-        timeout_ms=_timeout_ms(spec, verb, defaults),
-        on_disconnect=spec.on_disconnect or verb.on_disconnect,
         policy=stored_policy(schedule, policy.text, defaults.jitter),
         labels=labels,
         payload=canonical_payload(spec.payload) if "payload" in fields else "",

@@ -154,7 +154,6 @@ def test_a_field_of_a_report_is_named_in_four_files(tree: Path) -> None:
     run(tree, "-m", "tests.conformance.journey", "report", "read_bytes", "7")
 
 
-@pytest.mark.xfail(strict=True, reason="its edits miss a statement that limits by label or sets have changed: open")
 def test_a_field_of_a_spec_is_named_in_four_files(tree: Path) -> None:
     """It was in nineteen."""
     assert apply(tree, SPEC) <= 4
