@@ -360,10 +360,21 @@ CREATE FUNCTION cronring.cron_limit_job() RETURNS trigger
     AS $$
 BEGIN
     NEW.limits := cron_limits_of(NEW.namespace, NEW.module, NEW.labels);
-    IF TG_OP = 'UPDATE' AND NEW.limits IS NULL AND OLD.limits IS NOT NULL THEN
-        NEW.limits := '{}';
-    END IF;
     RETURN NEW;
+END $$;
+
+CREATE FUNCTION cronring.cron_limit_labels() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    under bigint[] := cron_limits_of(NEW.namespace, NEW.module, NEW.labels);
+BEGIN
+    IF under IS NULL AND OLD.limits IS NOT NULL THEN
+        under := '{}';
+    END IF;
+    UPDATE cron_jobs SET limits = under WHERE id = NEW.id AND limits IS DISTINCT FROM under;
+    RETURN NULL;
 END $$;
 
 CREATE TABLE cronring.cron_limits (
@@ -1669,7 +1680,7 @@ CREATE CONSTRAINT TRIGGER cron_fence_checks_at_commit AFTER INSERT ON cronring.c
 
 CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cronring.cron_jobs FOR EACH ROW EXECUTE FUNCTION cronring.cron_limit_job();
 
-CREATE TRIGGER cron_jobs_limit_labels BEFORE UPDATE OF labels ON cronring.cron_jobs FOR EACH ROW WHEN ((new.labels IS DISTINCT FROM old.labels)) EXECUTE FUNCTION cronring.cron_limit_job();
+CREATE TRIGGER cron_jobs_limit_labels AFTER UPDATE OF labels ON cronring.cron_jobs FOR EACH ROW WHEN ((new.labels IS DISTINCT FROM old.labels)) EXECUTE FUNCTION cronring.cron_limit_labels();
 
 CREATE TRIGGER cron_jobs_note_pause AFTER UPDATE OF paused_at ON cronring.cron_jobs FOR EACH ROW WHEN (((new.paused_by = 'cronring'::text) AND (new.paused_at IS DISTINCT FROM old.paused_at) AND (new.paused_at IS NOT NULL))) EXECUTE FUNCTION cronring.cron_note_pause();
 
@@ -1720,6 +1731,8 @@ REVOKE ALL ON FUNCTION cronring.cron_full(state text, running smallint, concurre
 REVOKE ALL ON FUNCTION cronring.cron_interval_status(cancelled_at timestamp with time zone, state text, running smallint, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, failures integer, next_tick timestamp with time zone, last_outcome text, waiting text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_limit_job() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_limit_labels() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_limits_of(of_namespace text, of_module text, of_labels jsonb) FROM PUBLIC;
 

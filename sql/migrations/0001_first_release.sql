@@ -370,14 +370,24 @@ CREATE FUNCTION cron_limit_job() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
     NEW.limits := cron_limits_of(NEW.namespace, NEW.module, NEW.labels);
-    IF TG_OP = 'UPDATE' AND NEW.limits IS NULL AND OLD.limits IS NOT NULL THEN
-        NEW.limits := '{}';
-    END IF;
     RETURN NEW;
 END $$;
 CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cron_jobs FOR EACH ROW EXECUTE FUNCTION cron_limit_job();
-CREATE TRIGGER cron_jobs_limit_labels BEFORE UPDATE OF labels ON cron_jobs
-FOR EACH ROW WHEN (NEW.labels IS DISTINCT FROM OLD.labels) EXECUTE FUNCTION cron_limit_job();
+-- AFTER, and so a second change of the row. With any BEFORE UPDATE trigger on the table, each claim and each end looks
+-- its row up and locks it once more, whatever columns that trigger is of.
+CREATE FUNCTION cron_limit_labels() RETURNS trigger
+LANGUAGE plpgsql AS $$
+DECLARE
+    under bigint[] := cron_limits_of(NEW.namespace, NEW.module, NEW.labels);
+BEGIN
+    IF under IS NULL AND OLD.limits IS NOT NULL THEN
+        under := '{}';
+    END IF;
+    UPDATE cron_jobs SET limits = under WHERE id = NEW.id AND limits IS DISTINCT FROM under;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER cron_jobs_limit_labels AFTER UPDATE OF labels ON cron_jobs
+FOR EACH ROW WHEN (NEW.labels IS DISTINCT FROM OLD.labels) EXECUTE FUNCTION cron_limit_labels();
 
 -- Named defaults that jobs made through the API start from. What is '', '{}', 0 or null is left to the job. Texts are
 -- canonical, as in cron_jobs; the policy is partial.
