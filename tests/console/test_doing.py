@@ -64,6 +64,17 @@ def test_what_strangers_wrote_stays_text(visit: Callable[..., Visitor]) -> None:
     assert page.locator("img, main script").count() == 0
 
 
+def test_a_filter_is_judged_by_the_api_and_the_palette_knows_jobs(visit: Callable[..., Visitor]) -> None:
+    page = visit("viewer").page("/jobs?q=verb:prints")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    page.locator("#search").fill("colour:red")
+    expect(page.locator("#filter-says")).to_contain_text("colour")
+    page.keyboard.press("Control+k")
+    page.get_by_role("dialog").get_by_role("combobox").fill("shop.pri")
+    page.get_by_role("option", name="shop.prints").click()
+    page.wait_for_url(re.compile("/jobs/shop.prints"))
+
+
 def test_the_keyboard_alone_finds_a_job_and_pauses_it(visit: Callable[..., Visitor]) -> None:
     page = visit("operator").page("/")
     expect(page.locator("body")).to_contain_text("Latest runs")

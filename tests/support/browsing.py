@@ -15,12 +15,20 @@ from playwright.async_api import Page, async_playwright
 from tests.support.waiting import TIMEOUT_S
 
 # Tests run as root, where Chromium has no sandbox. It resolves no name, so it asks nobody else.
-_ARGUMENTS = (
+ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)
+]
+
+
+def chromium_here() -> str:
+    """Its path. Skips the test where there is none."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("no chromium on the PATH (Debian: apt-get install chromium)")
+    return found
 
 
 class Browsed(NamedTuple):
@@ -33,11 +41,9 @@ class Browsed(NamedTuple):
 @contextlib.asynccontextmanager
 async def browsing(width: int = 1_280, height: int = 800) -> AsyncIterator[Browsed]:
     """A page in a new profile. Skips the test where there is no Chromium."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("no chromium on the PATH (Debian: apt-get install chromium)")
+    chromium = chromium_here()
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
+        browser = await playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         page = await browser.new_page(viewport={"width": width, "height": height})
         page.set_default_timeout(TIMEOUT_S * 1_000)
         problems: list[str] = []

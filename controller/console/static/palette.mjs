@@ -26,7 +26,9 @@ export function Palette({ pages }) {
     const stop = new AbortController();
     const timer = setTimeout(async () => {
       try {
-        setJobs((await get("/jobs", { "filter.contains": text.trim(), page_size: MOST }, stop.signal)).jobs);
+        const begun = `job:"${text.trim().replaceAll('"', "")}`;
+        const { terms } = await get("/filters:suggest", { list: "executions", text: begun }, stop.signal);
+        setJobs(terms.map((term) => term.slice("job:".length).replaceAll('"', "")));
       } catch (problem) {
         if (problem.name !== "AbortError") setJobs([]);
       }
@@ -41,7 +43,7 @@ export function Palette({ pages }) {
     ...pages
       .filter(([, name]) => name.toLowerCase().includes(text.toLowerCase()))
       .map(([path, name]) => [path, `Page: ${name}`]),
-    ...jobs.map((job) => [jobPath(job.key), job.key]),
+    ...jobs.map((key) => [jobPath(key), key]),
   ].slice(0, MOST);
   const choose = (choice) => {
     if (choice) {
@@ -67,7 +69,7 @@ export function Palette({ pages }) {
     <input autofocus type="search" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${key}
       role="combobox"
       aria-label="Page or job" aria-expanded="true" aria-controls="choices" aria-activedescendant=${`choice${at}`}
-      placeholder="a page, or a part of a job's name" spellcheck="false" />
+      placeholder="a page, or how a job's name begins" spellcheck="false" />
     <ul id="choices" role="listbox" aria-label="Found">${found.map(
       (choice, index) => html`<li key=${choice[0]} id=${`choice${index}`} role="option"
       aria-selected=${index === at} onClick=${() => choose(choice)}>${choice[1]}</li>`,

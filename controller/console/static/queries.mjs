@@ -65,3 +65,7 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
   }, [lost]);
   return { ...found, again: ask };
 }
+
+// What is wrong with what was asked, in the API's words; "": nothing is.
+export const faultOf = ({ problem }) =>
+  problem?.status === 400 ? (problem.violations[0]?.description ?? problem.message) : "";

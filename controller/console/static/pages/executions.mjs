@@ -1,9 +1,8 @@
 // All runs, by the filter's words.
-import { html, useEffect, useMemo, useRef, useState } from "../base.mjs";
+import { html, useEffect, useRef, useState } from "../base.mjs";
 import { duration } from "../clock.mjs";
-import { filterQuery, RUN_WORDS } from "../filter.mjs";
 import { useEvents } from "../live.mjs";
-import { useQuery } from "../queries.mjs";
+import { faultOf, useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
 import { Answered, Empty, JobLink, Rows, RunLink, State, When } from "../parts.mjs";
 import { count, wordOf } from "../words.mjs";
@@ -30,12 +29,12 @@ export function Executions() {
   const [token, setToken] = useState("");
   const [fresh, setFresh] = useState(0);
   const timer = useRef(0);
-  const parsed = useMemo(() => filterQuery(text, RUN_WORDS), [text]);
   const query = useQuery(
-    parsed.problem ? null : "/executions",
-    { ...parsed.query, sort: sort === "newest" ? "" : sort, page_size: PAGE, page_token: token },
+    "/executions",
+    { filter: text, sort: sort === "newest" ? "" : sort, page_size: PAGE, page_token: token },
     { every: 60_000 },
   );
+  const wrong = faultOf(query);
   useEvents(["execution_started"], () => setFresh((before) => before + 1), []);
   useEffect(() => setFresh(0), [query.data]);
   useEffect(() => setToken(""), [text, sort]);
@@ -54,8 +53,8 @@ export function Executions() {
       <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
         ${Object.entries(SORTS).map(([name, words]) => html`<option
           value=${name}>${words}</option>`)}</select></label></form>
-    <p id="filter-says" class=${parsed.problem ? "problem" : "says"} role="status">${
-      parsed.problem ||
+    <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${
+      wrong ||
       (fresh > 0 && !token
         ? html`${count(fresh, "run")} began since. <button class="small" onClick=${query.again}>Show</button>`
         : "")

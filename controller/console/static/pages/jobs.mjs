@@ -5,11 +5,10 @@ import { Bars, useBooks } from "../books.mjs";
 import { duration } from "../clock.mjs";
 import { ask } from "../doing.mjs";
 import { useEvents } from "../live.mjs";
-import { useQuery } from "../queries.mjs";
+import { faultOf, useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
 import { Answered, Empty, jobPath, JobLink, Rows, State, When } from "../parts.mjs";
 import { count } from "../words.mjs";
-import { filterQuery, JOB_WORDS } from "../filter.mjs";
 
 const PAGE = 100;
 const BARS = 20;
@@ -23,13 +22,13 @@ export function Jobs({ session }) {
   const [picked, setPicked] = useState(new Map());
   const [typed, setTyped] = useState(text);
   const timer = useRef(0);
-  const parsed = useMemo(() => filterQuery(text, JOB_WORDS), [text]);
   const query = useQuery(
-    parsed.problem ? null : "/jobs",
-    { ...parsed.query, sort: sort === "key" ? "" : sort, page_size: PAGE, page_token: token },
+    "/jobs",
+    { filter: text, sort: sort === "key" ? "" : sort, page_size: PAGE, page_token: token },
     { every: 60_000 },
   );
-  const counted = useQuery(parsed.problem ? null : "/jobs:count", parsed.query, { every: 60_000 });
+  const wrong = faultOf(query);
+  const counted = useQuery("/jobs:count", { filter: text }, { every: 60_000 });
   const [rows, fresh, refresh] = useLiveRows(query);
   const { books } = useBooks(
     useMemo(() => (query.data?.jobs ?? []).map((job) => job.key), [query.data]),
@@ -58,13 +57,13 @@ export function Jobs({ session }) {
     class="says">${counted.data ? Number(counted.data.count).toLocaleString("en") : ""}</span></h1>
     <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
       <label class="grow">Filter <input id="search" type="search" value=${typed} onInput=${type} spellcheck="false"
-        placeholder="words of a name, status:paused module:billing label:team=core"
+        placeholder="status:paused module:billing label:team=core"
           aria-describedby="filter-says" /></label>
       <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
         ${Object.entries(SORTS).map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select></label>
     </form>
-    <p id="filter-says" class=${parsed.problem ? "problem" : "says"} role="status">${
-      parsed.problem ||
+    <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${
+      wrong ||
       (fresh
         ? html`${count(fresh, "job")} changed their place in this list. <button class="small"
           onClick=${refresh}>Show</button>`
