@@ -373,8 +373,8 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cron_jobs FOR EACH ROW EXECUTE FUNCTION cron_limit_job();
--- AFTER, and so a second change of the row. With any BEFORE UPDATE trigger on the table, each claim and each end looks
--- its row up and locks it once more, whatever columns that trigger is of.
+-- AFTER, and so a second change of the row. A BEFORE UPDATE trigger, whatever columns it is of, has each claim and each
+-- end look its row up and lock it once more.
 CREATE FUNCTION cron_limit_labels() RETURNS trigger
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from cronring.protos.cronring.v1 import audit_log_pb2, audit_log_pb2_grpc
+from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogResponse, ReadAuditChainResponse
+from cronring.protos.cronring.v1.audit_log_pb2_grpc import AuditLogServicer
 
 
-class NothingOnRecord(audit_log_pb2_grpc.AuditLogServicer):
-    async def ListAuditLog(self, request: Any, context: Any) -> audit_log_pb2.ListAuditLogResponse:  # noqa: ARG002, N802
-        return audit_log_pb2.ListAuditLogResponse()
+class NothingOnRecord(AuditLogServicer):
+    async def ListAuditLog(self, request: Any, context: Any) -> ListAuditLogResponse:  # noqa: ARG002, N802
+        return ListAuditLogResponse()
 
-    async def ReadAuditChain(self, request: Any, context: Any) -> audit_log_pb2.ReadAuditChainResponse:  # noqa: ARG002, N802
-        return audit_log_pb2.ReadAuditChainResponse()
+    async def ReadAuditChain(self, request: Any, context: Any) -> ReadAuditChainResponse:  # noqa: ARG002, N802
+        return ReadAuditChainResponse()
