@@ -28,6 +28,7 @@ FROM cron_jobs j, generate_series(now() - interval '1 day', now() + interval '1 
 TOUR = """
 UPDATE cron_notifier SET position = 'x';
 UPDATE cron_jobs SET payload = '1' WHERE id = 1;
+UPDATE cron_jobs SET labels = '{"a": "b"}' WHERE id = 1;
 UPDATE cron_jobs SET paused_at = now(), paused_by = 'cronring', paused_note = '' WHERE id = 1;
 SELECT cron_counted('{}', '{1}'), cron_merged('{1}', '{1}'), cron_attempts(1, now()), cron_tick(1, now()),
        cron_tenth_runs(1, now()), cron_fence('m.v1', 1);
