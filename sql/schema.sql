@@ -1078,6 +1078,36 @@ CREATE TABLE cronring.cron_payloads (
     payload text
 );
 
+CREATE TABLE cronring.cron_queue (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    workspace text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    job_id bigint,
+    execution_id bigint,
+    tick timestamp with time zone,
+    run_at timestamp with time zone DEFAULT now() NOT NULL,
+    attempt integer DEFAULT 1 NOT NULL,
+    payload text DEFAULT ''::text NOT NULL,
+    awaited boolean DEFAULT false NOT NULL,
+    hard_deadline timestamp with time zone,
+    enqueued_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    outcome text,
+    error_type text,
+    error_message text,
+    output text
+);
+
+ALTER TABLE cronring.cron_queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_queue_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE cronring.cron_request_keys (
     principal text NOT NULL COLLATE pg_catalog."C",
     method text NOT NULL COLLATE pg_catalog."C",
@@ -1470,6 +1500,9 @@ ALTER TABLE ONLY cronring.cron_pauses
 
 ALTER TABLE ONLY cronring.cron_payloads
     ADD CONSTRAINT cron_payloads_pkey PRIMARY KEY (job_id, until_at);
+
+ALTER TABLE ONLY cronring.cron_queue
+    ADD CONSTRAINT cron_queue_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY cronring.cron_request_keys
     ADD CONSTRAINT cron_request_keys_pkey PRIMARY KEY (principal, method, key);

@@ -328,6 +328,35 @@ CREATE TABLE cron_followers (
 );
 CREATE INDEX cron_followers_after ON cron_followers (after);
 
+-- Messages of queues: what waits for its consumer, and what an ended one has not been settled by yet. A claim inserts the
+-- message of its tick in its own transaction.
+CREATE TABLE cron_queue (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace      text COLLATE "C" NOT NULL,
+    queue          text COLLATE "C" NOT NULL,
+    -- The job's label of that name; '' without one.
+    workspace      text COLLATE "C" NOT NULL DEFAULT '',
+    -- Null: a service put it there itself.
+    job_id         bigint,
+    execution_id   bigint,
+    tick           timestamptz,
+    run_at         timestamptz NOT NULL DEFAULT now(),
+    attempt        integer NOT NULL DEFAULT 1,
+    -- JSON; as it was when the tick was claimed.
+    payload        text NOT NULL DEFAULT '',
+    -- The execution ends by what becomes of the message.
+    awaited        boolean NOT NULL DEFAULT false,
+    hard_deadline  timestamptz,
+    enqueued_at    timestamptz NOT NULL DEFAULT now(),
+
+    -- What its consumers say of it.
+    ended_at       timestamptz,
+    outcome        text,
+    error_type     text,
+    error_message  text,
+    output         text
+);
+
 -- How much may run at once. There is one row for each module and each namespace (module '') that was ever deployed,
 -- whether it has a limit or not. So an end finds the row of a limit that was set after the end began: the row itself is
 -- older than what ends. Rows are locked in order of ids, and after all jobs that are locked with them.
