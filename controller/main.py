@@ -28,7 +28,13 @@ from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.config import WILDCARD_HOSTS, Address, MetricsAuth, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
-from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
+from cronring.controller.core.node.events import (
+    CancelsNotified,
+    ConsumersNotified,
+    JobsNotified,
+    PeerRefused,
+    PlacesFreed,
+)
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.rates import Rate
 from cronring.controller.core.settings import ClusterSettings
@@ -393,6 +399,8 @@ class _Controller:
                 self._driver.put(CancelsNotified())
             if Topic.PLACES in topics:
                 self._driver.put(PlacesFreed())
+            if Topic.CONSUMED in topics:
+                self._driver.put(ConsumersNotified())
             if Topic.WEBHOOKS in topics:
                 self._interest.hear()
 

@@ -8,6 +8,7 @@ from cronring.schema.duration import parse_duration
 from cronring.schema.instant import parse_instant
 from cronring.schema.jitter import parse_jitter
 from cronring.schema.policy_model import Policy
+from cronring.schema.queues import queue_policy_faults
 from cronring.schema.schedule import Schedule, parse_schedule
 from cronring.schema.walk import first_open
 from cronring.schema.window import parse_window
@@ -24,12 +25,18 @@ _TRIED_FROM: Final = parse_instant("2026-01-01")
 Fault = tuple[str, str]
 
 
-def policy_faults(policy: Policy, schedule: str, unread: Collection[str] = ()) -> list[Fault]:
+def policy_faults(
+    policy: Policy, schedule: str, unread: Collection[str] = (), *, of_queue: bool = False
+) -> list[Fault]:
     """Every contradiction as (field, message with the remedy). `schedule` is a canonical text; "" for a plain verb.
 
     `unread`: fields that were given values that are wrong, and so are missing; nothing is concluded from that.
+    `of_queue`: of a job whose target is a queue, not a verb.
     """
-    return list(_faults(policy, schedule, frozenset(unread)))
+    if of_queue:
+        return [*_faults(policy, schedule, frozenset(unread)), *queue_policy_faults(policy)]
+    beside_verb = [("completes", "is of jobs whose target is a queue; leave it out")] if policy.completes else []
+    return [*_faults(policy, schedule, frozenset(unread)), *beside_verb]
 
 
 @lru_cache(maxsize=_CACHED)

@@ -23,8 +23,9 @@ from cronring.controller.store.rows import spec_of, specs_columns
 from cronring.controller.store.slices import beside, sliced
 from cronring.schema.job import JobSpec
 from cronring.schema.keys import JobKey
+from cronring.schema.queues import queue_deployment, queue_of
 from cronring.schema.text import parse_module
-from cronring.sql.parameters import CreateApiJobs, GetActiveModule, GetSpecs, LockModule, NotifyJobs
+from cronring.sql.parameters import CreateApiJobs, GetActiveModule, GetNow, GetSpecs, LockModule, MakeQueue, NotifyJobs
 
 
 class _Active(NamedTuple):
@@ -32,7 +33,7 @@ class _Active(NamedTuple):
 
     deployment_id: int
     key: str
-    verbs: frozenset[str]
+    verbs: frozenset[str] | None  # None: any, as it is a queue
 
 
 class _There(NamedTuple):
@@ -65,7 +66,8 @@ class Creating:
         for key, job in zip(keys, jobs, strict=True):
             first.setdefault(key, job)
         # In one order everywhere, so that two calls about the same modules don't wait for each other.
-        active = {name: await self._module(name) for name in sorted({(job.namespace, job.module) for job in jobs})}
+        names = sorted({(job.namespace, job.module) for job in jobs})
+        active = {name: await self._module(name, dry_run=dry_run) for name in names}
         there = await self._there(list(first))
         planned: dict[str, Outcome | _Planned] = {}
         for part in sliced(list(first.items())):
@@ -89,10 +91,12 @@ class Creating:
                 found[key] = _There(job_id, template, spec_of(spec))
         return found
 
-    async def _module(self, name: tuple[str, str]) -> _Active | None:
-        """Locked until the transaction ends; None: it has no active version."""
+    async def _module(self, name: tuple[str, str], *, dry_run: bool) -> _Active | None:
+        """Locked until the transaction ends; None: it has no active version. A queue is made by its first job."""
         namespace, module = name
         await self._transaction.fetch(LockModule(namespaced_module=f"{namespace}/{module}"))
+        if queue_of(module):
+            return await self._queue(namespace, module, dry_run=dry_run)
         records = await self._transaction.fetch(GetActiveModule(namespace=namespace, module=module))
         if not records:
             return None
@@ -101,6 +105,19 @@ class Creating:
         # In a thread: a module may have thousands of verbs.
         verbs = (await asyncio.to_thread(parse_module, schema_text)).verbs
         return _Active(deployment_id, key, frozenset(verb.name for verb in verbs))
+
+    async def _queue(self, namespace: str, module: str, *, dry_run: bool) -> _Active:
+        """What stands for it among deployments. It is made by the first job of the queue."""
+        key = queue_deployment(namespace, queue_of(module))
+        if dry_run:
+            self._now = max(self._now, (await self._transaction.fetch(GetNow()))[0][0])
+            return _Active(0, key, None)
+        await self._transaction.fetch(MakeQueue(key=key, namespace=namespace, module=module))
+        deployment_id, _, _, now = (await self._transaction.fetch(GetActiveModule(namespace=namespace, module=module)))[
+            0
+        ]
+        self._now = max(self._now, now)
+        return _Active(deployment_id, key, None)
 
     def _planned(
         self,
@@ -115,7 +132,7 @@ class Creating:
     def _planned_one(self, key: str, job: NewJob, active: _Active | None, there: _There | None) -> Outcome | _Planned:
         if active is None:
             return Conflict(f"the module {job.module!r} of namespace {job.namespace!r} isn't active: deploy it first")
-        if job.verb not in active.verbs:
+        if active.verbs is not None and job.verb not in active.verbs:
             hint = f"`cronring deployments show {active.key}` lists them"
             return Conflict(f"{active.key} has no verb {job.verb!r}; {hint}")
         if there is not None:

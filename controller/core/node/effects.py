@@ -3,7 +3,14 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from cronring.controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
+from cronring.controller.core.model import (
+    ActivationRequest,
+    ClaimRequest,
+    EndRequest,
+    EnqueueRequest,
+    Execution,
+    SkipRequest,
+)
 from cronring.controller.core.swim.messages import SendPacket
 from cronring.schema.lanes import LaneDemand
 from cronring.schema.notes import Level, Note
@@ -49,6 +56,14 @@ class Claim(NamedTuple):
 
     request_id: int
     requests: list[ClaimRequest]
+    hard_grace_ms: int
+
+
+class Enqueue(NamedTuple):
+    """-> Enqueued (EnqueueCronJobs). `requests` in ascending order of job_id."""
+
+    request_id: int
+    requests: list[EnqueueRequest]
     hard_grace_ms: int
 
 
@@ -130,6 +145,14 @@ class FetchOverdueExecutions(NamedTuple):
     request_id: int
 
 
+class FetchQueueReports(NamedTuple):
+    """-> QueueReported: how executions of this controller ended that no runner has, but for those of `known`."""
+
+    request_id: int
+    known: tuple[int, ...]
+    at_most: int
+
+
 class Dispatch(NamedTuple):
     """Send runs to a connected runner. Idempotent on the runner by execution id."""
 
@@ -193,6 +216,7 @@ Effect = (
     | FetchWindow
     | FetchOverdue
     | Claim
+    | Enqueue
     | End
     | SkipTicks
     | FetchActivations
@@ -203,6 +227,7 @@ Effect = (
     | FetchHeld
     | FetchLost
     | FetchOverdueExecutions
+    | FetchQueueReports
     | Dispatch
     | SendWishes
     | CancelRuns

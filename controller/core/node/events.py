@@ -8,6 +8,7 @@ from cronring.controller.core.model import (
     CancelRequest,
     ClaimResult,
     EndResult,
+    EnqueueResult,
     Execution,
     Job,
     LeaseRenewal,
@@ -83,6 +84,10 @@ class PlacesFreed(NamedTuple):
     """PostgreSQL's NOTIFY said that a limit that was full has a place."""
 
 
+class ConsumersNotified(NamedTuple):
+    """PostgreSQL's NOTIFY said that a consumer has ended a message that an execution waits for."""
+
+
 class CancelsAsked(NamedTuple):
     """This controller has been asked to cancel these, and has marked them; others may answer for them."""
 
@@ -93,6 +98,12 @@ class Claimed(NamedTuple):
     request_id: int
     database_now: int
     results: list[ClaimResult]
+
+
+class Enqueued(NamedTuple):
+    request_id: int
+    database_now: int
+    results: list[EnqueueResult]
 
 
 class Ended(NamedTuple):
@@ -119,6 +130,13 @@ class ExecutionsFetched(NamedTuple):
 
     request_id: int
     executions: list[Execution]
+
+
+class QueueReported(NamedTuple):
+    """How executions ended that no runner has. Each is told again until its end is committed."""
+
+    request_id: int
+    reports: list[Report]
 
 
 class ActivationsFetched(NamedTuple):
@@ -154,10 +172,12 @@ StoreAnswer = (
     | WindowFetched
     | OverdueFetched
     | Claimed
+    | Enqueued
     | Ended
     | TicksSkipped
     | Adopted
     | ExecutionsFetched
+    | QueueReported
     | ActivationsFetched
     | Activated
 )
@@ -235,12 +255,15 @@ Event = (
     | JobsCreated
     | CancelsNotified
     | PlacesFreed
+    | ConsumersNotified
     | CancelsAsked
     | Claimed
+    | Enqueued
     | Ended
     | TicksSkipped
     | Adopted
     | ExecutionsFetched
+    | QueueReported
     | ActivationsFetched
     | Activated
     | ActivationsCreated

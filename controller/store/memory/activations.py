@@ -2,7 +2,7 @@
 
 from cronring.controller.core import ticks
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult
-from cronring.controller.store.memory.limits import MemoryLimits
+from cronring.controller.store.memory.messages import MemoryMessages
 from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow, JobRow
 from cronring.schema.execution import Outcome, Trigger
 
@@ -11,7 +11,7 @@ SOON_US = 120_000_000  # followers of paused jobs wait here for the end of the p
 BESIDE_MAX = 10  # runs of one backfill beside its job's own, at once
 
 
-class MemoryActivations(MemoryLimits):
+class MemoryActivations(MemoryMessages):
     """The part of MemoryStore that is about activations."""
 
     def _add_activation(
@@ -167,6 +167,8 @@ class MemoryActivations(MemoryLimits):
         if holds_job:
             job.execution_id = execution.execution_id
         job.running += execution.counted
+        if not request.runner_id:
+            self._add_message(execution)
         return execution
 
     def _move(self, row: ActivationRow, next_tick: int | None, now: int) -> None:

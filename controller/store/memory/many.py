@@ -18,7 +18,9 @@ from cronring.controller.store.memory.orders import MemoryOrders, standing
 from cronring.controller.store.memory.rows import DeploymentRow, JobRow
 from cronring.schema.execution import SkipReason
 from cronring.schema.keys import JobKey
+from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
+from cronring.schema.queues import queue_deployment, queue_of
 
 
 class _New(NamedTuple):
@@ -106,10 +108,13 @@ class MemoryMany(MemoryOrders):
 
     def _new(self, key: str, job: NewJob) -> Outcome | _New:
         name = (job.namespace, job.module)
+        queue = queue_of(job.module)
         deployment = next((row for row in self.deployments if row.module == name and row.min_replicas), None)
+        if deployment is None and queue:
+            deployment = DeploymentRow(queue_deployment(job.namespace, queue), name, "", 1, Module(job.module))
         if deployment is None:
             return Conflict(f"the module {job.module!r} isn't active")
-        if all(verb.name != job.verb for verb in deployment.schema.verbs):
+        if not queue and all(verb.name != job.verb for verb in deployment.schema.verbs):
             return Conflict(f"{deployment.key} has no verb {job.verb!r}")
         row = next((row for row in self.jobs.values() if row.key == key and not row.removed), None)
         if row is not None:
@@ -123,6 +128,10 @@ class MemoryMany(MemoryOrders):
 
     def _make(self, new: _New, by: str, note: str) -> JobDone:
         job, added, deployment = new
+        there = next((row for row in self.deployments if row.key == deployment.key), None)
+        if there is None:  # the first job of a queue
+            self.deployments.append(deployment)
+        deployment = there or deployment
         row = job_row(len(self.jobs) + 1, added, deployment)
         row.source, row.changed_by, row.template = "api", by, job.template
         self._add_job(row)

@@ -19,6 +19,7 @@ from cronring.controller.store.memory.rows import (
     ExecutionRow,
     IntervalRow,
     JobRow,
+    MessageRow,
     RunnerRow,
     SkipRow,
 )
@@ -38,6 +39,11 @@ class MemoryTables:
         self.on_notify = on_notify
         self.on_cancels: Callable[[], None] = lambda: None  # for each NOTIFY about executions to be cancelled
         self.on_places: Callable[[], None] = lambda: None  # for each NOTIFY that a limit that was full has a place
+        self.on_consumed: Callable[[], None] = lambda: None  # for each NOTIFY that a consumer has ended a message
+        # What PostgreSQL says where it takes no message of a job: a trigger or a CHECK of the user's.
+        self.refuses_message: Callable[[JobRow], str | None] = lambda _: None
+        self.messages: dict[int, MessageRow] = {}
+        self.messages_made = 0
         self.limits: dict[tuple[str, str], LimitRow] = {}  # by namespace and module, "" for a namespace's own
         self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
         self.limit_ids: dict[tuple[str, str], int] = {}
