@@ -263,4 +263,4 @@ class LeaseRenewal(NamedTuple):
     overdue_executions: bool  # at least one execution is past its hard deadline
     cancels: tuple[CancelRequest, ...] = ()  # of executions that carry this controller's id, but for those it knows of
     controllers: tuple[tuple[str, str], ...] = ()  # (id, address for clients) of every row
-    queue_reports: bool = False  # consumers have said something of executions that carry this controller's id
+    queue_reports: bool = False  # consumers, or claims of this controller, have decided executions

@@ -76,10 +76,7 @@ SELECT now() AS database_now,
                WHERE EXISTS (SELECT FROM cron_executions e
                              WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id
                                AND e.hard_deadline <= now() OFFSET 0)) AS overdue_executions,
-       EXISTS (SELECT FROM cron_queue m CROSS JOIN LATERAL (
-                   SELECT controller_id FROM cron_executions
-                   WHERE id = m.execution_id AND tick = m.tick AND job_id = m.job_id AND ended_at IS NULL OFFSET 0) e
-               WHERE m.ended_at IS NOT NULL AND m.awaited AND e.controller_id = :controller_id)
+       EXISTS (SELECT FROM cron_queue WHERE ended_at IS NOT NULL AND awaited)
            OR EXISTS (SELECT FROM cron_executions
                       WHERE outcome IS NULL AND started_at IS NOT NULL AND controller_id = :controller_id)
            AS queue_reports,

@@ -49,6 +49,12 @@ class MemoryMessages(MemoryLimits):
     async def get_queue_reports(self, controller_id: str, known: tuple[int, ...], at_most: int) -> list[Report]:
         return self._queue_reports(controller_id, frozenset(known))[:at_most]
 
+    def _has_queue_reports(self, controller_id: str) -> bool:
+        """Consumers have said something of any executions, or claims of this controller's own."""
+        return any(each.ended_at is not None for each in self.messages.values()) or any(
+            each.decided is not None and each.controller_id == controller_id for each in self.unfinished.values()
+        )
+
     def _queue_reports(self, controller_id: str, known: frozenset[int] = frozenset()) -> list[Report]:
         found = [_consumed(self.unfinished, each) for each in self.messages.values()]
         found += [_decided(each) for each in self.unfinished.values()]

@@ -81,7 +81,7 @@ class MemoryStore(
             any(row.hard_deadline <= now for row in unfinished),
             self._to_cancel(controller.controller_id, frozenset(cancelling)),
             tuple((row.info.controller_id, row.info.grpc_address) for _, row in sorted(self.controllers.items())),
-            bool(self._queue_reports(controller.controller_id)),
+            self._has_queue_reports(controller.controller_id),
         )
 
     def _forget(self, now: int) -> None:
