@@ -13,7 +13,8 @@ ON_MISSED: Final = ("run_last", "skip", "run_all")
 OVERLAP: Final = ("skip", "buffer_one", "buffer_all", "cancel_running", "allow")
 DST_GAP: Final = ("run_after", "skip")
 DST_OVERLAP: Final = ("first", "both", "second")
-COMPLETES: Final = ("enqueued", "consumed")
+CONSUMED: Final = "consumed"
+COMPLETES: Final = ("enqueued", CONSUMED)
 MAX_CONCURRENT: Final = 10
 
 

@@ -1,4 +1,4 @@
-"""Jobs whose target is a queue: how they are named, and what of a policy makes no sense for them.
+"""Jobs whose target is a queue: how they are named.
 
 Such a job stands in the books under the module `@reports` and the verb `ws_3`, its workspace. So its key is
 `@reports.ws_3:nightly`, which no verb's job can have. Without a workspace the verb is `-`.
@@ -9,19 +9,16 @@ from typing import Final
 
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import Verb
-from cronring.schema.policy_model import Policy
+from cronring.schema.validate import name_fault
 
 NAME_LIMIT: Final = 100
 WORKSPACE: Final = "workspace"
 """The label that says the workspace of a job."""
 DEFAULT_NAME: Final = "default"
-CONSUMED: Final = "consumed"
 _MARK: Final = "@"
 _NO_WORKSPACE: Final = "-"
 _QUEUE: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?")
 _WORKSPACE_NAME: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?")
-
-Fault = tuple[str, str]
 
 
 def module_of_queue(queue: str) -> str:
@@ -67,6 +64,11 @@ def queue_fault(queue: str) -> str | None:
     return _fault(queue, _QUEUE, "queue", "letters a to z, digits, _ and - are allowed, and no - at its ends")
 
 
+def module_fault(module: str) -> str | None:
+    """What is wrong with the name of a module of verbs, or of what stands for a queue."""
+    return queue_fault(module[1:]) if module.startswith(_MARK) else name_fault(module)
+
+
 def workspace_fault(workspace: str) -> str | None:
     """What is wrong with a workspace's name; None if nothing. It may be empty."""
     if not workspace:
@@ -79,19 +81,3 @@ def _fault(name: str, pattern: re.Pattern[str], what: str, rule: str) -> str | N
     if len(name) > NAME_LIMIT:
         return f"has {len(name)} characters; at most {NAME_LIMIT} are allowed"
     return None if pattern.fullmatch(name) else f"{name!r} is no {what}: {rule}"
-
-
-def queue_policy_faults(policy: Policy) -> list[Fault]:
-    """What a job whose target is a queue can't have, as (field, message with the remedy)."""
-    faults = [
-        (field, "is about a run's processes, and a message has none; leave it out")
-        for field in ("memory_limit", "cpu_limit")
-        if getattr(policy, field)
-    ]
-    if policy.completes != CONSUMED:
-        faults += [
-            (field, "is about runs, and this tick is over once its message is there; leave it out, or write --await")
-            for field in ("overlap", "max_concurrent", "priority")
-            if getattr(policy, field)
-        ]
-    return faults

@@ -12,7 +12,8 @@ from cronring.protos.cronring.v1 import limits_pb2, limits_pb2_grpc
 from cronring.protos.instants import timestamp
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
-from cronring.schema.validate import name_fault, namespace_fault
+from cronring.schema.queues import module_fault
+from cronring.schema.validate import namespace_fault
 
 PLACES_MAX: Final = 1_000_000
 
@@ -71,7 +72,7 @@ def _named(namespace: str, module: str) -> tuple[str, str]:
     """Raises InvalidRequest."""
     faults = (
         ("namespace", namespace_fault(namespace) if namespace else None),
-        ("module", name_fault(module) if module else None),
+        ("module", module_fault(module) if module else None),
     )
     problems: Violations = [(field, fault) for field, fault in faults if fault is not None]
     if problems:

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 from cronring.controller.core.model import Execution, Job
 from cronring.schema.execution import OF_A_TICK, Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.policy import unread_fields
-from cronring.schema.queues import CONSUMED, puts_messages
+from cronring.schema.policy_model import CONSUMED
+from cronring.schema.queues import puts_messages
 from cronring.schema.retry import retry_at
 from cronring.schema.spacing import LATE_US
 from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable

@@ -47,7 +47,7 @@ class ManyAtOnce(Ordering):
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("creating jobs") as transaction:
-            return await Creating(transaction, by, note).create(jobs, whole=whole, dry_run=dry_run)
+            return await create_all(transaction, jobs, (by, note), whole=whole, dry_run=dry_run)
 
     async def update_jobs(
         self,
@@ -77,6 +77,17 @@ class ManyAtOnce(Ordering):
         async with self._database.transaction("deleting jobs") as transaction:
             who = (by, note)
             return await delete_all(transaction, keys, who, labels=labels, seen=seen, whole=whole, dry_run=dry_run)
+
+
+async def create_all(
+    transaction: Transaction, jobs: Sequence[NewJob], who: tuple[str, str], *, whole: bool, dry_run: bool = False
+) -> list[Outcome]:
+    """See cronring.controller.ports.many.ManyJobs. `who`: by whom, and why."""
+
+    async def change(changes: Mapping[str, JobChange], *, whole: bool, dry_run: bool) -> list[Outcome]:
+        return await update_all(transaction, changes, who, whole=whole, dry_run=dry_run)
+
+    return await Creating(transaction, *who, change).create(jobs, whole=whole, dry_run=dry_run)
 
 
 async def delete_all(

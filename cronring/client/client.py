@@ -17,12 +17,13 @@ from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
 from cronring.client.limits import LimitCalls
 from cronring.client.notifications import NotificationCalls
+from cronring.client.scheduling import Scheduling
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
 from cronring.trust.dialing import client_tls
 
 
-class Client:
+class Client(Scheduling):
     """Speaks to whichever of the controllers answers. Use it as an async context manager, in one event loop.
 
     `timeout_s` bounds one try at one controller. `token`: a bearer token, which every call carries. `ca`: a file with

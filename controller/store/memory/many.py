@@ -10,7 +10,7 @@ from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Added, Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, as_change
 from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_job, refused_circles
@@ -43,14 +43,17 @@ class MemoryMany(MemoryOrders):
     ) -> list[Outcome]:
         keys = [str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}")) for job in jobs]
         first = dict(reversed(list(zip(keys, jobs, strict=True))))
-        planned: dict[str, Outcome | _New] = {key: self._new(key, first[key]) for key in dict.fromkeys(keys)}
+        planned: dict[str, Outcome | _New | _Change] = {key: self._new(key, first[key]) for key in dict.fromkeys(keys)}
+        again = {key: each for key, each in planned.items() if isinstance(each, _Change)}
         follows = followed(each.added for each in planned.values() if isinstance(each, _New))
+        follows |= {key: parse_policy(each.planned.spec.policy).after for key, each in again.items()}
         planned |= refused_circles(self._after(), follows)
         others = {at for at, key in enumerate(keys) if jobs[at] != first[key]}
         if not dry_run and not (whole and (others or _fails(planned))):
             new = [each for each in planned.values() if isinstance(each, _New)]
             planned |= {each.added.key: self._make(each, by, note) for each in new}
-            if new:
+            planned |= {key: self._change(each, by, note)._replace(updated=True) for key, each in again.items()}
+            if new or again:
                 self.on_notify()
         told, seen = list[Outcome](), set[str]()
         for at, key in enumerate(keys):
@@ -106,7 +109,7 @@ class MemoryMany(MemoryOrders):
     def _after(self) -> dict[str, str]:
         return self.followers.after(self.jobs.values())
 
-    def _new(self, key: str, job: NewJob) -> Outcome | _New:
+    def _new(self, key: str, job: NewJob) -> Outcome | _New | _Change:
         name = (job.namespace, job.module)
         queue = queue_of(job.module)
         deployment = next((row for row in self.deployments if row.module == name and row.min_replicas), None)
@@ -120,6 +123,8 @@ class MemoryMany(MemoryOrders):
         if row is not None:
             there = row.spec if job.spec.anchor is not None else row.spec._replace(anchor=None)
             same = (there, row.template) == (job.spec, job.template)
+            if queue and not same:
+                return self._changed(key, as_change(job))
             return JobDone(key, row.job_id, unchanged=True) if same else other_job(key)
         try:
             return _New(job, plan_creation(key, job.verb, job.spec, self.now_us()), deployment)
@@ -206,4 +211,6 @@ def _fails(planned: Mapping[str, object]) -> bool:
 
 
 def _told(key: str, planned: Outcome | _New | _Change) -> Outcome:
-    return JobDone(key) if isinstance(planned, _New | _Change) else planned
+    if isinstance(planned, _Change):
+        return JobDone(key, updated=queue_of(planned.row.deployment.module[1]) != "")
+    return JobDone(key) if isinstance(planned, _New) else planned
