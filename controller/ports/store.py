@@ -198,7 +198,7 @@ class Store(Protocol):
     ) -> tuple[int, list[ClaimResult]]: ...
 
     async def enqueue_cron_jobs(
-        self, controller_id: str, requests: list[EnqueueRequest], hard_grace_ms: int
+        self, controller_id: str, requests: list[EnqueueRequest]
     ) -> tuple[int, list[EnqueueResult]]:
         """Complete due ticks by putting their messages into their queues, under a valid lease.
 

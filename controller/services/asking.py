@@ -67,8 +67,8 @@ async def _change(effect: Changes, store: Store, controller: ControllerInfo, set
         case effects.Claim(request_id, requests, hard_grace_ms):
             database_now, results = await store.start_cron_jobs(own_id, requests, hard_grace_ms)
             return events.Claimed(request_id, database_now, results)
-        case effects.Enqueue(request_id, enqueue_requests, hard_grace_ms):
-            database_now, enqueued = await store.enqueue_cron_jobs(own_id, enqueue_requests, hard_grace_ms)
+        case effects.Enqueue(request_id, enqueue_requests):
+            database_now, enqueued = await store.enqueue_cron_jobs(own_id, enqueue_requests)
             return events.Enqueued(request_id, database_now, enqueued)
         case effects.End(request_id, end_requests):
             return events.Ended(request_id, await store.end_cron_jobs(own_id, end_requests))

@@ -106,7 +106,7 @@ class _Activating:
                 runner_ids=[request.runner_id for request in requests],
                 deployments=[request.deployment for request in requests],
                 next_ticks=[request.next_tick for request in requests],
-                hard_grace_ms=self._hard_grace_ms,
+                hard_grace_ms=self._hard_grace_ms if requests[0].runner_id else 0,
                 placed=placed,
             )
         )

@@ -79,7 +79,10 @@ class Claims:
             self._results[job_id] = self._results[job_id]._replace(full=limit)
 
     async def _claim(self, fetch: Fetch, requests: list[ClaimRequest], *, placed: bool = False) -> None:
-        """`placed`: there is a place for each. Without one, what is under a limit is not claimed."""
+        """`placed`: there is a place for each. Without one, what is under a limit is not claimed.
+
+        All of them have runners, or none has.
+        """
         if not requests:
             return
         # Transposed at once: attribute by attribute costs three times as much.
@@ -101,7 +104,8 @@ class Claims:
                 next_run_ats=unless_null(next_run_ats),
                 revisions=revisions,
                 placed=placed,
-                hard_grace_ms=self._hard_grace_ms,
+                # A runner stops a run by itself at its deadline, and is given time for that. A consumer is not.
+                hard_grace_ms=self._hard_grace_ms if requests[0].runner_id else 0,
             )
         )
         for record in records:

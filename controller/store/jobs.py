@@ -52,12 +52,12 @@ class JobStatements:
         return results[0].claimed_at, results
 
     async def enqueue_cron_jobs(
-        self, controller_id: str, requests: list[EnqueueRequest], hard_grace_ms: int
+        self, controller_id: str, requests: list[EnqueueRequest]
     ) -> tuple[int, list[EnqueueResult]]:
         """Put the messages of due ticks into their queues, under a valid lease; every request is answered, in order."""
         if not requests:
             return (await self._database.fetch(GetNow()))[0][0], []
-        claims = Claims(controller_id, hard_grace_ms, self._under_limits)
+        claims = Claims(controller_id, 0, self._under_limits)
         results = await Enqueues(controller_id, claims).make(self._database, requests)
         return results[0].claimed_at, results
 

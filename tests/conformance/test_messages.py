@@ -51,7 +51,7 @@ def enqueue_of(job: Job, *skipped: Skipped, gap: int = 60 * SECOND) -> EnqueueRe
 
 async def enqueue(world: World, *jobs: Job) -> list[EnqueueResult]:
     requests = [enqueue_of(job) for job in sorted(jobs)]
-    return (await world.store.enqueue_cron_jobs("c1", requests, GRACE_MS))[1]
+    return (await world.store.enqueue_cron_jobs("c1", requests))[1]
 
 
 async def await_consumer(world: World, job: Job) -> Execution:
@@ -116,9 +116,9 @@ async def test_nobody_enqueues_without_a_lease_before_its_time_or_by_an_older_ro
     await world.controller("c1")
     now = await world.scene.now()
     early = enqueue_of(job)._replace(run_at=now + 60 * SECOND)
-    assert not (await world.store.enqueue_cron_jobs("c1", [early], GRACE_MS))[1][0].updated
+    assert not (await world.store.enqueue_cron_jobs("c1", [early]))[1][0].updated
     older = enqueue_of(job)._replace(revision=job.revision + 1)
-    assert not (await world.store.enqueue_cron_jobs("c1", [older], GRACE_MS))[1][0].updated
+    assert not (await world.store.enqueue_cron_jobs("c1", [older]))[1][0].updated
     assert await queues_of(world.scene).messages() == []
     assert await world.scene.executions() == []
 
@@ -133,7 +133,7 @@ async def test_what_is_passed_over_is_booked_with_the_message(world: World) -> N
         run_tick=run, run_at=run, passed=(after,), trigger=Trigger.CATCH_UP, next_tick=run + 120 * SECOND,
         next_run_at=run + 120 * SECOND,
     )  # fmt: skip
-    (result,) = (await world.store.enqueue_cron_jobs("c1", [request], GRACE_MS))[1]
+    (result,) = (await world.store.enqueue_cron_jobs("c1", [request]))[1]
     assert result.updated
     skips = await world.scene.skips()
     assert [(skip.first_tick, skip.ticks) for skip in skips] == [(first, 2), (after.first_tick, 1)]
@@ -192,7 +192,7 @@ async def test_an_awaited_tick_ends_by_what_its_consumer_says(world: World) -> N
     execution = await await_consumer(world, job)
     (message,) = await queues_of(world.scene).messages()
     assert (message.awaited, message.execution_id, message.payload) == (True, execution.execution_id, '{"a":1}')
-    assert message.hard_deadline == execution.claimed_at + (60_000 + GRACE_MS) * 1_000
+    assert message.hard_deadline == execution.claimed_at + 60_000 * 1_000
     assert (await world.scene.job(job.job_id)).executing
     assert await reports(world) == []
     assert not (await world.renewed("c1")).queue_reports

@@ -38,10 +38,10 @@ class RecordingStore(MemoryStore):
         return await super().start_cron_jobs(controller_id, requests, hard_grace_ms)
 
     async def enqueue_cron_jobs(
-        self, controller_id: str, requests: list[EnqueueRequest], hard_grace_ms: int
+        self, controller_id: str, requests: list[EnqueueRequest]
     ) -> tuple[int, list[EnqueueResult]]:
         self._may_refuse(request.job_id for request in requests)
-        return await super().enqueue_cron_jobs(controller_id, requests, hard_grace_ms)
+        return await super().enqueue_cron_jobs(controller_id, requests)
 
     async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]:
         self._may_refuse(request.report.job_id for request in requests)

@@ -64,7 +64,6 @@ class Enqueue(NamedTuple):
 
     request_id: int
     requests: list[EnqueueRequest]
-    hard_grace_ms: int
 
 
 class End(NamedTuple):

@@ -112,7 +112,7 @@ class Enqueuing:
         self._in_flight[request_id] = batch
         requests = [request for _, request in batch]
         context.stats.claims_attempted += len(requests)
-        context.effects.append(Enqueue(request_id, requests, context.settings.hard_timeout_grace_ms))
+        context.effects.append(Enqueue(request_id, requests))
 
     def enqueued(self, event: Enqueued) -> FollowUps:
         """Wait for the next ticks of what was won, and again for the rest."""

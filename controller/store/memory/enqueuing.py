@@ -12,12 +12,12 @@ class MemoryEnqueuing(MemoryActivations):
     """The part of MemoryStore that is about such ticks."""
 
     async def enqueue_cron_jobs(
-        self, controller_id: str, requests: list[EnqueueRequest], hard_grace_ms: int
+        self, controller_id: str, requests: list[EnqueueRequest]
     ) -> tuple[int, list[EnqueueResult]]:
         leased = self._lease_is_valid(controller_id)
-        return self.now_us(), [self._enqueue(controller_id, leased, each, hard_grace_ms) for each in requests]
+        return self.now_us(), [self._enqueue(controller_id, leased, each) for each in requests]
 
-    def _enqueue(self, controller_id: str, leased: bool, request: EnqueueRequest, hard_grace_ms: int) -> EnqueueResult:
+    def _enqueue(self, controller_id: str, leased: bool, request: EnqueueRequest) -> EnqueueResult:
         now = self.now_us()
         row = self.jobs.get(request.job_id)
         if row is None:
@@ -40,7 +40,7 @@ class MemoryEnqueuing(MemoryActivations):
         self._skip(row, request.skipped, controller_id)
         if error is not None:
             row.missed, row.execution_id = 0, execution.execution_id
-            execution.hard_deadline = now + (row.spec.timeout_ms + hard_grace_ms) * 1_000
+            execution.hard_deadline = now + row.spec.timeout_ms * 1_000
             execution.decided = Decided(Outcome.FAILED, REFUSED, error)
         else:
             self._complete(execution, request, controller_id)

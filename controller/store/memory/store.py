@@ -182,7 +182,8 @@ class MemoryStore(
         missed, row.missed = row.missed + ticks.missed(request.skipped), 0
         execution = ExecutionRow(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
-            request.runner_id, now + (row.spec.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
+            request.runner_id, now + (row.spec.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000, 1,
+            request.trigger,
             missed, previous_tick, row.last_success,
             holds_job=row.concurrency == 0, counted=row.concurrency > 0,
         )  # fmt: skip
