@@ -15,6 +15,7 @@ NAME_LIMIT: Final = 100
 WORKSPACE: Final = "workspace"
 """The label that says the workspace of a job."""
 DEFAULT_NAME: Final = "default"
+# docs/decisions/0089: no module can have such a name
 _MARK: Final = "@"
 _NO_WORKSPACE: Final = "-"
 _QUEUE: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?")

@@ -9,6 +9,8 @@ import click
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.job_options import VerbParam
 from cronring.cli.job_specs import given_fields, spec_of
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.policy_model import CONSUMED
 
 if TYPE_CHECKING:
     from cronring.client.many import JobToMake
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 LINE_MAX: Final = 1024 * 1024  # bytes; the largest payload has 64 KiB
 # Of the whole file, by options of its own.
 _NOT_OF_LINES: Final = frozenset({"note", "as_name", "output", "controllers", "help"})
-_KEYS: Final = {"labels": "label"}  # here all of them in one object
+_KEYS: Final = {"labels": "label", "await": "completes"}  # of labels, here all of them in one object
 _VERB: Final = VerbParam()
 
 
@@ -31,7 +33,8 @@ class JobLines:
         options = [each for each in command.params if isinstance(each, click.Option) and each.name]
         self._options = {str(each.name): each for each in options if each.name not in _NOT_OF_LINES}
         self._unset: dict[str, Any] = {
-            name: () if each.multiple else False if each.is_flag else None for name, each in self._options.items()
+            name: () if each.multiple else False if each.is_flag and each.default is False else None
+            for name, each in self._options.items()
         }
 
     def job(self, raw: bytes) -> "JobToMake":
@@ -40,10 +43,12 @@ class JobLines:
         if unknown := [name for name in given if name not in self._options and name != "verb"]:
             words = f"there is no key {unknown[0]!r:.120}.{nearest(unknown[0], ['verb', *self._options])}"
             raise WrongLine(f"{words} Keys are the options of `cronring jobs create`, and verb")
-        if not isinstance(given.get("verb"), str) or not isinstance(given.get("name"), str):
-            raise WrongLine('it needs a "verb", like "billing.close", and a "name"')
+        if not given.get("queue") and not all(isinstance(given.get(key), str) for key in ("verb", "name")):
+            raise WrongLine('it needs a "verb", like "billing.close", and a "name"; or a "queue"')
+        if given.get("queue") and "verb" in given:
+            raise WrongLine('it has a "verb" and a "queue"; a job has one target')
         try:
-            verb = _VERB.convert(given.pop("verb"), None, None)
+            verb = _VERB.convert(given.pop("verb"), None, None) if "verb" in given else None
             values = self._unset | {name: self._value(name, value) for name, value in given.items()}
             return _new_job(verb, values)
         except click.UsageError as error:
@@ -71,6 +76,8 @@ class JobLines:
         option = self._options[name]
         if value is None:
             return self._unset[name]
+        if name == "completes":
+            return CONSUMED if _typed("await", value, bool, "true or false") else ""
         if option.is_flag:
             return _typed(name, value, bool, "true or false")
         if name == "payload":  # as JSON itself; a text is what --payload takes, but for files
@@ -89,12 +96,17 @@ class JobLines:
 def _new_job(verb: Any, values: dict[str, Any]) -> "JobToMake":
     from cronring.client.many import JobToMake
 
-    name, template = values.pop("name"), values.pop("template") or ""
+    name, template = values.pop("name") or "", values.pop("template") or ""
+    queue, workspace = values.pop("queue") or "", values.pop("workspace") or ""
     spec = spec_of(values)
     if not template and not spec.schedule:
         raise click.UsageError('when does it tick? Give "cron", "every", "at", "after" or "manual", or a "template"')
     explicit = given_fields(values) if template else ()
-    return JobToMake(verb.module, verb.verb, name, spec, verb.namespace, template, explicit)
+    if verb is not None:
+        return JobToMake(verb.module, verb.verb, name, spec, verb.namespace, template, explicit)
+    namespace, _, plain = queue.rpartition("/")
+    namespace = namespace or DEFAULT_NAMESPACE
+    return JobToMake("", "", name, spec, namespace, template, explicit, queue=plain, workspace=workspace)
 
 
 def _typed(name: str, value: object, kind: type, words: str) -> Any:

@@ -6,7 +6,7 @@ from tests import drawing
 from tests.simulation.queued import Queued
 from tests.simulation.world import World
 
-SEEDS = 12
+SEEDS = 5
 
 
 def _run(seed: int) -> Queued:
