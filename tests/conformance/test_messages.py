@@ -15,7 +15,7 @@ from cronring.controller.core.model import (
 )
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.ticks import PlannedTick
-from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.ports.many import JobChange, JobDone, NewJob
 from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
@@ -336,6 +336,28 @@ async def test_a_queue_of_another_namespace_is_another_queue(world: World) -> No
         ("default", "reports"),
         ("team-a", "reports"),
     ]
+
+
+async def test_made_again_a_job_is_changed_alone_and_among_many(world: World) -> None:
+    def new(schedule: str, name: str = "n", module: str = "@reports") -> NewJob:
+        return NewJob("default", module, "-", name, SPEC._replace(schedule=schedule))
+
+    made = await world.control.create_job(new("every 1m"), "me")
+    tried = await world.control.create_jobs([new("every 2m"), new("every 1m", "m")], "me", dry_run=True)
+    assert tried == [JobDone(made.key, updated=True), JobDone("@reports.-:m")]
+    whole = await world.control.create_jobs([new("every 2m"), new("at 2001-01-01T00:00:00Z", "m")], "me", whole=True)
+    assert [isinstance(each, Exception) for each in whole] == [False, True]
+    assert (await world.job(made.job_id)).schedule == "every 1m"
+    done = await world.control.create_jobs([new("every 2m"), new("every 1m", "m")], "me", whole=True)
+    assert done[0] == JobDone(made.key, made.job_id, updated=True)
+    changed = await world.job(made.job_id)
+    assert (changed.schedule, changed.revision) == ("every 2m", made.revision + 1)
+    again = await world.control.create_jobs([new("every 2m"), new("every 2m")], "me")
+    assert again[0] == JobDone(made.key, made.job_id, unchanged=True)
+    (other, *_) = await world.control.create_jobs([new("every 1m", module="billing")], "me")
+    assert isinstance(other, Exception)
+    spans = await world.scene.spans(made.job_id)
+    assert [(span.schedule, span.until_at is None) for span in spans] == [("every 1m", False), ("every 2m", True)]
 
 
 async def test_payloads_are_those_of_the_claim(world: World) -> None:

@@ -52,12 +52,14 @@ class MemoryMany(MemoryOrders):
         if not dry_run and not (whole and (others or _fails(planned))):
             new = [each for each in planned.values() if isinstance(each, _New)]
             planned |= {each.added.key: self._make(each, by, note) for each in new}
-            planned |= {key: self._change(each, by, note)._replace(updated=True) for key, each in again.items()}
+            planned |= {key: self._change(each, by, note) for key, each in again.items()}
             if new or again:
                 self.on_notify()
         told, seen = list[Outcome](), set[str]()
         for at, key in enumerate(keys):
             outcome = _told(key, planned[key])
+            if key in again and isinstance(outcome, JobDone):
+                outcome = outcome._replace(updated=True)
             if isinstance(outcome, JobDone) and key in seen:
                 outcome = outcome._replace(unchanged=True)
             told.append(other_job(key) if at in others else outcome)
@@ -211,6 +213,4 @@ def _fails(planned: Mapping[str, object]) -> bool:
 
 
 def _told(key: str, planned: Outcome | _New | _Change) -> Outcome:
-    if isinstance(planned, _Change):
-        return JobDone(key, updated=queue_of(planned.row.deployment.module[1]) != "")
-    return JobDone(key) if isinstance(planned, _New) else planned
+    return JobDone(key) if isinstance(planned, _New | _Change) else planned
