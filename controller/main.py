@@ -28,13 +28,7 @@ from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.config import WILDCARD_HOSTS, Address, MetricsAuth, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
-from cronring.controller.core.node.events import (
-    CancelsNotified,
-    ConsumersNotified,
-    JobsNotified,
-    PeerRefused,
-    PlacesFreed,
-)
+from cronring.controller.core.node.events import PeerRefused
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.rates import Rate
 from cronring.controller.core.settings import ClusterSettings
@@ -76,6 +70,7 @@ from cronring.controller.runtime.trust import Trust
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures, read_books
 from cronring.controller.runtime.zones import compare_zone_data
 from cronring.controller.services.deploying import Deployer
+from cronring.controller.services.hearing import HEARD
 from cronring.controller.store.doctor import examine
 from cronring.controller.store.folding import fold_figures
 from cronring.controller.store.keys import page_key
@@ -392,15 +387,10 @@ class _Controller:
 
     async def _hear(self, notifications: Notifications) -> None:
         async for topics in notifications.listen():
+            for topic in topics & HEARD.keys():
+                self._driver.put(HEARD[topic])
             if Topic.JOBS in topics:
-                self._driver.put(JobsNotified())
                 self._standings.look_again()
-            if Topic.CANCELS in topics:
-                self._driver.put(CancelsNotified())
-            if Topic.PLACES in topics:
-                self._driver.put(PlacesFreed())
-            if Topic.CONSUMED in topics:
-                self._driver.put(ConsumersNotified())
             if Topic.WEBHOOKS in topics:
                 self._interest.hear()
 

@@ -65,8 +65,9 @@ def _of_queue(policy: Policy) -> list[Fault]:
         if getattr(policy, field)
     ]
     if policy.completes != CONSUMED:
+        about_runs = "is about runs, and this tick ends when its message is there"
         faults += [
-            (field, "is about runs, and this tick is over once its message is there; leave it out, or write --await")
+            (field, f"{about_runs}; leave it out, or write completes=consumed")
             for field in ("overlap", "max_concurrent", "priority")
             if getattr(policy, field)
         ]

@@ -102,7 +102,7 @@ FIELDS: Final = (
         1,
         1_000_000,
     ),
-    PolicyField("completes", "text", "", "of a queue's job: when a tick is completed, enqueued or (--await) consumed"),
+    PolicyField("completes", "text", "", "of a queue's job, when a tick is completed: once enqueued, or consumed"),
 )
 
 

@@ -5,6 +5,7 @@ Such a job stands in the books under the module `@reports` and the verb `ws_3`, 
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from cronring.schema.keys import DEFAULT_NAMESPACE
@@ -42,6 +43,7 @@ def workspace_of(verb: str) -> str:
     return "" if verb == _NO_WORKSPACE else verb
 
 
+@lru_cache(maxsize=4_096)
 def puts_messages(deployment: str) -> bool:
     """Whether jobs of this deployment, by its key, have a queue as their target."""
     return deployment.rpartition("/")[2].startswith(_MARK)

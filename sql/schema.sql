@@ -471,6 +471,7 @@ BEGIN
     CREATE INDEX ON cron_executions_staged (runner_id) WHERE outcome IS NULL AND runner_id > '';
     CREATE INDEX ON cron_executions_staged (outcome, id) WHERE outcome <> 'completed';
     CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+    CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND started_at IS NOT NULL;
     ANALYZE cron_executions_staged;
 END $$;
 

@@ -59,7 +59,7 @@ def check_queue_spec(
     if "on_disconnect" in fields and spec.on_disconnect:
         problems.append(("spec.on_disconnect", "is about runners, and a message needs none; leave it out"))
     if "timeout_ms" in fields and spec.HasField("timeout_ms") and policy.completes != CONSUMED:
-        message = "is how long its consumer may take, and nobody awaits that; leave it out, or write --await"
+        message = "is how long its consumer may take, and nobody awaits that; leave it out, or write completes=consumed"
         problems.append(("spec.timeout_ms", message))
 
 

@@ -56,7 +56,7 @@ class _Planned(NamedTuple):
     deployment_id: int
 
 
-class Change(Protocol):
+class ChangesJobs(Protocol):
     """Changes jobs by their keys."""
 
     def __call__(
@@ -67,7 +67,7 @@ class Change(Protocol):
 class Creating:
     """Of some jobs, what becomes of them in one transaction. `change`: for queues' jobs that are there already."""
 
-    def __init__(self, transaction: Transaction, by: str, note: str, change: Change) -> None:
+    def __init__(self, transaction: Transaction, by: str, note: str, change: ChangesJobs) -> None:
         self._transaction = transaction
         self._change = change
         self._by = by

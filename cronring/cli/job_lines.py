@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LINE_MAX: Final = 1024 * 1024  # bytes; the largest payload has 64 KiB
 # Of the whole file, by options of its own.
 _NOT_OF_LINES: Final = frozenset({"note", "as_name", "output", "controllers", "help"})
-_KEYS: Final = {"labels": "label", "await": "completes"}  # of labels, here all of them in one object
+_KEYS: Final = {"labels": "label"}  # here all of them in one object
 _VERB: Final = VerbParam()
 
 
@@ -33,8 +33,7 @@ class JobLines:
         options = [each for each in command.params if isinstance(each, click.Option) and each.name]
         self._options = {str(each.name): each for each in options if each.name not in _NOT_OF_LINES}
         self._unset: dict[str, Any] = {
-            name: () if each.multiple else False if each.is_flag and each.default is False else None
-            for name, each in self._options.items()
+            name: () if each.multiple else False if each.is_flag else None for name, each in self._options.items()
         }
 
     def job(self, raw: bytes) -> "JobToMake":
@@ -76,8 +75,6 @@ class JobLines:
         option = self._options[name]
         if value is None:
             return self._unset[name]
-        if name == "completes":
-            return CONSUMED if _typed("await", value, bool, "true or false") else ""
         if option.is_flag:
             return _typed(name, value, bool, "true or false")
         if name == "payload":  # as JSON itself; a text is what --payload takes, but for files
@@ -98,6 +95,8 @@ def _new_job(verb: Any, values: dict[str, Any]) -> "JobToMake":
 
     name, template = values.pop("name") or "", values.pop("template") or ""
     queue, workspace = values.pop("queue") or "", values.pop("workspace") or ""
+    if values.pop("await"):
+        values["completes"] = CONSUMED
     spec = spec_of(values)
     if not template and not spec.schedule:
         raise click.UsageError('when does it tick? Give "cron", "every", "at", "after" or "manual", or a "template"')

@@ -24,6 +24,7 @@ def queue_options(command: Command) -> Command:
     options = (
         click.option("--queue", default="", metavar="NAME", help="In place of VERB: each tick is a message there."),
         click.option("--workspace", default="", metavar="NAME", help="Of the queue: taken in order, in each."),
+        click.option("--await", is_flag=True, help="A tick ends when its consumer says so: --completes consumed."),
     )
     for option in reversed(options):
         command = option(command)

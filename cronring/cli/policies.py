@@ -8,7 +8,7 @@ import click
 from cronring.cli.completion import job_key
 from cronring.cli.instants import canonical
 from cronring.cli.options import OrUnset, count
-from cronring.schema.policy_model import CONSUMED, FIELDS, PolicyField
+from cronring.schema.policy_model import FIELDS, PolicyField
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _INSTANTS: Final = frozenset({"start_at", "end_at"})
@@ -78,27 +78,11 @@ def in_words(name: str, value: Value) -> str:
 def policy_options(command: Command) -> Command:
     """--timezone, --overlap, --retries and so on; what was given is in `given_policy(values)`."""
     for field in reversed(FIELDS):
-        command = click.option(*_names_of(field), **_settings(field))(command)
+        command = click.option(f"--{field.name.replace('_', '-')}", **_settings(field))(command)
     return command
 
 
-def _names_of(field: PolicyField) -> tuple[str, ...]:
-    if field.name == "completes":  # it says one of two things
-        return "--await/--no-await", field.name
-    return (f"--{field.name.replace('_', '-')}",)
-
-
-def _completes(_: click.Context, __: click.Parameter, given: bool | None) -> str | None:
-    return None if given is None else CONSUMED if given else ""
-
-
 def _settings(field: PolicyField) -> dict[str, Any]:
-    if field.name == "completes":
-        return {
-            "default": None,
-            "callback": _completes,
-            "help": "Of a queue's job: a tick ends when its consumer says so.",
-        }
     match field.kind:
         case "count":
             return {"type": OrUnset(count(field.lowest)), "metavar": "N", "help": _help(field)}

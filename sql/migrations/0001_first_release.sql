@@ -340,8 +340,8 @@ CREATE FUNCTION cron_awaits(policy text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN policy LIKE '%"completes":"consumed"%';
 
--- Messages of queues: what waits for its consumer, and what an ended one has not been settled by yet. A claim inserts the
--- message of its tick in its own transaction.
+-- Messages of queues: what waits for its consumer, and what an ended one has not been settled by yet. A claim inserts
+-- the message of its tick in its own transaction.
 CREATE TABLE cron_queue (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     namespace      text COLLATE "C" NOT NULL,
@@ -379,7 +379,8 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER cron_queue_tell_ended AFTER UPDATE OF ended_at ON cron_queue
-FOR EACH ROW WHEN (new.awaited AND new.ended_at IS NOT NULL AND old.ended_at IS NULL) EXECUTE FUNCTION cron_tell_ended();
+FOR EACH ROW WHEN (new.awaited AND new.ended_at IS NOT NULL AND old.ended_at IS NULL)
+EXECUTE FUNCTION cron_tell_ended();
 
 -- How much may run at once. There is one row for each module and each namespace (module '') that was ever deployed,
 -- whether it has a limit or not. So an end finds the row of a limit that was set after the end began: the row itself is

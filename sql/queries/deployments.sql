@@ -63,8 +63,8 @@ WHERE d.namespace = :namespace AND d.module = :module AND d.id <> :deployment_id
 SELECT pg_notify(current_schema() || '.jobs', :payload);
 
 -- name: ListDeployments
--- The newest first. What stands for a queue is none. `:namespace` and `:module` may be "", for any. A runner is alive if seen in the last
--- `:lost_after_ms`.
+-- The newest first. What stands for a queue is none. `:namespace` and `:module` may be "", for any. A runner is alive if
+-- seen in the last `:lost_after_ms`.
 SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_at, d.activated_at, d.deactivated_at,
        d.schema_text,
        (SELECT count(*) FROM runners r
@@ -75,7 +75,8 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')
        ELSE 0 END AS jobs
 FROM deployments d
-WHERE d.id < :before_id AND d.schema_text > '' AND (:namespace = '' OR d.namespace = :namespace) AND (:module = '' OR d.module = :module)
+WHERE d.id < :before_id AND d.schema_text > ''
+  AND (:namespace = '' OR d.namespace = :namespace) AND (:module = '' OR d.module = :module)
   AND (NOT :active_only::boolean OR d.min_replicas > 0)
   AND (:namespaces?::text[] IS NULL OR d.namespace = ANY(:namespaces))
 ORDER BY d.id DESC

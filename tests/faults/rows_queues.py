@@ -44,7 +44,7 @@ def _play(stage: Stage, strike: Callable[[random.Random], None], seed: int) -> N
 
 
 async def _make_jobs(stage: Stage) -> None:
-    awaited = {"completes": "consumed", "retries": 1, "backoff": "1s"}
+    awaited: dict[str, str | int | list[str]] = {"completes": "consumed", "retries": 1, "backoff": "1s"}
     jobs = [
         JobToMake(
             "", "", "n", JobSpec("* * * * * *", awaited if number % 2 else {}, payload=str(number)), queue="reports",

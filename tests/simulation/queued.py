@@ -5,6 +5,7 @@ What their consumers do has a generator of its own. So worlds without such jobs 
 
 import random
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.node.events import ConsumersNotified
@@ -79,7 +80,7 @@ class Queued:
     def _notify(self) -> None:
         for controller in self._world.controllers:
             if controller.alive and self._rng.random() >= self._world.notify_loss:
-                self._world.clock.call_after(2 * MS, lambda to=controller: to.put(ConsumersNotified()))  # type: ignore[misc]
+                self._world.clock.call_after(2 * MS, partial(controller.put, ConsumersNotified()))
 
     def check(self) -> None:
         """One message for each execution, but for those that PostgreSQL refused; and no message for anything else."""

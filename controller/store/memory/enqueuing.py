@@ -3,7 +3,7 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import EnqueueRequest, EnqueueResult
 from cronring.controller.store.memory.activations import MemoryActivations
-from cronring.controller.store.memory.rows import Decided, ExecutionRow, is_due
+from cronring.controller.store.memory.rows import DecidedByClaim, ExecutionRow, is_due
 from cronring.controller.store.messages import REFUSED
 from cronring.schema.execution import Outcome, Report
 
@@ -41,7 +41,7 @@ class MemoryEnqueuing(MemoryActivations):
         if error is not None:
             row.missed, row.execution_id = 0, execution.execution_id
             execution.hard_deadline = now + row.spec.timeout_ms * 1_000
-            execution.decided = Decided(Outcome.FAILED, REFUSED, error)
+            execution.decided = DecidedByClaim(Outcome.FAILED, REFUSED, error)
         else:
             self._complete(execution, request, controller_id)
         return EnqueueResult(

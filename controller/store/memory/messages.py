@@ -3,7 +3,7 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import EndRequest, MessageFate
 from cronring.controller.store.memory.limits import MemoryLimits
-from cronring.controller.store.memory.rows import Decided, ExecutionRow, MessageRow
+from cronring.controller.store.memory.rows import DecidedByClaim, ExecutionRow, MessageRow
 from cronring.controller.store.messages import REFUSED
 from cronring.schema.execution import Outcome, Report
 from cronring.schema.queues import queue_of, workspace_of
@@ -16,12 +16,12 @@ class MemoryMessages(MemoryLimits):
         """Of one that was claimed without a runner. One that no consumer ends is decided by that."""
         error = self.refuses_message(execution.job)
         if error is not None:
-            execution.decided = Decided(Outcome.FAILED, REFUSED, error)
+            execution.decided = DecidedByClaim(Outcome.FAILED, REFUSED, error)
             return
         awaited = ticks.awaits_consumer(execution.job.job())
         self._put_message(execution, awaited=awaited)
         if not awaited:
-            execution.decided = Decided(Outcome.COMPLETED)
+            execution.decided = DecidedByClaim(Outcome.COMPLETED)
 
     def _put_message(self, execution: ExecutionRow, *, awaited: bool) -> None:
         job = execution.job

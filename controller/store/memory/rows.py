@@ -151,7 +151,7 @@ class IntervalRow:
     changed_at: int
 
 
-class Decided(NamedTuple):
+class DecidedByClaim(NamedTuple):
     """How an execution ends that its claim itself has decided."""
 
     outcome: Outcome
@@ -186,7 +186,7 @@ class ExecutionRow:
     ended_by: str = ""
     number: int = 0  # of its job
     cancel: CancelRequest | None = None  # somebody wants it cancelled
-    decided: Decided | None = None
+    decided: DecidedByClaim | None = None
 
     def execution(self) -> Execution:
         payload = self.job.spec.payload if self.payload is None else self.payload

@@ -19,6 +19,7 @@ from cronring.cli.policies import policy_options
 from cronring.cli.printing import say, say_lines
 from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.schema.keys import VerbName
+from cronring.schema.policy_model import CONSUMED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -85,6 +86,8 @@ def create_job(
       cronring jobs create --queue reports --cron "0 6 * * *" --await \\
         --timeout 1h --retries 3
     """
+    if values.pop("await"):
+        values["completes"] = CONSUMED
     target = _target(values.pop("verb"), values.pop("queue"), values.pop("workspace"), values.pop("name"))
     if now and not template and not spec_of(values).schedule:
         values["manual"] = True

@@ -1,5 +1,7 @@
 """Jobs whose target is a queue, made over gRPC and REST on real PostgreSQL: who may, what is told, and what is kept."""
 
+from typing import Any
+
 import grpc
 import pytest
 
@@ -56,8 +58,10 @@ async def test_made_again_it_is_changed_and_the_answer_says_so(filled: Filled) -
 async def test_many_in_a_call_are_made_changed_or_left(filled: Filled) -> None:
     caller = Caller(filled, "operator")
 
-    async def create(*jobs: CreateJobRequest, **how: bool) -> ManyJobsResponse:
-        return await caller.ask(JOBS + "CreateJobs", CreateJobsRequest(jobs=jobs, **how), ManyJobsResponse)
+    async def create(*jobs: CreateJobRequest, **how: Any) -> ManyJobsResponse:
+        answer = await caller.ask(JOBS + "CreateJobs", CreateJobsRequest(jobs=jobs, **how), ManyJobsResponse)
+        assert isinstance(answer, ManyJobsResponse)
+        return answer
 
     first = await create(new(), new(workspace="ws_4"), all_or_nothing=True)
     assert (first.changed, first.unchanged, first.failed) == (2, 0, 0)

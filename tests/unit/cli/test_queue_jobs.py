@@ -57,7 +57,7 @@ def test_one_that_was_there_is_told_as_changed(asked: Cronring) -> None:
         (["jobs", "create", "billing.x", "--every", "5m"], "Missing option '--name'"),
         ([*CREATE], "when does it tick?"),
         ([*CREATE, "--every", "5m", "--timeout", "1m"], "--timeout: is how long its consumer may take"),
-        ([*CREATE, "--every", "5m", "--overlap", "allow"], "leave it out, or write --await"),
+        ([*CREATE, "--every", "5m", "--overlap", "allow"], "leave it out, or write --completes consumed"),
         ([*CREATE, "--every", "5m", "--await", "--memory-limit", "1GiB"], "a message has none; leave it out"),
         ([*CREATE, "--every", "5m", "--on-disconnect", "finish"], "--on-disconnect: is about runners"),
         ([*CREATE, "--every", "5m", "--workspace", "a/b"], "--workspace: 'a/b' is no workspace"),
