@@ -63,8 +63,8 @@ WHERE d.namespace = :namespace AND d.module = :module AND d.id <> :deployment_id
 SELECT pg_notify(current_schema() || '.jobs', :payload);
 
 -- name: ListDeployments
--- The newest first. What stands for a queue is none. `:namespace` and `:module` may be "", for any. A runner is alive if
--- seen in the last `:lost_after_ms`.
+-- The newest first. What stands for a queue is none. `:namespace` and `:module` may be "", for any. A runner is alive
+-- if seen in the last `:lost_after_ms`.
 SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_at, d.activated_at, d.deactivated_at,
        d.schema_text,
        (SELECT count(*) FROM runners r
