@@ -41,7 +41,7 @@ UPDATE deployments SET min_replicas = :min_replicas WHERE id = :deployment_id AN
 UPDATE deployments SET min_replicas = 0, deactivated_at = :now WHERE id = :deployment_id;
 
 -- name: FindDeployment
-SELECT namespace, module, digest, schema_text FROM deployments WHERE key = :key AND schema_text > '';
+SELECT namespace, module, digest, schema_text FROM deployments WHERE key = :key AND module NOT LIKE '@%';
 
 -- name: FindActive
 -- Those of these deployments that are the active ones of their modules.
@@ -75,7 +75,7 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')
        ELSE 0 END AS jobs
 FROM deployments d
-WHERE d.id < :before_id AND d.schema_text > ''
+WHERE d.id < :before_id AND d.module NOT LIKE '@%'
   AND (:namespace = '' OR d.namespace = :namespace) AND (:module = '' OR d.module = :module)
   AND (NOT :active_only::boolean OR d.min_replicas > 0)
   AND (:namespaces?::text[] IS NULL OR d.namespace = ANY(:namespaces))
@@ -94,7 +94,7 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')
        ELSE 0 END AS jobs
 FROM deployments d
-WHERE d.key = :key AND d.schema_text > '';
+WHERE d.key = :key AND d.module NOT LIKE '@%';
 
 -- name: GetJobsOfDeployments
 -- Ids of the jobs that a change of this deployment touched: those that are its now, and those it had when it was ended.

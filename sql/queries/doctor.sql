@@ -112,7 +112,7 @@ SELECT d.key, d.min_replicas,
 FROM deployments d
 LEFT JOIN (SELECT deployment_id, count(*) AS jobs, min(next_execution) AS next FROM cron_jobs
            WHERE removed_at IS NULL AND next_execution IS NOT NULL GROUP BY deployment_id) j ON j.deployment_id = d.id
-WHERE d.min_replicas > 0 AND d.schema_text > ''
+WHERE d.min_replicas > 0 AND d.module NOT LIKE '@%'
 ORDER BY d.key;
 
 -- name: ListOverdueExecutions

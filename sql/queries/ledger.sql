@@ -155,7 +155,7 @@ SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.creat
        j.state = 'executing', j.execution_id, j.running, j.next_tick, j.next_execution, j.last_tick,
        j.paused_at, j.paused_tick, j.paused_until,
        j.paused_by, j.paused_note, j.cancelled_at, j.cancelled_by, j.cancelled_note, j.orphaned_at, j.orphaned_tick,
-       d.schema_text = '' OR EXISTS (
+       d.module LIKE '@%' OR EXISTS (
            SELECT FROM runners r WHERE r.left_at IS NULL
                AND r.last_seen_at > now() - :lost_after_ms::bigint * interval '1 millisecond'
                                        AND d.key = ANY(r.deployments)) AS hosted,
