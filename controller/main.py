@@ -28,7 +28,7 @@ from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.config import WILDCARD_HOSTS, Address, MetricsAuth, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
-from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
+from cronring.controller.core.node.events import PeerRefused
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.rates import Rate
 from cronring.controller.core.settings import ClusterSettings
@@ -71,6 +71,7 @@ from cronring.controller.runtime.trust import Trust
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures, read_books
 from cronring.controller.runtime.zones import compare_zone_data
 from cronring.controller.services.deploying import Deployer
+from cronring.controller.services.hearing import heard
 from cronring.controller.store.doctor import examine
 from cronring.controller.store.folding import fold_figures
 from cronring.controller.store.keys import page_key
@@ -388,15 +389,13 @@ class _Controller:
 
     async def _hear(self, notifications: Notifications) -> None:
         async for notified in notifications.listen():
+            for each in notified:
+                if (event := heard(each.topic, each.payload)) is not None:
+                    self._driver.put(event)
             topics = {each.topic for each in notified}
             if Topic.JOBS in topics:
-                self._driver.put(JobsNotified())
                 self._standings.look_again()
-            if Topic.CANCELS in topics:
-                self._driver.put(CancelsNotified())
-            for each in notified:
-                if each.topic is Topic.PLACES:
-                    self._driver.put(PlacesFreed(int(each.payload) if each.payload else None))
+
             if Topic.WEBHOOKS in topics:
                 self._interest.hear()
 

@@ -39,7 +39,7 @@ class Cap(NamedTuple):
 _TEXTS: Final = (
     (
         NAME,
-        "after key module name namespace set_name template webhook value address sender_address "
+        "after key module name namespace queue set_name template webhook value address sender_address "
         "target_address principal method subject request response label workspace type containing_type "
         "file_by_filename file_containing_symbol "
         "all_extension_numbers_of_type list_services host service",
@@ -57,7 +57,7 @@ _TEXTS: Final = (
     (
         POLICY,
         "anchor backoff catch_up_window cpu_limit dst_gap dst_overlap end_at history jitter late_after memory_limit "
-        "on_missed overlap start_at window",
+        "on_missed overlap start_at window completes",
     ),
     (PAYLOAD, "default_json metrics_json payload"),
     (DOC, "doc"),

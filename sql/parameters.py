@@ -39,6 +39,11 @@ class AddIntervalJob(Statement):
     terms: str
 
 
+class AddMessages(Statement):
+    execution_ids: Sequence[int]
+    ticks: Sequence[int]
+
+
 class AddPartition(Statement):
     ahead_ms: int
 
@@ -448,9 +453,20 @@ class DeactivateDeployment(Statement):
     deployment_id: int
 
 
+class DecideExecutions(Statement):
+    execution_ids: Sequence[int]
+    ticks: Sequence[int]
+    error_types: Sequence[str | None]
+    error_messages: Sequence[str | None]
+
+
 class DeleteActivation(Statement):
     activation_id: int
     job_id: int
+
+
+class DeleteMessages(Statement):
+    execution_ids: Sequence[int]
 
 
 class DeleteTemplate(Statement):
@@ -518,6 +534,22 @@ class EndRequest(Statement):
     method: str
     key: str
     begun_at: int
+
+
+class EnqueueCronJobs(Statement):
+    whole: bool
+    job_ids: Sequence[int]
+    expected_ticks: Sequence[int]
+    ticks: Sequence[int]
+    run_ats: Sequence[int]
+    deployments: Sequence[str]
+    triggers: Sequence[str]
+    missed: Sequence[int]
+    missed_after: Sequence[int]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    revisions: Sequence[int]
+    controller_id: str
 
 
 class FillClosings(Statement):
@@ -981,6 +1013,12 @@ class GetPageKey(Statement): ...
 class GetPartition(Statement):
     from_at: int
     until_at: int
+
+
+class GetQueueReports(Statement):
+    known: Sequence[int]
+    controller_id: str
+    limit: int
 
 
 class GetRecent(Statement):
@@ -1513,6 +1551,10 @@ class LockJobsOfLimit(Statement):
 class LockLimits(Statement): ...
 
 
+class LockMessages(Statement):
+    execution_ids: Sequence[int]
+
+
 class LockMigrations(Statement):
     schema: str
 
@@ -1534,6 +1576,12 @@ class LockWebhook(Statement):
 
 class MakePlaces(Statement):
     job_ids: Sequence[int]
+
+
+class MakeQueue(Statement):
+    namespace: str
+    module: str
+    key: str
 
 
 class MarkCancelled(Statement):

@@ -76,6 +76,10 @@ BEGIN
         USING ERRCODE = 'object_not_in_prerequisite_state';
 END $$;
 
+CREATE FUNCTION cronring.cron_awaits(policy text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (policy ~~ '%"completes":"consumed"%'::text);
+
 CREATE FUNCTION cronring.cron_bucket(microseconds double precision) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (floor((ln(GREATEST(microseconds, (1)::double precision)) * (5.770780163555854)::double precision)))::integer;
@@ -183,7 +187,7 @@ CREATE TABLE cronring.cron_executions (
     cpu_us bigint,
     memory_peak_bytes bigint,
     memory_shared boolean,
-    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (claimed_at >= run_at) AND (controller_id > ''::text) AND (runner_id > ''::text) AND (NOT (holds_job AND counted)) AND
+    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (claimed_at >= run_at) AND (controller_id > ''::text) AND (NOT (holds_job AND counted)) AND
 CASE
     WHEN (outcome IS NULL) THEN (ended_at IS NULL)
     ELSE ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'lost'::text, 'out_of_memory'::text, 'out_of_cpu'::text])) AND (ended_at IS NOT NULL) AND (ended_at >= started_at) AND (started_at >= claimed_at))
@@ -456,6 +460,10 @@ CREATE FUNCTION cronring.cron_priority(policy text) RETURNS smallint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN (policy ~~ '%"priority":%'::text) THEN ((((policy)::json ->> 'priority'::text))::smallint)::integer ELSE 0 END;
 
+CREATE FUNCTION cronring.cron_queue_name(module text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN substr(module, 2);
+
 CREATE FUNCTION cronring.cron_rank(sort text, run_at timestamp with time zone, claimed_at timestamp with time zone, started_at timestamp with time zone, ended_at timestamp with time zone) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((EXTRACT(epoch FROM CASE sort WHEN 'slowest'::text THEN (ended_at - started_at) ELSE (COALESCE(started_at, claimed_at) - run_at) END) * (1000000)::numeric))::bigint;
@@ -486,6 +494,7 @@ BEGIN
     CREATE INDEX ON cron_executions_staged (runner_id) WHERE outcome IS NULL AND runner_id > '';
     CREATE INDEX ON cron_executions_staged (outcome, id) WHERE outcome <> 'completed';
     CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+    CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND started_at IS NOT NULL;
     ANALYZE cron_executions_staged;
 END $$;
 
@@ -515,6 +524,15 @@ BEGIN
     RETURN true;
 END $$;
 
+CREATE FUNCTION cronring.cron_tell_ended() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM pg_notify(TG_TABLE_SCHEMA || '.consumed', '');
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION cronring.cron_tenth_runs(of_job bigint, of_tick timestamp with time zone) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'cronring', 'pg_temp'
@@ -534,6 +552,10 @@ BEGIN
     INTO attempts, missed, previous_tick, previous_success, completed, running
     FROM cron_executions e WHERE e.job_id = of_job AND e.tick = of_tick;
 END $$;
+
+CREATE FUNCTION cronring.cron_workspace(verb text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (verb = '-'::text) THEN ''::text ELSE verb END;
 
 CREATE TABLE cronring.controllers (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -1089,6 +1111,36 @@ CREATE TABLE cronring.cron_payloads (
     payload text
 );
 
+CREATE TABLE cronring.cron_queue (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    workspace text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    job_id bigint,
+    execution_id bigint,
+    tick timestamp with time zone,
+    run_at timestamp with time zone DEFAULT now() NOT NULL,
+    attempt integer DEFAULT 1 NOT NULL,
+    payload text DEFAULT ''::text NOT NULL,
+    awaited boolean DEFAULT false NOT NULL,
+    hard_deadline timestamp with time zone,
+    enqueued_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    outcome text,
+    error_type text,
+    error_message text,
+    output text
+);
+
+ALTER TABLE cronring.cron_queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_queue_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE cronring.cron_request_keys (
     principal text NOT NULL COLLATE pg_catalog."C",
     method text NOT NULL COLLATE pg_catalog."C",
@@ -1499,6 +1551,9 @@ ALTER TABLE ONLY cronring.cron_pauses
 ALTER TABLE ONLY cronring.cron_payloads
     ADD CONSTRAINT cron_payloads_pkey PRIMARY KEY (job_id, until_at);
 
+ALTER TABLE ONLY cronring.cron_queue
+    ADD CONSTRAINT cron_queue_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY cronring.cron_request_keys
     ADD CONSTRAINT cron_request_keys_pkey PRIMARY KEY (principal, method, key);
 
@@ -1601,6 +1656,8 @@ CREATE INDEX cron_deliveries_waiting ON cronring.cron_deliveries USING btree (we
 
 CREATE INDEX cron_executions_cancelling ON ONLY cronring.cron_executions USING btree (controller_id) WHERE ((outcome IS NULL) AND (cancel_requested_at IS NOT NULL));
 
+CREATE INDEX cron_executions_decided ON ONLY cronring.cron_executions USING btree (controller_id) WHERE ((outcome IS NULL) AND (started_at IS NOT NULL));
+
 CREATE INDEX cron_executions_of_controller ON ONLY cronring.cron_executions USING btree (controller_id, hard_deadline) WHERE ((outcome IS NULL) AND (controller_id > ''::text));
 
 CREATE INDEX cron_executions_of_runner ON ONLY cronring.cron_executions USING btree (runner_id) WHERE ((outcome IS NULL) AND (runner_id > ''::text));
@@ -1636,6 +1693,10 @@ CREATE INDEX cron_limits_module ON cronring.cron_limits USING btree (module) WHE
 CREATE UNIQUE INDEX cron_limits_rule ON cronring.cron_limits USING btree (namespace, module, label) WHERE (rule IS NULL);
 
 CREATE UNIQUE INDEX cron_limits_value ON cronring.cron_limits USING btree (rule, value) WHERE (rule IS NOT NULL);
+
+CREATE INDEX cron_queue_ended ON cronring.cron_queue USING btree (id) WHERE ((ended_at IS NOT NULL) AND awaited);
+
+CREATE INDEX cron_queue_execution ON cronring.cron_queue USING btree (execution_id) WHERE awaited;
 
 CREATE INDEX cron_request_keys_expires ON cronring.cron_request_keys USING btree (expires_at);
 
@@ -1675,6 +1736,8 @@ CREATE TRIGGER cron_jobs_note_pause AFTER UPDATE OF paused_at ON cronring.cron_j
 
 CREATE TRIGGER cron_jobs_note_payload AFTER UPDATE OF payload ON cronring.cron_jobs FOR EACH ROW WHEN ((new.payload IS DISTINCT FROM old.payload)) EXECUTE FUNCTION cronring.cron_note_payload();
 
+CREATE TRIGGER cron_queue_tell_ended AFTER UPDATE OF ended_at ON cronring.cron_queue FOR EACH ROW WHEN ((new.awaited AND (new.ended_at IS NOT NULL) AND (old.ended_at IS NULL))) EXECUTE FUNCTION cronring.cron_tell_ended();
+
 ALTER TABLE ONLY cronring.cron_deliveries
     ADD CONSTRAINT cron_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES cronring.cron_webhooks(id) ON DELETE CASCADE;
 
@@ -1700,6 +1763,8 @@ REVOKE ALL ON FUNCTION cronring.cron_audit_log_cut() FROM PUBLIC;
 REVOKE ALL ON FUNCTION cronring.cron_audit_log_kept() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_audit_log_not_emptied() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_awaits(policy text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_bucket(microseconds double precision) FROM PUBLIC;
 
@@ -1735,12 +1800,18 @@ REVOKE ALL ON FUNCTION cronring.cron_paused(paused_at timestamp with time zone, 
 
 REVOKE ALL ON FUNCTION cronring.cron_priority(policy text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cronring.cron_queue_name(module text) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cronring.cron_rank(sort text, run_at timestamp with time zone, claimed_at timestamp with time zone, started_at timestamp with time zone, ended_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_stage_kept(boundary timestamp with time zone, runs bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_swap_staged(boundary timestamp with time zone, recent_id bigint, recent bigint, unfinished bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cronring.cron_tell_ended() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cronring.cron_tenth_runs(of_job bigint, of_tick timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_tick(of_job bigint, of_tick timestamp with time zone, OUT attempts integer, OUT missed bigint, OUT previous_tick timestamp with time zone, OUT previous_success timestamp with time zone, OUT completed boolean, OUT running boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_workspace(verb text) FROM PUBLIC;

@@ -38,6 +38,7 @@ LONG: Final = (
     "faults/test_patroni.py",
     "faults/test_postgres.py",
     "faults/test_processes.py",
+    "faults/test_queues.py",
     "faults/test_runners.py",
     "faults/test_upgrades.py",
     "integration/api/test_rest_schema.py",

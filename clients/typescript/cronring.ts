@@ -280,6 +280,8 @@ export interface CreateJobRequest {
   note?: string;
   /** Run it once at once as well, as TriggerJob does, if this call makes it. One that is there already isn't run. */
   run_now?: boolean;
+  /** In place of module and verb: its key is `@queue.workspace:name`, and the name may be empty ("default"). One that is there is changed into what is asked for. A policy with completes "consumed" awaits the consumers. */
+  queue?: QueueTarget;
 }
 
 export interface CreateRunnerGrantResponse {
@@ -648,6 +650,10 @@ export interface Job {
   orphaned?: Orphaning;
   /** who asks may not see payloads: it is left empty */
   outputs_hidden: boolean;
+  /** absent: its target is a verb */
+  queue?: QueueTarget;
+  /** in the answer to CreateJob, of a queue's: it was there, and was changed */
+  updated: boolean;
   /** Of its definition: schedule, policy, payload, labels, timeout, deployment. Only from GetJob, CreateJob, UpdateJob. */
   etag: string;
 }
@@ -698,6 +704,8 @@ export interface JobResult {
   unchanged: boolean;
   /** absent: none */
   refusal?: JobProblem;
+  /** by CreateJobs, of a queue's: it was there, and was changed */
+  updated: boolean;
 }
 
 /** JobSpec is what may be set of a job. */
@@ -988,6 +996,8 @@ export interface Policy {
   cpu_limit?: string;
   history?: string;
   history_runs?: number;
+  /** of a queue's job: "enqueued" (default) or "consumed" */
+  completes?: string;
 }
 
 export interface PollEventsResponse {
@@ -1013,6 +1023,13 @@ export interface Problem {
   metadata?: Record<string, string>;
   /** of the change; absent: not done */
   outcome?: "unknown" | "done";
+}
+
+/** QueueTarget is where a job's ticks go that runs no verb: each one becomes a message of this queue. */
+export interface QueueTarget {
+  queue?: string;
+  /** its consumers take the messages of each in their order; empty: none */
+  workspace?: string;
 }
 
 export interface ReadAuditChainResponse {
@@ -1433,7 +1450,7 @@ export interface Operations {
   RevokeSession: { path: { id: string | number }; query: { requested_by?: string }; answer: Session };
   WhoAmI: { answer: WhoAmIResponse };
   ListJobs: { query: { page_size?: number; page_token?: string; "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; sort?: string; total?: boolean }; answer: ListJobsResponse };
-  CreateJob: { body: { namespace?: string; module?: string; verb?: string; name?: string; spec?: JobSpec; requested_by?: string; template?: string; explicit?: string; note?: string; run_now?: boolean }; answer: Job };
+  CreateJob: { body: { namespace?: string; module?: string; verb?: string; name?: string; spec?: JobSpec; requested_by?: string; template?: string; explicit?: string; note?: string; run_now?: boolean; queue?: QueueTarget }; answer: Job };
   CountJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string }; answer: CountJobsResponse };
   SuggestFilter: { query: { list?: string; text?: string }; answer: SuggestFilterResponse };
   GetJob: { path: { key: string }; answer: Job };

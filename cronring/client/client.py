@@ -21,6 +21,7 @@ from cronring.client.limits import LimitCalls
 from cronring.client.model import JobEvent
 from cronring.client.notifications import NotificationCalls
 from cronring.client.patience import unheard
+from cronring.client.scheduling import Scheduling
 from cronring.client.sets import SetCalls
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
@@ -28,7 +29,7 @@ from cronring.client.workspaces import WorkspaceCalls
 from cronring.trust.dialing import client_tls
 
 
-class AsyncClient:
+class AsyncClient(Scheduling):
     """Speaks to whichever of the controllers answers. Use it as an async context manager, in one event loop.
 
     `addresses`: HOST:PORT of each. `timeout_s` bounds one try at one controller. `token`: a bearer token, which every

@@ -74,6 +74,8 @@ def job(message: jobs_pb2.Job) -> model.Job:
         "paused": pause(message.paused) if message.HasField("paused") else None,
         "cancelled": cancellation(message.cancelled) if message.HasField("cancelled") else None,
         "orphaned_at": instant(message.orphaned.at) if message.HasField("orphaned") else None,
+        "queue": message.queue.queue,
+        "workspace": message.queue.workspace,
     }
     return model.Job(**values)
 

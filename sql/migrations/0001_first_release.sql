@@ -331,6 +331,60 @@ CREATE TABLE cron_followers (
 );
 CREATE INDEX cron_followers_after ON cron_followers (after);
 
+-- The names of a job whose target is a queue, as its row has them (schema/queues.py).
+CREATE FUNCTION cron_queue_name(module text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(module, 2);
+CREATE FUNCTION cron_workspace(verb text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN verb = '-' THEN '' ELSE verb END;
+-- Whether its executions end by what becomes of their messages.
+CREATE FUNCTION cron_awaits(policy text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN policy LIKE '%"completes":"consumed"%';
+
+-- Messages of queues: what waits for its consumer, and what an ended one has not been settled by yet. A claim inserts
+-- the message of its tick in its own transaction.
+CREATE TABLE cron_queue (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace      text COLLATE "C" NOT NULL,
+    queue          text COLLATE "C" NOT NULL,
+    -- The job's label of that name; '' without one.
+    workspace      text COLLATE "C" NOT NULL DEFAULT '',
+    -- Null: a service put it there itself.
+    job_id         bigint,
+    execution_id   bigint,
+    tick           timestamptz,
+    run_at         timestamptz NOT NULL DEFAULT now(),
+    attempt        integer NOT NULL DEFAULT 1,
+    -- JSON; as it was when the tick was claimed.
+    payload        text NOT NULL DEFAULT '',
+    -- The execution ends by what becomes of the message.
+    awaited        boolean NOT NULL DEFAULT false,
+    hard_deadline  timestamptz,
+    enqueued_at    timestamptz NOT NULL DEFAULT now(),
+
+    -- What its consumers say of it.
+    ended_at       timestamptz,
+    outcome        text,
+    error_type     text,
+    error_message  text,
+    output         text
+);
+-- The engine's: the message of an execution, and what consumers have said and no end has settled yet.
+CREATE INDEX cron_queue_execution ON cron_queue (execution_id) WHERE awaited;
+CREATE INDEX cron_queue_ended ON cron_queue (id) WHERE ended_at IS NOT NULL AND awaited;
+-- Controllers hear of what consumers have said.
+CREATE FUNCTION cron_tell_ended() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify(TG_TABLE_SCHEMA || '.consumed', '');
+    RETURN NULL;
+END $$;
+CREATE TRIGGER cron_queue_tell_ended AFTER UPDATE OF ended_at ON cron_queue
+FOR EACH ROW WHEN (new.awaited AND new.ended_at IS NOT NULL AND old.ended_at IS NULL)
+EXECUTE FUNCTION cron_tell_ended();
+
 -- How much may run at once. There is one row for each module and each namespace (module '') that was ever deployed,
 -- whether it has a limit or not. Rows are locked in order of ids, and after all jobs and executions that are locked
 -- with them.
@@ -435,6 +489,7 @@ CREATE TABLE cron_executions (
     claimed_at     timestamptz NOT NULL,
     hard_deadline  timestamptz NOT NULL,
     controller_id  text COLLATE "C" NOT NULL,
+    -- '': no runner has it. It is a message of a queue (docs/message-queues.md).
     runner_id      text COLLATE "C" NOT NULL,
 
     -- False: it runs beside others, and its end neither frees the job nor sets the next tick.
@@ -464,7 +519,8 @@ CREATE TABLE cron_executions (
     cancel_requested_by text,
     cancel_note    text,
 
-    -- An end writes from here on. When the verb's code began is known once its runner has reported.
+    -- An end writes from here on. When the verb's code began is known once its runner has reported. One that no runner
+    -- has, and that its claim has decided, has its start and its error from then on: whoever answers for it ends it so.
     started_at     timestamptz,
     ended_at       timestamptz,
     outcome        text,
@@ -485,7 +541,7 @@ CREATE TABLE cron_executions (
     CONSTRAINT cron_executions_once UNIQUE (job_id, tick, attempt),
     -- One in place of many, as that of cron_jobs.
     CONSTRAINT cron_executions_sound CHECK (
-        attempt > 0 AND claimed_at >= run_at AND controller_id > '' AND runner_id > '' AND NOT (holds_job AND counted)
+        attempt > 0 AND claimed_at >= run_at AND controller_id > '' AND NOT (holds_job AND counted)
         AND CASE WHEN outcome IS NULL THEN ended_at IS NULL
                  ELSE outcome IN ('completed', 'failed', 'timed_out', 'cancelled', 'lost', 'out_of_memory',
                                   'out_of_cpu')
@@ -501,6 +557,9 @@ CREATE INDEX cron_executions_of_runner ON cron_executions (runner_id) WHERE outc
 -- use no other index of unfinished executions; see sql/queries/cron_jobs.sql.
 CREATE INDEX cron_executions_cancelling ON cron_executions (controller_id)
     WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+-- What claims have decided, and nobody has ended yet.
+CREATE INDEX cron_executions_decided ON cron_executions (controller_id)
+    WHERE outcome IS NULL AND started_at IS NOT NULL;
 -- The ones people look for. An execution that completes has no entry here.
 CREATE INDEX cron_executions_troubled ON cron_executions (outcome, id) WHERE outcome <> 'completed';
 
@@ -1021,6 +1080,7 @@ BEGIN
     CREATE INDEX ON cron_executions_staged (runner_id) WHERE outcome IS NULL AND runner_id > '';
     CREATE INDEX ON cron_executions_staged (outcome, id) WHERE outcome <> 'completed';
     CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+    CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND started_at IS NOT NULL;
     ANALYZE cron_executions_staged;
 END $$;
 

@@ -27,6 +27,8 @@ FROM cron_jobs j, generate_series(now() - interval '1 day', now() + interval '1 
 # Each of our functions of a language that plans by itself, called; a transaction's end calls the last.
 TOUR = """
 UPDATE cron_notifier SET position = 'x';
+INSERT INTO cron_queue (namespace, queue, awaited) VALUES ('n', 'q', true);
+UPDATE cron_queue SET ended_at = now();
 UPDATE cron_jobs SET payload = '1' WHERE id = 1;
 UPDATE cron_jobs SET paused_at = now(), paused_by = 'cronring', paused_note = '' WHERE id = 1;
 SELECT cron_counted('{}', '{1}'), cron_merged('{1}', '{1}'), cron_attempts(1, now()), cron_tick(1, now()),
