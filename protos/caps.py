@@ -41,13 +41,14 @@ _TEXTS: Final = (
         NAME,
         "after key module name namespace template webhook value address sender_address "
         "target_address principal method subject request response type containing_type file_by_filename "
+        "queue workspace "
         "file_containing_symbol "
         "all_extension_numbers_of_type list_services host service",
     ),
     (
         ACTOR,
-        "accuser_id controller controller_id digest hostname member_id outcome requested_by role runner_id "
-        "sender_id sort state status target_id version",
+        "accuser_id consumer controller controller_id digest hostname member_id outcome requested_by role "
+        "runner_id sender_id sort state status target_id version",
     ),
     (NOTE, "description note problem reason"),
     (TOKEN, "etag join_token page_token url secret"),
@@ -57,7 +58,7 @@ _TEXTS: Final = (
     (
         POLICY,
         "anchor backoff catch_up_window cpu_limit dst_gap dst_overlap end_at history jitter late_after memory_limit "
-        "on_missed overlap start_at window",
+        "on_missed on_retry overlap start_at window",
     ),
     (PAYLOAD, "default_json metrics_json payload"),
     (DOC, "doc"),
@@ -108,6 +109,7 @@ _LISTS: Final = {
     "reports": Cap(items=COLUMN),
     "runs": Cap(items=COLUMN),
     "execution_ids": Cap(items=5 * COLUMN),
+    "message_ids": Cap(items=1_000),
     "updates": Cap(items=1_000),
     "standings": Cap(items=1_000),
     "table": Cap(items=5_000),
@@ -121,8 +123,9 @@ _LISTS: Final = {
     "on_disconnect": Cap(ACTOR, COLUMN),
 }
 _PAGES: Final = (
-    "actions activations attempts audit_rows deliveries due executions extension_number findings first_ticks jobs "
-    "limits members queues results runner_grants sessions settings skipped templates tokens waiting webhooks"
+    "actions activations attempts audit_rows dead_letters deliveries due executions extension_number findings "
+    "first_ticks jobs limits members messages queues results runner_grants sessions settings skipped templates tokens "
+    "waiting webhooks"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),

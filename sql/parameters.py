@@ -508,6 +508,12 @@ class EndRequest(Statement):
     begun_at: int
 
 
+class ExtendLease(Statement):
+    lease: int
+    namespace: str
+    hold_ms: int
+
+
 class FillClosings(Statement):
     runs: int
     boundary: int
@@ -544,6 +550,13 @@ class FindChosenJobs(Statement):
     verb: str
     outcomes: Sequence[str]
     statuses: Sequence[str]
+    limit: int
+
+
+class FindDeadLetters(Statement):
+    namespace: str
+    queue: str
+    ids: Sequence[int] | None
     limit: int
 
 
@@ -630,6 +643,13 @@ class FinishDeliveries(Statement):
     errors: Sequence[str]
 
 
+class FinishMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int]
+    output: str
+
+
 class FoldFigures(Statement):
     folded_id: int
     until_id: int
@@ -668,6 +688,9 @@ class ForgetActivations(Statement):
     job_ids: Sequence[int]
 
 
+class ForgetDeadLetters(Statement): ...
+
+
 class ForgetDeliveries(Statement):
     kept_ms: int
     limit: int
@@ -675,6 +698,12 @@ class ForgetDeliveries(Statement):
 
 class ForgetIdentities(Statement):
     kept_ms: int
+
+
+class ForgetLanes(Statement): ...
+
+
+class ForgetListeners(Statement): ...
 
 
 class ForgetNotices(Statement): ...
@@ -947,6 +976,16 @@ class GetPartition(Statement):
     until_at: int
 
 
+class GetQueue(Statement):
+    namespace: str
+    queue: str
+
+
+class GetReadyQueues(Statement):
+    namespaces: Sequence[str]
+    queues: Sequence[str]
+
+
 class GetRecent(Statement):
     boundary: int
 
@@ -1169,6 +1208,13 @@ class ListAuditLog(Statement):
 class ListControllers(Statement): ...
 
 
+class ListDeadLetters(Statement):
+    namespace: str
+    queue: str
+    after_id: int
+    limit: int
+
+
 class ListDeliveries(Statement):
     before_id: int
     state: str
@@ -1292,6 +1338,13 @@ class ListLimits(Statement):
     limit: int | None
 
 
+class ListMessages(Statement):
+    namespace: str
+    queue: str
+    after_id: int
+    limit: int
+
+
 class ListOpenTransactions(Statement): ...
 
 
@@ -1308,6 +1361,16 @@ class ListOverdueTicks(Statement):
 
 
 class ListPreparedTransactions(Statement): ...
+
+
+class ListQueues(Statement):
+    most: int
+    namespace: str | None
+    queue: str | None
+    namespaces: Sequence[str] | None
+    after_namespace: str
+    after_queue: str
+    limit: int
 
 
 class ListReplicationSlots(Statement): ...
@@ -1519,6 +1582,14 @@ class PauseFailing(Statement):
     job_ids: Sequence[int]
 
 
+class PutMessage(Statement):
+    queue: str
+    payload: str
+    workspace: str
+    namespace: str
+    not_before: int | None
+
+
 class RankExecutions(Statement):
     since: int | None
     until: int | None
@@ -1632,6 +1703,12 @@ class RegisterRunner(Statement):
     deployments: Sequence[str]
 
 
+class ReleaseMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int] | None
+
+
 class RememberFingerprint(Statement):
     fingerprint: str
     deployment_id: int
@@ -1645,6 +1722,10 @@ class RemoveCronJobs(Statement):
     now: int
     job_ids: Sequence[int]
     closes_ats: Sequence[int]
+
+
+class RemoveDeadLetters(Statement):
+    ids: Sequence[int]
 
 
 class RemoveWebhook(Statement):
@@ -1670,6 +1751,20 @@ class ReplaceEncrypted(Statement):
     after: str
     id: int
     before: str
+
+
+class ReplayDeadLetters(Statement):
+    ids: Sequence[int]
+
+
+class RetryMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int]
+    error: str
+    delay_ms: int | None
+    error_type: str
+    last: bool
 
 
 class RevokeRunnerGrant(Statement):
@@ -1746,6 +1841,16 @@ class SetMinReplicas(Statement):
 
 class SetPosition(Statement):
     position: str
+
+
+class SetQueue(Statement):
+    namespace: str
+    queue: str
+    max_deliveries: int
+    on_retry: str
+    dead_kept_days: int
+    actor: str
+    note: str
 
 
 class SetSession(Statement):
@@ -1832,6 +1937,14 @@ class TakeFolding(Statement):
 
 class TakeJoin(Statement):
     secret_hash: bytes
+
+
+class TakeMessages(Statement):
+    queue: str
+    consumer: str
+    hold_ms: int
+    most: int
+    namespace: str
 
 
 class TakeNotifier(Statement):

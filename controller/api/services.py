@@ -20,6 +20,8 @@ from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.ledger import LedgerService
 from cronring.controller.api.limits import LimitsService
 from cronring.controller.api.notifications import NotificationsService
+from cronring.controller.api.queue_waiting import QueueWaiting
+from cronring.controller.api.queues import QueuesService
 from cronring.controller.api.statistics import StatisticsService
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.api.token_box import TokenBox
@@ -48,6 +50,7 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2_grpc,
     limits_pb2_grpc,
     notifications_pb2_grpc,
+    queues_pb2_grpc,
     statistics_pb2_grpc,
     templates_pb2_grpc,
 )
@@ -83,15 +86,21 @@ class Api:
         self._defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
         self._jobs = JobHub(parts.stores.reads, parts.box, parts.fail)
         self._executions = ExecutionHub(parts.stores.reads, parts.box, parts.fail)
+        self._consumers = QueueWaiting(parts.stores.queues, parts.fail)
 
     def watchers(self) -> dict[str, int]:
         """By the names of their gauges."""
-        return {"job_watchers": len(self._jobs), "execution_watchers": len(self._executions)}
+        return {
+            "job_watchers": len(self._jobs),
+            "execution_watchers": len(self._executions),
+            "queue_consumers_waiting": len(self._consumers),
+        }
 
     async def close(self) -> None:
         """Every watcher is sent away."""
         await self._jobs.close()
         await self._executions.close()
+        await self._consumers.close()
 
     def registrations(self) -> list[Registration]:
         """All services, made anew."""
@@ -104,11 +113,13 @@ class Api:
         jobs = JobsService(stores.reads, parts.box, self._jobs, stores.control, stores.templates, defaults, parts.put)
         templates = TemplatesService(stores.templates, parts.box)
         limits = LimitsService(stores.limits, parts.box)
+        queues = QueuesService(stores.queues, self._consumers, parts.box)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
+            ("cronring.v1.Queues", partial(queues_pb2_grpc.add_QueuesServicer_to_server, queues)),
         ]
 
     def _about_executions(self) -> list[Registration]:

@@ -74,6 +74,7 @@ HELP: Final[dict[str, str]] = {
     "Minutes: its certificates don't hold",
     "statements_in_flight": "Statements asked of PostgreSQL that it has not answered yet",
     "peer_channels": "Connections to other controllers that are open for gossip",
+    "queue_consumers_waiting": "Consumers whose takes wait here for messages, of 1,000 at most",
     "job_watchers": "Callers that follow changes of jobs here, of 10,000 at most",
     "execution_watchers": "Callers that follow changes of executions here, of 10,000 at most",
     "execution_followers": "Callers that follow the output of a run through this controller, of 500 at most",

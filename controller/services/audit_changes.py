@@ -14,6 +14,7 @@ from cronring.controller.core.orders.orders import OrderColumns
 from cronring.controller.core.orders.orphaning import told
 from cronring.controller.ports.audit_log import Change
 from cronring.controller.ports.limits import LimitRow
+from cronring.controller.ports.queues import QueueName
 from cronring.controller.ports.templates import TemplateValues, template_key
 from cronring.controller.ports.tokens import RunnerGrant, TokenRow
 from cronring.controller.ports.webhooks import NewWebhook
@@ -77,6 +78,10 @@ def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
     assert row is not None, "there is one before, or there is one now"
     fields = [each and {"max_concurrent": each.max_concurrent, "note": each.note} for each in (before, after)]
     return _changed(f"limit {row.namespace}/{row.module}", row.namespace, *fields)
+
+
+def of_queue(name: QueueName, before: Fields | None, after: Fields | None) -> Changes:
+    return _changed(f"queue {name.namespace}/{name.queue}", name.namespace, before, after)
 
 
 def of_token(row: TokenRow, *, revoked: bool) -> Changes:

@@ -31,7 +31,10 @@ from cronring.sql.parameters import (
     FillWishes,
     FoldGone,
     ForgetActions,
+    ForgetDeadLetters,
     ForgetIdentities,
+    ForgetLanes,
+    ForgetListeners,
     ForgetRequests,
     GetBoundary,
     GetClosingSpans,
@@ -85,7 +88,8 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
             pass
         await connection.execute(*ForgetActions(history_ms=retention.history_ms))
         await connection.execute(*ForgetIdentities(kept_ms=IDENTITIES_KEPT_MS))
-        await connection.execute(*ForgetRequests())
+        for forget in (ForgetRequests(), ForgetDeadLetters(), ForgetLanes(), ForgetListeners()):
+            await connection.execute(*forget)
         await _cut_audit_log(connection, retention.audit_log_ms)
     except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         waiting = True

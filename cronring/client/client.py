@@ -1,6 +1,7 @@
 """The client's face: `client.jobs`, and its other groups of calls, each named as a service is."""
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -8,6 +9,7 @@ from typing import Self
 from cronring.client.audit_log import AuditLogCalls
 from cronring.client.channel import Failover
 from cronring.client.cluster import ClusterCalls
+from cronring.client.consuming import Consumer
 from cronring.client.deployments import DeploymentCalls
 from cronring.client.doctor import DoctorCalls
 from cronring.client.drills import DrillCalls
@@ -17,6 +19,7 @@ from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
 from cronring.client.limits import LimitCalls
 from cronring.client.notifications import NotificationCalls
+from cronring.client.queues import HOLD, QueueCalls
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
 from cronring.trust.dialing import client_tls
@@ -53,8 +56,15 @@ class Client:
         self.ledger = LedgerCalls(self._failover)
         self.limits = LimitCalls(self._failover)
         self.notifications = NotificationCalls(self._failover)
+        self.queues = QueueCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
         self.templates = TemplateCalls(self._failover)
+
+    def consume(
+        self, queue: str, *, consumer: str, namespace: str = "default", most: int = 10, hold: timedelta = HOLD
+    ) -> Consumer:
+        """Messages of the queue, for `async for`: each is done when its `async with` is. See Consumer."""
+        return Consumer(self.queues, queue, consumer, namespace, most=most, hold=hold)
 
     @property
     def current_address(self) -> str:

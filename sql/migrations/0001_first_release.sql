@@ -1344,7 +1344,7 @@ CREATE TABLE cron_queues (
     -- A message that waits for its retry blocks its lane, or lets the others pass.
     on_retry       text NOT NULL DEFAULT 'block' CHECK (on_retry IN ('block', 'pass')),
     -- How long dead letters stay.
-    dead_kept      interval NOT NULL DEFAULT '30 days' CHECK (dead_kept > '0'),
+    dead_kept_days integer NOT NULL DEFAULT 30 CHECK (dead_kept_days BETWEEN 1 AND 3650),
     changed_at     timestamptz NOT NULL DEFAULT now(),
     changed_by     text NOT NULL DEFAULT '',
     note           text NOT NULL DEFAULT '',
@@ -1848,4 +1848,32 @@ BEGIN
             clock_timestamp() + least(cron_queue_listen.hold, interval '5 min'))
     ON CONFLICT (namespace, queue) DO UPDATE SET until_at = excluded.until_at
     WHERE l.until_at < excluded.until_at - interval '10 s';
+END $$;
+
+-- Queues by name that have, or had lately, anything: each is found by a look into an index, whatever it holds.
+CREATE FUNCTION cron_queue_names() RETURNS TABLE (namespace text, queue text) LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+DECLARE
+    latest text[] := ARRAY['', ''];
+BEGIN
+    LOOP
+        SELECT ARRAY[n.namespace, n.queue] INTO latest FROM (
+            (SELECT m.namespace, m.queue FROM cron_queue m
+             WHERE m.ended_at IS NULL AND (m.namespace, m.queue) > (latest[1], latest[2])
+             ORDER BY m.namespace, m.queue LIMIT 1)
+            UNION ALL
+            (SELECT l.namespace, l.queue FROM cron_queue_lanes l
+             WHERE (l.namespace, l.queue) > (latest[1], latest[2]) ORDER BY l.namespace, l.queue LIMIT 1)
+            UNION ALL
+            (SELECT d.namespace, d.queue FROM cron_dead_letters d
+             WHERE (d.namespace, d.queue) > (latest[1], latest[2]) ORDER BY d.namespace, d.queue LIMIT 1)
+            UNION ALL
+            (SELECT q.namespace, q.queue FROM cron_queues q
+             WHERE (q.namespace, q.queue) > (latest[1], latest[2]) ORDER BY q.namespace, q.queue LIMIT 1)
+        ) n ORDER BY n.namespace COLLATE "C", n.queue COLLATE "C" LIMIT 1;
+        EXIT WHEN NOT FOUND;
+        namespace := latest[1];
+        queue := latest[2];
+        RETURN NEXT;
+    END LOOP;
 END $$;

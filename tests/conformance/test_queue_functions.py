@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Literal
 
 import asyncpg
 import pytest
@@ -31,7 +32,7 @@ async def consumers(database_url: str, owner: Connection) -> AsyncIterator[tuple
     role = f"consumer_{database_url.rpartition('/')[2].partition('?')[0]}"
     await owner.execute(
         f'CREATE ROLE "{role}"; GRANT USAGE ON SCHEMA cronring TO "{role}"; GRANT EXECUTE ON FUNCTION cron_queue_put, '
-        'cron_queue_take, cron_queue_extend, cron_queue_done, cron_queue_retry, cron_queue_release, cron_queue_listen '
+        "cron_queue_take, cron_queue_extend, cron_queue_done, cron_queue_retry, cron_queue_release, cron_queue_listen "
         f'TO "{role}"; CREATE TABLE work (message bigint); GRANT ALL ON work TO "{role}"'
     )
     connections = [await connect(database_url, name) for name in ("c1", "c2")]
@@ -133,10 +134,12 @@ async def test_whoever_lost_its_lease_commits_nothing(one: Consumer, other: Cons
     taken = await one.take()
     await pass_lease(owner)
     second = await other.take()
+    transaction = one.connection.transaction()
+    await transaction.start()
+    await one.connection.execute("INSERT INTO work VALUES ($1)", message)
     with pytest.raises(asyncpg.ObjectNotInPrerequisiteStateError, match=f"no longer holds message {message}, so noth"):
-        async with one.connection.transaction():
-            await one.connection.execute("INSERT INTO work VALUES ($1)", message)
-            await taken.done(strict=True)
+        await taken.done(strict=True)
+    await transaction.rollback()
     assert await owner.fetch("SELECT message FROM work") == []
     assert await second.done() == {message: "done"}
 
@@ -317,7 +320,7 @@ async def test_a_take_that_is_not_committed_stops_nobody_else(one: Consumer, oth
 
 @pytest.mark.parametrize("isolation", ["repeatable_read", "serializable"])
 async def test_a_transaction_with_an_old_snapshot_forgets_no_lane(
-    one: Consumer, other: Consumer, owner: Connection, isolation: str
+    one: Consumer, other: Consumer, owner: Connection, isolation: Literal["repeatable_read", "serializable"]
 ) -> None:
     await one.put("a", 1)
     taken = await one.take()

@@ -5,7 +5,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Final
+from typing import Final, Literal
 
 import asyncpg
 import pytest
@@ -19,7 +19,10 @@ WRITERS: Final = 6
 CONSUMERS: Final = 5
 TRANSACTIONS: Final = 50
 LANES: Final = "abcdefgh"
-JOURNAL: Final = "CREATE TABLE journal (place bigserial, workspace text, writer integer, message integer, id bigint UNIQUE)"
+ISOLATIONS: Final[list[Literal["read_committed", "repeatable_read"]]] = ["read_committed", "repeatable_read"]
+JOURNAL: Final = (
+    "CREATE TABLE journal (place bigserial, workspace text, writer integer, message integer, id bigint UNIQUE)"
+)
 # Of one writer, messages are committed in order.
 ORDERED: Final = """
 SELECT workspace, writer, array_agg(message ORDER BY place) AS found, array_agg(message ORDER BY message) AS written
@@ -75,7 +78,7 @@ async def consume(consumer: Consumer, chance: random.Random, stop: asyncio.Event
         elif doing < 0.25:
             continue  # as if it had died
         else:
-            isolation = chance.choice(["read_committed", "read_committed", "repeatable_read"])
+            isolation = chance.choice(ISOLATIONS)
             try:
                 async with consumer.connection.transaction(isolation=isolation):
                     await consumer.connection.execute(

@@ -20,15 +20,18 @@ INSERT INTO cron_queue (namespace, queue, workspace, payload)
 SELECT 'default', 'other', 'w' || i, i::text FROM generate_series(1, 1000) i;
 VACUUM ANALYZE cron_queue
 """
-READY: Final = "TRUNCATE cron_queue_wakes, cron_queue_lanes; INSERT INTO cron_queue_lanes (namespace, queue, workspace, ready_at) " + (
-    f"SELECT 'default', 'q', 'w' || i, now() - ({LANES} - i) * interval '1 ms' FROM generate_series(0, {LANES - 1}) i"
+READY: Final = (
+    "TRUNCATE cron_queue_wakes, cron_queue_lanes; INSERT INTO cron_queue_lanes (namespace, queue, workspace, ready_at) "
+    f"SELECT 'default', 'q', 'w' || i, now() - ({LANES} - i) * interval '1 ms' "
+    f"FROM generate_series(0, {LANES - 1}) i"
 )
 # What all lanes but one wait for.
 OTHERS: Final = {
     "nothing": "SELECT",
     "the end of a lease": "UPDATE cron_queue_lanes SET held = true, lease = id, given = '{1}', "
     "ready_at = now() + interval '1 hour' WHERE workspace <> 'w7777'",
-    "a retry": "UPDATE cron_queue_lanes SET held = true, ready_at = now() + interval '1 hour' WHERE workspace <> 'w7777'",
+    "a retry": "UPDATE cron_queue_lanes SET held = true, ready_at = now() + interval '1 hour' "
+    "WHERE workspace <> 'w7777'",
     "a message": "UPDATE cron_queue_lanes SET ready_at = NULL WHERE workspace <> 'w7777'",
 }
 TAKE: Final = "SELECT * FROM cron_queue_take('q', 'c1', '30 s', {most})"

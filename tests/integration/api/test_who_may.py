@@ -86,6 +86,20 @@ from cronring.protos.cronring.v1.notifications_pb2 import (
     RemoveWebhookRequest,
     SetWebhookEnabledRequest,
 )
+from cronring.protos.cronring.v1.queues_pb2 import (
+    ExtendLeaseRequest,
+    FinishMessagesRequest,
+    ListDeadLettersRequest,
+    ListMessagesRequest,
+    ListQueuesRequest,
+    PutMessageRequest,
+    ReleaseMessagesRequest,
+    RemoveDeadLettersRequest,
+    ReplayDeadLettersRequest,
+    RetryMessagesRequest,
+    SetQueueRequest,
+    TakeMessagesRequest,
+)
 from cronring.protos.cronring.v1.schema_pb2 import Module
 from cronring.protos.cronring.v1.statistics_pb2 import GetJobStatsRequest, GetSchedulerStatsRequest
 from cronring.protos.cronring.v1.templates_pb2 import (
@@ -265,6 +279,26 @@ def of_admins() -> list[Row]:
     ]  # fmt: skip
 
 
+def of_queues() -> list[Row]:
+    queues, there = "cronring.v1.Queues/", {"namespace": "billing", "queue": "q"}
+    leased = {"namespace": "billing", "lease": 1}
+    return [
+        Row(queues + "TakeMessages", TakeMessagesRequest(**there, consumer="c"), OPERATE_THERE),
+        Row(queues + "ExtendLease", ExtendLeaseRequest(**leased), OPERATE_THERE),
+        Row(queues + "FinishMessages", FinishMessagesRequest(**leased, message_ids=[1]), OPERATE_THERE),
+        Row(queues + "RetryMessages", RetryMessagesRequest(**leased, message_ids=[1]), OPERATE_THERE),
+        Row(queues + "ReleaseMessages", ReleaseMessagesRequest(**leased), OPERATE_THERE),
+        Row(queues + "PutMessage", PutMessageRequest(**there, payload="1"), OPERATE_THERE),
+        Row(queues + "ListQueues", ListQueuesRequest(), TOKEN),
+        Row(queues + "ListQueues", ListQueuesRequest(namespace="billing"), VIEW_THERE),
+        Row(queues + "ListMessages", ListMessagesRequest(**there), VIEW_THERE),
+        Row(queues + "ListDeadLetters", ListDeadLettersRequest(**there), VIEW_THERE),
+        Row(queues + "ReplayDeadLetters", ReplayDeadLettersRequest(**there), OPERATE_THERE),
+        Row(queues + "RemoveDeadLetters", RemoveDeadLettersRequest(**there), OPERATE_THERE),
+        Row(queues + "SetQueue", SetQueueRequest(**there, max_deliveries=3), OPERATE_THERE),
+    ]
+
+
 def of_the_rest() -> list[Row]:
     return [
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
@@ -322,6 +356,7 @@ def table(scene: Scene) -> list[Row]:
         *of_executions_and_deployments(scene),
         *of_jobs(scene),
         *of_admins(),
+        *of_queues(),
         *of_the_rest(),
         *of_members_and_grpc(),
     ]
