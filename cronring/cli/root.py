@@ -30,6 +30,7 @@ from cronring.cli.commands.logs import logs
 from cronring.cli.commands.migrate import migrate
 from cronring.cli.commands.next import next_ticks
 from cronring.cli.commands.plan import plan
+from cronring.cli.commands.queues import queues
 from cronring.cli.commands.rollback import rollback
 from cronring.cli.commands.runner import runner
 from cronring.cli.commands.runner_grant import runner_grant
@@ -124,9 +125,11 @@ def cli() -> None:
                cronring runner module.py         hosts the module's verbs
                cronring template set NAME ...    defaults of jobs by API
                cronring limits set MODULE ...    how many run at once
+               cronring queues consume NAME ...  a command for each message
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring logs -f billing.refresh  what it prints, while it runs
+               cronring queues list              which messages wait, and for whom
                cronring cluster members          who is there
                cronring why billing.close_month  why a tick ran, or not
                cronring audit --since -1d        did every tick end as it must?
@@ -151,8 +154,8 @@ def cli() -> None:
 
 for command in (
     audit, audit_log, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill,
-    executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback,
-    runner, runner_grant, schema, secrets_key, stats, template, token, top, undeploy, web_session, webhook,
+    executions, explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, queues,
+    rollback, runner, runner_grant, schema, secrets_key, stats, template, token, top, undeploy, web_session, webhook,
     whoami, why,
 ):  # fmt: skip
     cli.add_command(command)

@@ -61,10 +61,11 @@ class Client:
         self.templates = TemplateCalls(self._failover)
 
     def consume(
-        self, queue: str, *, consumer: str, namespace: str = "default", most: int = 10, hold: timedelta = HOLD
-    ) -> Consumer:
+        self, queue: str, *, consumer: str, namespace: str = "default", most: int = 10, hold: timedelta = HOLD,
+        until_empty: bool = False,
+    ) -> Consumer:  # fmt: skip
         """Messages of the queue, for `async for`: each is done when its `async with` is. See Consumer."""
-        return Consumer(self.queues, queue, consumer, namespace, most=most, hold=hold)
+        return Consumer(self.queues, queue, consumer, namespace, most=most, hold=hold, until_empty=until_empty)
 
     @property
     def current_address(self) -> str:

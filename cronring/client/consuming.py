@@ -163,18 +163,21 @@ class Consumer:
     """`async for` gives one message after the other, for ever. Work on each within `async with message:`.
 
     Its lease is extended meanwhile. `stop` ends the loop after the message that is worked on, and gives back what else
-    was taken. While no controller answers, it tries again; raises what they refuse, as PermissionDenied or Invalid.
+    was taken. `until_empty` ends it once nothing is ready. While no controller answers, it tries again. It raises what
+    they refuse, as PermissionDenied or Invalid.
     """
 
     def __init__(
-        self, calls: QueueCalls, queue: str, consumer: str, namespace: str, *, most: int, hold: timedelta
-    ) -> None:
+        self, calls: QueueCalls, queue: str, consumer: str, namespace: str, *, most: int, hold: timedelta,
+        until_empty: bool = False,
+    ) -> None:  # fmt: skip
         self._calls = calls
         self._queue = queue
         self._consumer = consumer
         self._namespace = namespace
         self._most = most
         self._hold = hold
+        self._until_empty = until_empty
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -197,7 +200,9 @@ class Consumer:
                 await leased.give_back()
 
     async def _unless_stopped(self) -> Lease | None:
-        """What the next take that gives something gives. A take under way when it is stopped is given back."""
+        """What the next take that gives something gives. None: it is to end."""
+        if self._stopping.is_set():
+            return None
         stopped = asyncio.get_running_loop().create_task(self._stopping.wait())
         taking = asyncio.get_running_loop().create_task(self._take())
         try:
@@ -210,19 +215,27 @@ class Consumer:
                 task.cancel()
             await asyncio.gather(stopped, taking, return_exceptions=True)
             if self._stopping.is_set() and taking.done() and not taking.cancelled() and taking.exception() is None:
-                await _Leased(self._calls, taking.result(), self._hold).give_back()
+                lease = taking.result()
+                if lease is not None:
+                    await _Leased(self._calls, lease, self._hold).give_back()
 
-    async def _take(self) -> Lease:
+    async def _take(self) -> Lease | None:
+        """None: nothing is ready, and nothing is waited for."""
         pause_s = FIRST_PAUSE_S
         while True:
             try:
                 lease = await self._calls.take(
-                    self._queue, self._consumer, self._namespace, most=self._most, hold=self._hold, wait=WAIT
+                    self._queue,
+                    self._consumer,
+                    self._namespace,
+                    most=self._most,
+                    hold=self._hold,
+                    wait=timedelta() if self._until_empty else WAIT,
                 )
             except _AWAY:
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LAST_PAUSE_S)
                 continue
-            if lease.number:
-                return lease
+            if lease.number or self._until_empty:
+                return lease if lease.number else None
             pause_s = FIRST_PAUSE_S

@@ -265,7 +265,8 @@ def of_the_rest(office: Office) -> list[Row]:
 
 
 def of_queues(office: Office) -> list[Row]:
-    queues, there = "cronring.v1.Queues/", {"namespace": "billing", "queue": "q"}
+    queues = "cronring.v1.Queues/"
+    there: dict[str, Any] = {"namespace": "billing", "queue": "q"}
 
     async def die() -> None:
         statement = (

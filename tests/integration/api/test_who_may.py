@@ -280,8 +280,9 @@ def of_admins() -> list[Row]:
 
 
 def of_queues() -> list[Row]:
-    queues, there = "cronring.v1.Queues/", {"namespace": "billing", "queue": "q"}
-    leased = {"namespace": "billing", "lease": 1}
+    queues = "cronring.v1.Queues/"
+    there: dict[str, Any] = {"namespace": "billing", "queue": "q"}
+    leased: dict[str, Any] = {"namespace": "billing", "lease": 1}
     return [
         Row(queues + "TakeMessages", TakeMessagesRequest(**there, consumer="c"), OPERATE_THERE),
         Row(queues + "ExtendLease", ExtendLeaseRequest(**leased), OPERATE_THERE),
