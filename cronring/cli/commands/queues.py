@@ -1,12 +1,13 @@
 """`cronring queues list|messages|dead|replay|remove|set`: messages that wait for consumers, and those that died."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.clock import wall_now
 from cronring.cli.commands.queue_consume import consume
 from cronring.cli.commands.queue_names import queue_argument, queue_named
 from cronring.cli.failures import Failure
@@ -47,7 +48,7 @@ def list_queues(namespace: str, output: str, controllers: tuple[str, ...]) -> No
     if output == "json":
         print_json(rows)
         return
-    now = datetime.now(UTC)
+    now = wall_now()
     columns: list[Column[Queue]] = [
         Column("queue", lambda row: group_name(row.namespace, row.queue)),
         Column("messages", lambda row: _counted(row.depth), right=True),
@@ -236,9 +237,8 @@ def _order(
         more = " at least" if dry_run and everything and len(done) >= 1_000 else ""
         say(f"{queue}: {len(done):,}{more} {'would be ' if dry_run else ''}{word}")
     if missing := sorted(set(ids) - set(done)):
-        raise Failure(
-            f"no dead letters of {queue}: {', '.join(map(str, missing[:10]))}; `cronring queues dead {queue}`"
-        )
+        these = ", ".join(map(str, missing[:10]))
+        raise Failure(f"no dead letters of {queue}: {these}; `cronring queues dead {queue}` lists those that there are")
 
 
 def _counted(number: int) -> str:
