@@ -78,7 +78,7 @@ async def drain(server: PostgresServer, spec: Spec, installed: Installed, messag
 
 async def measure(sizes: Sequence[int], rounds: int, only: Sequence[str]) -> dict[str, Any]:
     """JSON-ready. Each round has all contenders in turn."""
-    installed = install()
+    installed = install(cron=False)
     specs = [OURS, *(spec for name in NAMES for spec in QUEUES if spec.name == name and (not only or name in only))]
     reasons = {spec.name: reason for spec in specs if (reason := lacks(spec, installed))}
     found: dict[str, dict[str, list[float]]] = {spec.name: {str(size): [] for size in sizes} for spec in specs}

@@ -14,7 +14,8 @@ from bench.rivals.programs.starts import Starts
 MOST: Final = 500
 WORKSPACES: Final = 100
 PUT: Final = """
-SELECT count(cron_queue_put('no_op', to_json(i), 'w' || i % $2)) FROM generate_series($1::integer, $3::integer - 1) i
+SELECT cron_queue_put_many('no_op', array_agg(to_json(i) ORDER BY i), array_agg('w' || i % $2 ORDER BY i))
+FROM generate_series(0, $1::integer - 1) i GROUP BY i / 1000
 """
 
 
@@ -38,7 +39,7 @@ async def work() -> None:
 
 async def enqueue() -> None:
     connection = await connect()
-    await connection.fetch(PUT, 0, WORKSPACES, int(os.environ["JOBS"]))
+    await connection.fetch(PUT, int(os.environ["JOBS"]), WORKSPACES)
     print(time.time())
 
 

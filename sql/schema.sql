@@ -705,30 +705,47 @@ BEGIN
 END $$;
 
 CREATE FUNCTION cronring.cron_queue_put(queue text, payload json, workspace text DEFAULT ''::text, namespace text DEFAULT 'default'::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+    SELECT (cron_queue_put_many(queue, ARRAY[payload], ARRAY[workspace], namespace, not_before))[1]
+$$;
+
+CREATE FUNCTION cronring.cron_queue_put_many(queue text, payloads json[], workspaces text[] DEFAULT NULL::text[], namespace text DEFAULT 'default'::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS bigint[]
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'cronring', 'pg_temp'
     AS $_$
 #variable_conflict use_column
 DECLARE
-    message bigint;
+    asked CONSTANT text[] := ARRAY[cron_queue_put_many.namespace, cron_queue_put_many.queue];
+    messages bigint[];
 BEGIN
-    IF cron_queue_put.queue !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' THEN
+    IF asked[2] IS NULL OR asked[2] !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' THEN
         RAISE EXCEPTION 'the queue''s name % is none: use letters, digits, "_", "." and "-", at most 100',
-            quote_literal(cron_queue_put.queue) USING ERRCODE = 'invalid_parameter_value';
+            quote_nullable(asked[2]) USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF cron_queue_put.namespace !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
+    IF asked[1] IS NULL OR asked[1] !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
         RAISE EXCEPTION 'the namespace % is none: use letters, digits, "_" and "-", at most 100',
-            quote_literal(cron_queue_put.namespace) USING ERRCODE = 'invalid_parameter_value';
+            quote_nullable(asked[1]) USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF length(cron_queue_put.workspace) > 200 OR octet_length(cron_queue_put.payload::text) > 65536 THEN
+    IF workspaces IS NOT NULL AND cardinality(workspaces) <> cardinality(payloads) THEN
+        RAISE EXCEPTION 'there are % payloads and % workspaces: give one for each', cardinality(payloads),
+            cardinality(workspaces) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF EXISTS (SELECT FROM unnest(payloads, workspaces) m (payload, workspace)
+               WHERE length(m.workspace) > 200 OR octet_length(m.payload::text) > 65536) THEN
         RAISE EXCEPTION 'a workspace has at most 200 characters, and a payload at most 65536 bytes'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
-    VALUES (cron_queue_put.namespace, cron_queue_put.queue, cron_queue_put.workspace, cron_queue_put.payload::text,
-            coalesce(not_before, now()))
-    RETURNING id INTO message;
-    RETURN message;
+    WITH added AS (
+        INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
+        SELECT asked[1], asked[2], coalesce(m.workspace, ''), coalesce(m.payload::text, 'null'),
+               coalesce(not_before, now())
+        FROM unnest(payloads, workspaces) WITH ORDINALITY m (payload, workspace, place) ORDER BY m.place
+        RETURNING id
+    )
+    SELECT array_agg(a.id ORDER BY a.id) INTO messages FROM added a;
+    RETURN coalesce(messages, '{}');
 END $_$;
 
 CREATE FUNCTION cronring.cron_queue_release(lease bigint, ids bigint[] DEFAULT NULL::bigint[]) RETURNS integer
@@ -2348,6 +2365,8 @@ REVOKE ALL ON FUNCTION cronring.cron_queue_lose(lane cronring.cron_queue_lanes) 
 REVOKE ALL ON FUNCTION cronring.cron_queue_names() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_queue_put(queue text, payload json, workspace text, namespace text, not_before timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_put_many(queue text, payloads json[], workspaces text[], namespace text, not_before timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_queue_release(lease bigint, ids bigint[]) FROM PUBLIC;
 

@@ -12,7 +12,7 @@ from cronring.controller.api.queue_messages import fate_message, taken_message
 from cronring.controller.api.queue_waiting import QueueWaiting
 from cronring.controller.api.requests import Context, instant, number
 from cronring.controller.api.scope import require
-from cronring.controller.ports.queues import Consuming, Fate, QueueName
+from cronring.controller.ports.queues import Consuming, MessageState, QueueName
 from cronring.protos.cronring.v1 import queues_pb2
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
@@ -74,7 +74,7 @@ class ConsumingCalls:
         self, request: queues_pb2.FinishMessagesRequest, context: Context
     ) -> queues_pb2.FinishMessagesResponse:
         namespace, lease, ids = _namespace(request.namespace), _lease(request.lease), _ids(request.message_ids)
-        found: list[Fate] = await self._consuming.finish(namespace, lease, ids, _text(request.output))
+        found: list[MessageState] = await self._consuming.finish(namespace, lease, ids, _text(request.output))
         return queues_pb2.FinishMessagesResponse(messages=map(fate_message, found))
 
     async def RetryMessages(

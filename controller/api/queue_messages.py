@@ -5,7 +5,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.ports.caller import caller
-from cronring.controller.ports.queues import DeadLetterRow, Delivery, Fate, MessageRow, QueueRow
+from cronring.controller.ports.queues import DeadLetterRow, Delivery, MessageRow, MessageState, QueueRow
 from cronring.protos.cronring.v1 import queues_pb2
 from cronring.protos.instants import timestamp
 from cronring.schema.identity import Permission
@@ -23,7 +23,7 @@ def taken_message(row: Delivery) -> queues_pb2.TakenMessage:
     )
 
 
-def fate_message(fate: Fate) -> queues_pb2.MessageFate:
+def fate_message(fate: MessageState) -> queues_pb2.MessageFate:
     return queues_pb2.MessageFate(id=fate.message_id, state=fate.state)
 
 

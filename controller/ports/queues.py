@@ -37,7 +37,7 @@ class Delivery(NamedTuple):
     job: str | None
 
 
-class Fate(NamedTuple):
+class MessageState(NamedTuple):
     """What became of a message that somebody ended: done, waits, dead, ended, gone, held or refused."""
 
     message_id: int
@@ -122,11 +122,11 @@ class Consuming(Protocol):
         """Of the lanes that wait longest. None: nothing is ready."""
         ...
 
-    async def extend(self, namespace: str, lease: int, hold_ms: int) -> list[Fate]:
+    async def extend(self, namespace: str, lease: int, hold_ms: int) -> list[MessageState]:
         """Held or gone, of all that the lease has given out and not ended; none: it has nothing any more."""
         ...
 
-    async def finish(self, namespace: str, lease: int, ids: Sequence[int], output: str) -> list[Fate]: ...
+    async def finish(self, namespace: str, lease: int, ids: Sequence[int], output: str) -> list[MessageState]: ...
 
     async def retry(
         self,
@@ -137,7 +137,7 @@ class Consuming(Protocol):
         delay_ms: int | None,
         *,
         last: bool,
-    ) -> list[Fate]:
+    ) -> list[MessageState]:
         """`error`: type and message. `delay_ms` None: what is usual. `last`: they are delivered no more."""
         ...
 

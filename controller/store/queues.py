@@ -7,8 +7,8 @@ from cronring.controller.ports.queues import (
     COUNTED_MAX,
     DeadLetterRow,
     Delivery,
-    Fate,
     MessageRow,
+    MessageState,
     QueueName,
     QueueRow,
     QueueSettings,
@@ -48,14 +48,14 @@ class PostgresConsuming:
         )  # fmt: skip
         return list(map(Delivery._make, await self._database.fetch(asked)))
 
-    async def extend(self, namespace: str, lease: int, hold_ms: int) -> list[Fate]:
+    async def extend(self, namespace: str, lease: int, hold_ms: int) -> list[MessageState]:
         """See cronring.controller.ports.queues.Consuming."""
         asked = ExtendLease(lease=lease, namespace=namespace, hold_ms=hold_ms)
-        return list(map(Fate._make, await self._database.fetch(asked)))
+        return list(map(MessageState._make, await self._database.fetch(asked)))
 
-    async def finish(self, namespace: str, lease: int, ids: Sequence[int], output: str) -> list[Fate]:
+    async def finish(self, namespace: str, lease: int, ids: Sequence[int], output: str) -> list[MessageState]:
         asked = FinishMessages(lease=lease, namespace=namespace, ids=ids, output=output)
-        return list(map(Fate._make, await self._database.fetch(asked)))
+        return list(map(MessageState._make, await self._database.fetch(asked)))
 
     async def retry(
         self,
@@ -66,7 +66,7 @@ class PostgresConsuming:
         delay_ms: int | None,
         *,
         last: bool,
-    ) -> list[Fate]:
+    ) -> list[MessageState]:
         """See cronring.controller.ports.queues.Consuming."""
         error_type, message = error
         asked = RetryMessages(
@@ -78,7 +78,7 @@ class PostgresConsuming:
             error_type=error_type,
             last=last,
         )
-        return list(map(Fate._make, await self._database.fetch(asked)))
+        return list(map(MessageState._make, await self._database.fetch(asked)))
 
     async def release(self, namespace: str, lease: int, ids: Sequence[int] | None) -> int:
         """See cronring.controller.ports.queues.Consuming."""

@@ -328,8 +328,8 @@ CREATE TABLE cron_followers (
 );
 CREATE INDEX cron_followers_after ON cron_followers (after);
 
--- Messages of queues: what waits for its consumer, and what an ended one has not been settled by yet. A claim inserts the
--- message of its tick in its own transaction.
+-- Messages of queues: what waits for its consumer, and what an ended one has not been settled by yet. A claim inserts
+-- the message of its tick in its own transaction.
 CREATE TABLE cron_queue (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     namespace      text COLLATE "C" NOT NULL,
@@ -1505,8 +1505,9 @@ BEGIN
     WHERE l.id = lane.id;
 END $$;
 
--- A delivery of each has failed ('failed'), or its consumer was lost ('lost'). What has failed too often, or is the `last` one,
--- becomes a dead letter; an awaited one ends, and its execution by it. What of `ids` is no more is left out.
+-- A delivery of each has failed ('failed'), or its consumer was lost ('lost'). What has failed too often, or at its
+-- `last` delivery, becomes a dead letter. An awaited one ends, and its execution by it. What of `ids` is no more is
+-- left out.
 CREATE FUNCTION cron_queue_strike(ids bigint[], how text, error_type text, error_message text, last boolean)
 RETURNS TABLE (id bigint, state text, failures integer) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -1542,7 +1543,7 @@ CREATE FUNCTION cron_queue_tell_ends() RETURNS void LANGUAGE sql AS $$
     SELECT pg_notify(current_schema() || '.messages', '')
 $$;
 
--- A lease has run out: its first message counts as lost, and the others as not begun.
+-- A lease has run out: its first message counts as lost, and the others as not begun (docs/decisions/0091).
 CREATE FUNCTION cron_queue_lose(lane cron_queue_lanes) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     first bigint;
@@ -1634,34 +1635,52 @@ END $$;
 
 -- Consumers' roles may see no table of ours, so these run with their owner's rights.
 
--- Puts a message into a queue, in the caller's transaction. It is delivered once that is committed, not before
--- `not_before`. Messages of one workspace come in order of that, and then of their ids.
-CREATE FUNCTION cron_queue_put(
-    queue text, payload json, workspace text DEFAULT '', namespace text DEFAULT 'default',
+-- Puts messages into a queue, in the caller's transaction; their ids, in order. They are delivered once that is
+-- committed. `workspaces`: of each; null: ''. Messages of one workspace come in order of run_at, and then of their ids.
+CREATE FUNCTION cron_queue_put_many(
+    queue text, payloads json[], workspaces text[] DEFAULT NULL, namespace text DEFAULT 'default',
     not_before timestamptz DEFAULT NULL
-) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
+) RETURNS bigint[] LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
-    message bigint;
+    asked CONSTANT text[] := ARRAY[cron_queue_put_many.namespace, cron_queue_put_many.queue];
+    messages bigint[];
 BEGIN
-    IF cron_queue_put.queue !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' THEN
+    IF asked[2] IS NULL OR asked[2] !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' THEN
         RAISE EXCEPTION 'the queue''s name % is none: use letters, digits, "_", "." and "-", at most 100',
-            quote_literal(cron_queue_put.queue) USING ERRCODE = 'invalid_parameter_value';
+            quote_nullable(asked[2]) USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF cron_queue_put.namespace !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
+    IF asked[1] IS NULL OR asked[1] !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
         RAISE EXCEPTION 'the namespace % is none: use letters, digits, "_" and "-", at most 100',
-            quote_literal(cron_queue_put.namespace) USING ERRCODE = 'invalid_parameter_value';
+            quote_nullable(asked[1]) USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF length(cron_queue_put.workspace) > 200 OR octet_length(cron_queue_put.payload::text) > 65536 THEN
+    IF workspaces IS NOT NULL AND cardinality(workspaces) <> cardinality(payloads) THEN
+        RAISE EXCEPTION 'there are % payloads and % workspaces: give one for each', cardinality(payloads),
+            cardinality(workspaces) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF EXISTS (SELECT FROM unnest(payloads, workspaces) m (payload, workspace)
+               WHERE length(m.workspace) > 200 OR octet_length(m.payload::text) > 65536) THEN
         RAISE EXCEPTION 'a workspace has at most 200 characters, and a payload at most 65536 bytes'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
-    VALUES (cron_queue_put.namespace, cron_queue_put.queue, cron_queue_put.workspace, cron_queue_put.payload::text,
-            coalesce(not_before, now()))
-    RETURNING id INTO message;
-    RETURN message;
+    WITH added AS (
+        INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
+        SELECT asked[1], asked[2], coalesce(m.workspace, ''), coalesce(m.payload::text, 'null'),
+               coalesce(not_before, now())
+        FROM unnest(payloads, workspaces) WITH ORDINALITY m (payload, workspace, place) ORDER BY m.place
+        RETURNING id
+    )
+    SELECT array_agg(a.id ORDER BY a.id) INTO messages FROM added a;
+    RETURN coalesce(messages, '{}');
 END $$;
+
+-- Puts one message into a queue; its id. See cron_queue_put_many.
+CREATE FUNCTION cron_queue_put(
+    queue text, payload json, workspace text DEFAULT '', namespace text DEFAULT 'default',
+    not_before timestamptz DEFAULT NULL
+) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$
+    SELECT (cron_queue_put_many(queue, ARRAY[payload], ARRAY[workspace], namespace, not_before))[1]
+$$;
 
 -- Takes the lanes that wait longest, one after the other, until `most` messages are found. Each is the consumer's alone
 -- for the time of `hold`. Beyond that somebody else may take it, and its first message counts as lost. That one is
@@ -1838,7 +1857,7 @@ BEGIN
 END $$;
 
 -- For the time of `hold` whoever inserts messages of the queue notifies the channel `cronring.queues`, with
--- `NAMESPACE/QUEUE`. A hint for who listens there: a lost one costs time. Call it by itself, as others wait for its end.
+-- `NAMESPACE/QUEUE`. It is a hint for who listens there: a lost one costs time. Call it in a transaction of its own.
 CREATE FUNCTION cron_queue_listen(queue text, hold interval DEFAULT '1 min', namespace text DEFAULT 'default')
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column

@@ -37,7 +37,9 @@ SELECT cron_queue_release(
 
 -- name: PutMessage
 -- `:not_before` null: at once.
-SELECT cron_queue_put(:queue::text, :payload::text::json, :workspace::text, :namespace::text, :not_before?::timestamptz);
+SELECT cron_queue_put(
+    :queue::text, :payload::text::json, :workspace::text, :namespace::text, :not_before?::timestamptz
+);
 
 -- name: GetReadyQueues
 -- Which of these queues, by parallel arrays, may have something to take now: their places in the arrays, from 1 on.
@@ -54,7 +56,8 @@ SELECT n.namespace, n.queue,
                               WHERE m.namespace = n.namespace AND m.queue = n.queue AND m.ended_at IS NULL
                               LIMIT :most::bigint) c) AS depth,
        (SELECT m.enqueued_at FROM cron_queue m
-        WHERE m.namespace = n.namespace AND m.queue = n.queue AND m.ended_at IS NULL ORDER BY m.id LIMIT 1) AS oldest_at,
+        WHERE m.namespace = n.namespace AND m.queue = n.queue AND m.ended_at IS NULL
+        ORDER BY m.id LIMIT 1) AS oldest_at,
        l.lanes, l.leased, l.consumers,
        (SELECT count(*) FROM (SELECT FROM cron_dead_letters d
                               WHERE d.namespace = n.namespace AND d.queue = n.queue LIMIT :most) c) AS dead,

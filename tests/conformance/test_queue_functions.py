@@ -32,6 +32,7 @@ async def consumers(database_url: str, owner: Connection) -> AsyncIterator[tuple
     role = f"consumer_{database_url.rpartition('/')[2].partition('?')[0]}"
     await owner.execute(
         f'CREATE ROLE "{role}"; GRANT USAGE ON SCHEMA cronring TO "{role}"; GRANT EXECUTE ON FUNCTION cron_queue_put, '
+        "cron_queue_put_many, "
         "cron_queue_take, cron_queue_extend, cron_queue_done, cron_queue_retry, cron_queue_release, cron_queue_listen "
         f'TO "{role}"; CREATE TABLE work (message bigint); GRANT ALL ON work TO "{role}"'
     )
@@ -352,6 +353,8 @@ async def test_what_a_role_of_consumers_may(one: Consumer) -> None:
         ("cron_queue_put('q', '1', namespace => 'a/b')", "the namespace 'a/b' is none"),
         ("cron_queue_put('q', '1', workspace => repeat('x', 201))", "at most 200 characters"),
         ("cron_queue_put('q', to_json(repeat('x', 70000)))", "at most 65536 bytes"),
+        ("cron_queue_put_many('q', ARRAY['1']::json[], '{}')", "there are 1 payloads and 0 workspaces"),
+        ("cron_queue_put(NULL, '1')", "the queue's name NULL is none"),
         ("cron_queue_put('q', '{')", "invalid input syntax for type json"),
         ("cron_queue_take('q', 'c', most => 0)", "take 1 to 1000 messages"),
         ("cron_queue_take('q', 'c', '0 s')", "hold them for 1 second to 1 day"),

@@ -45,17 +45,20 @@ async def run(consumer: Connection, text: str, lease: int = 17, message: int = 4
 
 
 async def test_every_statement_of_the_page_does_what_it_says(consumer: Connection) -> None:
-    _, put, take, extend, done, retry, release, listen = SQL
+    _, puts, take, extend, done, retry, release, listen = SQL
+    put, later, many = puts.strip().split(";\n")
+    assert await run(consumer, later)
+    assert len((await run(consumer, many.replace("'reports'", "'more'")))[0][0]) == len("ab")
     await run(consumer, put)
     ((lease, message, workspace, payload, delivery),) = await run(consumer, take)
     assert (workspace, payload, delivery) == ("", '{"month": "2026-10"}', 1)
     assert [tuple(row) for row in await run(consumer, extend, lease)] == [(message, "held")]
     first, second = retry.strip().split("\n")
     assert [tuple(row) for row in await run(consumer, first, lease, message)] == [(message, "waits")]
-    await run(consumer, put.split(";")[0].replace("reports", "others"))
+    await run(consumer, put.replace("reports", "others"))
     ((lease, message, *_),) = await run(consumer, take.replace("'reports'", "'others'"))
     assert [tuple(row) for row in await run(consumer, done, lease, message)] == [(message, "done")]
-    await run(consumer, put.split(";")[0].replace("reports", "others"))
+    await run(consumer, put.replace("reports", "others"))
     ((lease, message, *_),) = await run(consumer, take.replace("'reports'", "'others'"))
     assert await run(consumer, release, lease) == [(1,)]
     ((lease, message, *_),) = await run(consumer, take.replace("'reports'", "'others'"))
@@ -71,7 +74,7 @@ async def test_its_channel_is_notified_while_somebody_listens(consumer: Connecti
     await run(consumer, listen[1])
     await run(consumer, SQL[1])
     await owner.fetch("SELECT 1")
-    assert heard == ["default/reports"] * 2, "each of two puts; and none before somebody listened"
+    assert heard == ["default/reports"] * 3, "each of three puts; and none before somebody listened"
 
 
 async def test_its_asyncpg_example_consumes(consumer: Connection, owner: Connection) -> None:

@@ -86,20 +86,6 @@ from cronring.protos.cronring.v1.notifications_pb2 import (
     RemoveWebhookRequest,
     SetWebhookEnabledRequest,
 )
-from cronring.protos.cronring.v1.queues_pb2 import (
-    ExtendLeaseRequest,
-    FinishMessagesRequest,
-    ListDeadLettersRequest,
-    ListMessagesRequest,
-    ListQueuesRequest,
-    PutMessageRequest,
-    ReleaseMessagesRequest,
-    RemoveDeadLettersRequest,
-    ReplayDeadLettersRequest,
-    RetryMessagesRequest,
-    SetQueueRequest,
-    TakeMessagesRequest,
-)
 from cronring.protos.cronring.v1.schema_pb2 import Module
 from cronring.protos.cronring.v1.statistics_pb2 import GetJobStatsRequest, GetSchedulerStatsRequest
 from cronring.protos.cronring.v1.templates_pb2 import (
@@ -113,6 +99,7 @@ from cronring.protos.runner.v1 import runner_pb2
 from cronring.trust.channels import channel_to
 from tests.integration.api.conftest import CALLERS as ROLES
 from tests.integration.api.conftest import Scene
+from tests.integration.api.queue_calls import QUEUE_CALLS
 from tests.integration.api.visitors import Visiting, Visitor
 from tests.support.listening import listening
 from tests.support.secured import Pki
@@ -140,6 +127,7 @@ ADMIN_ANY: Final = "uffff..."
 ADMIN_THERE: Final = "uffff.f."
 EVERYWHERE: Final = "uffffff."
 OF_MEMBERS: Final = "--------"  # by the other port
+WHO: Final = {"token": TOKEN, "view": VIEW_THERE, "operate": OPERATE_THERE}
 
 KEY: Final = "billing/xm.xa"
 PAUSED: Final = "billing/xm.xc"
@@ -279,27 +267,6 @@ def of_admins() -> list[Row]:
     ]  # fmt: skip
 
 
-def of_queues() -> list[Row]:
-    queues = "cronring.v1.Queues/"
-    there: dict[str, Any] = {"namespace": "billing", "queue": "q"}
-    leased: dict[str, Any] = {"namespace": "billing", "lease": 1}
-    return [
-        Row(queues + "TakeMessages", TakeMessagesRequest(**there, consumer="c"), OPERATE_THERE),
-        Row(queues + "ExtendLease", ExtendLeaseRequest(**leased), OPERATE_THERE),
-        Row(queues + "FinishMessages", FinishMessagesRequest(**leased, message_ids=[1]), OPERATE_THERE),
-        Row(queues + "RetryMessages", RetryMessagesRequest(**leased, message_ids=[1]), OPERATE_THERE),
-        Row(queues + "ReleaseMessages", ReleaseMessagesRequest(**leased), OPERATE_THERE),
-        Row(queues + "PutMessage", PutMessageRequest(**there, payload="1"), OPERATE_THERE),
-        Row(queues + "ListQueues", ListQueuesRequest(), TOKEN),
-        Row(queues + "ListQueues", ListQueuesRequest(namespace="billing"), VIEW_THERE),
-        Row(queues + "ListMessages", ListMessagesRequest(**there), VIEW_THERE),
-        Row(queues + "ListDeadLetters", ListDeadLettersRequest(**there), VIEW_THERE),
-        Row(queues + "ReplayDeadLetters", ReplayDeadLettersRequest(**there), OPERATE_THERE),
-        Row(queues + "RemoveDeadLetters", RemoveDeadLettersRequest(**there), OPERATE_THERE),
-        Row(queues + "SetQueue", SetQueueRequest(**there, max_deliveries=3), OPERATE_THERE),
-    ]
-
-
 def of_the_rest() -> list[Row]:
     return [
         Row("cronring.v1.AuditLog/ListAuditLog", ListAuditLogRequest(), ADMIN_ANY),
@@ -357,7 +324,7 @@ def table(scene: Scene) -> list[Row]:
         *of_executions_and_deployments(scene),
         *of_jobs(scene),
         *of_admins(),
-        *of_queues(),
+        *(Row(f"cronring.v1.Queues/{name}", call, WHO[who]) for name, call, who in QUEUE_CALLS),
         *of_the_rest(),
         *of_members_and_grpc(),
     ]
