@@ -981,6 +981,11 @@ class GetQueue(Statement):
     queue: str
 
 
+class GetQueueFigures(Statement):
+    most: int
+    queues: int
+
+
 class GetReadyQueues(Statement):
     namespaces: Sequence[str]
     queues: Sequence[str]

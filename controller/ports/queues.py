@@ -72,6 +72,16 @@ class QueueRow(NamedTuple):
     note: str
 
 
+class QueueFigure(NamedTuple):
+    """For metrics. `oldest_ms`: for how long the oldest message is there."""
+
+    namespace: str
+    queue: str
+    depth: int
+    oldest_ms: int
+    dead: int
+
+
 class MessageRow(NamedTuple):
     """One that waits, or is worked on: then `consumer` has it until `leased_until`. The error: of its last delivery."""
 
@@ -168,6 +178,10 @@ class Queues(Consuming, Protocol):
         most: int = COUNTED_MAX,
     ) -> list[QueueRow]:
         """By namespace and name. `most`: where counting ends."""
+        ...
+
+    async def figures(self, queues: int, most: int) -> list[QueueFigure]:
+        """Of so many queues, those that hold most; counted up to `most`."""
         ...
 
     async def list_messages(self, name: QueueName, after_id: int, limit: int) -> list[MessageRow]:

@@ -9,6 +9,7 @@ from cronring.controller.ports.queues import (
     Delivery,
     MessageRow,
     MessageState,
+    QueueFigure,
     QueueName,
     QueueRow,
     QueueSettings,
@@ -22,6 +23,7 @@ from cronring.sql.parameters import (
     FindDeadLetters,
     FinishMessages,
     GetQueue,
+    GetQueueFigures,
     GetReadyQueues,
     ListDeadLetters,
     ListMessages,
@@ -126,6 +128,11 @@ class PostgresQueues(PostgresConsuming):
             limit=limit,
         )
         return list(map(QueueRow._make, await self._database.fetch(asked)))
+
+    async def figures(self, queues: int, most: int) -> list[QueueFigure]:
+        """See cronring.controller.ports.queues.Queues."""
+        asked = GetQueueFigures(queues=queues, most=most)
+        return list(map(QueueFigure._make, await self._database.fetch(asked)))
 
     async def list_messages(self, name: QueueName, after_id: int, limit: int) -> list[MessageRow]:
         asked = ListMessages(namespace=name.namespace, queue=name.queue, after_id=after_id, limit=limit)

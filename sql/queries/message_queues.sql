@@ -155,3 +155,21 @@ DELETE FROM cron_queue_lanes WHERE id IN (
 DELETE FROM cron_queue_listeners WHERE (namespace, queue) IN (
     SELECT namespace, queue FROM cron_queue_listeners WHERE until_at < now() FOR UPDATE SKIP LOCKED
 );
+
+-- name: GetQueueFigures
+-- Of the `:queues` that hold most. What is counted is counted up to `:most`.
+SELECT n.namespace, n.queue, f.depth,
+       coalesce(extract(epoch FROM clock_timestamp() - f.oldest_at) * 1000, 0)::bigint AS oldest_ms, f.dead
+FROM cron_queue_names() n
+CROSS JOIN LATERAL (
+    SELECT (SELECT count(*) FROM (SELECT FROM cron_queue m
+                                  WHERE m.namespace = n.namespace AND m.queue = n.queue AND m.ended_at IS NULL
+                                  LIMIT :most::bigint) c) AS depth,
+           (SELECT m.enqueued_at FROM cron_queue m
+            WHERE m.namespace = n.namespace AND m.queue = n.queue AND m.ended_at IS NULL
+            ORDER BY m.id LIMIT 1) AS oldest_at,
+           (SELECT count(*) FROM (SELECT FROM cron_dead_letters d
+                                  WHERE d.namespace = n.namespace AND d.queue = n.queue LIMIT :most) c) AS dead
+) f
+ORDER BY f.depth DESC, n.namespace, n.queue
+LIMIT :queues::bigint;

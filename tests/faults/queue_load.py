@@ -21,7 +21,8 @@ CREATE TABLE cronring.queue_numbers (last integer);
 INSERT INTO cronring.queue_numbers VALUES (0);
 INSERT INTO cronring.cron_queues (namespace, queue, max_deliveries) VALUES ('default', 'q', 1000)
 """
-DRAINED_S: Final = 60.0
+ENOUGH: Final = 100
+DRAINED_S: Final = 120.0
 
 
 class QueueLoad:
@@ -76,6 +77,7 @@ class QueueLoad:
             self._stage.expect(False, problem)
         self._stage.expect(not run_coroutine(self._fetch(FORGOTTEN)), "a lane was forgotten")
         put = sum(len(note["numbers"]) for note in notes if note["event"] == "put")
+        self._stage.expect(put > ENOUGH, f"only {put} messages were put: nothing was tried")
         again = sum(note["event"] == "begun" and note["delivery"] > 1 for note in notes)
         self._stage.measured["messages"] = f"{put:,} put, {sum(worked.values()):,} done, {again:,} begun again"
 

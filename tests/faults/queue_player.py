@@ -14,11 +14,13 @@ from typing import Any, Final
 
 import asyncpg
 
+from cronring.controller.store.connect import Connection
+
 WORKSPACES: Final = 50
 BATCH: Final = 20
 HOLD: Final = "2 s"
+WRITE_PAUSE_S: Final = 0.3  # so that consumers keep up
 PAUSE_S: Final = 0.02
-Connection = asyncpg.Connection[asyncpg.Record]
 AWAY: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 
@@ -42,7 +44,7 @@ async def write(connection: Connection, journal: Journal, number: int) -> int:
         )
         journal.note("put", numbers=list(numbers))
         number += BATCH
-        await asyncio.sleep(PAUSE_S)
+        await asyncio.sleep(WRITE_PAUSE_S)
 
 
 async def consume(connection: Connection, journal: Journal, name: str) -> None:
