@@ -45,9 +45,11 @@ SELECT cron_queue_put(
 -- Which of these queues, by parallel arrays, may have something to take now: their places in the arrays, from 1 on.
 SELECT u.place
 FROM unnest(:namespaces::text[], :queues::text[]) WITH ORDINALITY u (namespace, queue, place)
-WHERE EXISTS (SELECT FROM cron_queue_wakes w WHERE w.namespace = u.namespace AND w.queue = u.queue)
-   OR EXISTS (SELECT FROM cron_queue_lanes l
-              WHERE l.namespace = u.namespace AND l.queue = u.queue AND l.ready_at <= clock_timestamp());
+WHERE coalesce(
+    (SELECT true FROM cron_queue_wakes w WHERE w.namespace = u.namespace AND w.queue = u.queue LIMIT 1),
+    (SELECT true FROM cron_queue_lanes l
+     WHERE l.namespace = u.namespace AND l.queue = u.queue AND l.ready_at <= now() LIMIT 1)
+);
 
 -- name: ListQueues
 -- By namespace and name. What is counted is counted up to `:most`. Null: any.

@@ -16,6 +16,7 @@ EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
     "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys", "cron_payloads", "cron_interval_jobs",
+    "cron_queue", "cron_queue_lanes", "cron_queue_wakes", "cron_dead_letters",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
@@ -45,7 +46,8 @@ HOT = [
     "FindJobExecutionsEnd", "CountJobTicks", "RankJobExecutions", "CountJobExecutions", "RankJobs",
     "BeginRequest", "CountRequestKeys", "GetRequest", "EndRequest", "ForgetRequest",
     "AddIntervalJob", "SetIntervalJob", "ForgetRetries", "GetIntervalJob", "GetIntervalJobs", "ListIntervalExecutions",
-    "CountIntervalExecutions", "GetIntervalExecution",
+    "CountIntervalExecutions", "GetIntervalExecution", "GetReadyQueues", "ListMessages", "ListDeadLetters",
+    "FindDeadLetters", "ReplayDeadLetters", "RemoveDeadLetters",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
