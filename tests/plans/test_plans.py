@@ -21,7 +21,7 @@ GROWING = {
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
     "GetUnfinished", "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver",
-    "RemoveCronJobs",
+    "RemoveCronJobs", "FindDeadLetters", "ReplayDeadLetters", "RemoveDeadLetters",
     "ListJobs", "GetJob", "GetJobsById", "GetSkippedTicks", "GetExecution", "ListExecutions",
     "ListTroubledExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
@@ -47,7 +47,6 @@ HOT = [
     "BeginRequest", "CountRequestKeys", "GetRequest", "EndRequest", "ForgetRequest",
     "AddIntervalJob", "SetIntervalJob", "ForgetRetries", "GetIntervalJob", "GetIntervalJobs", "ListIntervalExecutions",
     "CountIntervalExecutions", "GetIntervalExecution", "GetReadyQueues", "ListMessages", "ListDeadLetters",
-    "FindDeadLetters", "ReplayDeadLetters", "RemoveDeadLetters",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
