@@ -163,8 +163,8 @@ class Consumer:
     """`async for` gives one message after the other, for ever. Work on each within `async with message:`.
 
     Its lease is extended meanwhile. `stop` ends the loop after the message that is worked on, and gives back what else
-    was taken. `until_empty` ends it once nothing is ready. While no controller answers, it tries again. It raises what
-    they refuse, as PermissionDenied or Invalid.
+    was taken. `until_empty` ends it once nothing is ready. The first take raises Unreachable if no controller answers;
+    later ones are tried again. All raise what controllers refuse, as PermissionDenied or Invalid.
     """
 
     def __init__(
@@ -178,6 +178,7 @@ class Consumer:
         self._most = most
         self._hold = hold
         self._until_empty = until_empty
+        self._reached = False
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -233,9 +234,12 @@ class Consumer:
                     wait=timedelta() if self._until_empty else WAIT,
                 )
             except _AWAY:
+                if not self._reached:
+                    raise
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LAST_PAUSE_S)
                 continue
+            self._reached = True
             if lease.number or self._until_empty:
                 return lease if lease.number else None
             pause_s = FIRST_PAUSE_S
