@@ -222,12 +222,13 @@ def _order(
 
     async def question(client: "Client") -> list[int]:
         order = client.queues.replay if what == "replay" else client.queues.remove
-        found: list[int] = []
-        while done := await order(name, namespace, ids=ids, dry_run=dry_run, by=told[0], note=told[1]):
-            found += done
-            if ids or dry_run:
-                break
-        return found
+        found: dict[int, None] = {}
+        while True:
+            done = await order(name, namespace, ids=ids, dry_run=dry_run, by=told[0], note=told[1])
+            goes_on = any(each not in found for each in done)
+            found |= dict.fromkeys(done)
+            if ids or dry_run or not goes_on:
+                return list(found)
 
     done = ask(controllers, question)
     if output == "json":
