@@ -32,7 +32,7 @@ class CommandFailed(Exception):
 @click.option("--most", type=click.IntRange(1, 1_000), default=1, show_default=True, help="Messages of one take.")
 @click.option("--hold", type=Duration(1, DAY_S), default="30s", show_default=True,
               help="How long a lost consumer's messages wait; it is extended while COMMAND runs.")  # fmt: skip
-@click.option("--count", "limit", type=count(), metavar="N", help="Stop after so many messages.")
+@click.option("--limit", type=count(), metavar="N", help="Stop after so many messages.")
 @click.option("--until-empty", is_flag=True, help="Stop when nothing is ready.")
 @as_option
 @controllers_option
@@ -50,7 +50,7 @@ def consume(
     \b
     Examples:
       cronring queues consume reports -- ./make-report
-      cronring queues consume prod/mail --until-empty -- sh -c 'jq -r .to | xargs -n1 send-mail'
+      cronring queues consume prod/mail --until-empty -- sh -c 'jq .to | send'
     """
     namespace, name = queue_named(queue)
 

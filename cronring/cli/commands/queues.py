@@ -115,7 +115,11 @@ def dead(queue: str, limit: int, output: str, controllers: tuple[str, ...]) -> N
 
 
 ids_argument = click.argument("ids", nargs=-1, type=ROW_ID, metavar="[ID]...")
-all_option = click.option("--all", "everything", is_flag=True, help="All of the queue.")
+# Each has a variable of its own: nobody removes all for having set it for something else.
+replay_all_option, remove_all_option = (
+    click.option("--all", "everything", is_flag=True, envvar=f"CRONRING_QUEUES_{verb}_ALL", help="All of the queue.")
+    for verb in ("REPLAY", "REMOVE")
+)
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only say which.")
 yes_option = click.option("--yes", is_flag=True, help="Don't ask before doing it to all.")
 
@@ -123,7 +127,7 @@ yes_option = click.option("--yes", is_flag=True, help="Don't ask before doing it
 @queues.command()
 @queue_argument
 @ids_argument
-@all_option
+@replay_all_option
 @dry_run_option
 @yes_option
 @note_option
@@ -147,7 +151,7 @@ def replay(  # noqa: PLR0917 - click passes them by name
 @queues.command()
 @queue_argument
 @ids_argument
-@all_option
+@remove_all_option
 @dry_run_option
 @yes_option
 @note_option
@@ -188,7 +192,7 @@ def set_queue(
     \b
     Examples:
       cronring queues set reports --max-deliveries 3
-      cronring queues set prod/reports --on-retry pass --note "order does not matter there"
+      cronring queues set prod/reports --on-retry pass --note "any order"
     """
     if max_deliveries is None and on_retry is None and dead_kept_days is None:
         raise click.UsageError("give --max-deliveries, --on-retry or --dead-kept-days: nothing is changed yet")
