@@ -62,6 +62,7 @@ from cronring.controller.runtime.memory import spare_memory
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
+from cronring.controller.runtime.queue_figures import QueueFigures
 from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.refusals import RefusalLog
 from cronring.controller.runtime.sealing import Sealing
@@ -284,6 +285,7 @@ class _Controller:
         self._posting = HttpPosting(base.notes)
         self._notified = WebhookFigures()
         self._folding = Folding()
+        self._queue_figures = QueueFigures()
         self._boxing = Sealing(base.clock)
         self._host_clock = HostClock(base.clock, self._node.database_now)
         self._interest = Interest()
@@ -366,6 +368,7 @@ class _Controller:
         start("zone data", compare_zone_data(self._store, self._info, base.notes))
         start("history", look_after_history(self._maintain, base.notes))
         start("figures", self._folding.go_on(partial(fold_figures, self._database), base.notes))
+        start("queues", self._queue_figures.go_on(self._stores.queues.figures))
         start("audit log", self._boxing.go_on(self._stores.audit_log.seal, base.notes))
         start("refusals", base.refusals.go_on(self._note_refusals, base.notes))
         wake = asyncio.Event()
@@ -434,6 +437,7 @@ class _Controller:
         self._base.metrics.add_counters(self._folding.counters)
         self._base.metrics.add_counters(self._boxing.counters)
         self._base.metrics.add_counters(self._base.refusals.counters)
+        self._base.metrics.registry.register(self._queue_figures)
         self._base.metrics.add_gauges(self._folding.gauges)
         self._base.metrics.add_gauges(self._boxing.gauges)
         self._base.metrics.add_gauges(self._host_clock.gauges)

@@ -552,6 +552,12 @@ class EnqueueCronJobs(Statement):
     controller_id: str
 
 
+class ExtendLease(Statement):
+    lease: int
+    namespace: str
+    hold_ms: int
+
+
 class FillClosings(Statement):
     runs: int
     boundary: int
@@ -588,6 +594,13 @@ class FindChosenJobs(Statement):
     verb: str
     outcomes: Sequence[str]
     statuses: Sequence[str]
+    limit: int
+
+
+class FindDeadLetters(Statement):
+    namespace: str
+    queue: str
+    ids: Sequence[int] | None
     limit: int
 
 
@@ -685,6 +698,13 @@ class FinishDeliveries(Statement):
     errors: Sequence[str]
 
 
+class FinishMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int]
+    output: str
+
+
 class FoldFigures(Statement):
     folded_id: int
     until_id: int
@@ -723,6 +743,9 @@ class ForgetActivations(Statement):
     job_ids: Sequence[int]
 
 
+class ForgetDeadLetters(Statement): ...
+
+
 class ForgetDeliveries(Statement):
     kept_ms: int
     limit: int
@@ -735,6 +758,12 @@ class ForgetEmptySet(Statement):
 
 class ForgetIdentities(Statement):
     kept_ms: int
+
+
+class ForgetLanes(Statement): ...
+
+
+class ForgetListeners(Statement): ...
 
 
 class ForgetNotices(Statement): ...
@@ -1015,10 +1044,25 @@ class GetPartition(Statement):
     until_at: int
 
 
+class GetQueue(Statement):
+    namespace: str
+    queue: str
+
+
+class GetQueueFigures(Statement):
+    most: int
+    queues: int
+
+
 class GetQueueReports(Statement):
     known: Sequence[int]
     controller_id: str
     limit: int
+
+
+class GetReadyQueues(Statement):
+    namespaces: Sequence[str]
+    queues: Sequence[str]
 
 
 class GetRecent(Statement):
@@ -1266,6 +1310,13 @@ class ListBooks(Statement):
 class ListControllers(Statement): ...
 
 
+class ListDeadLetters(Statement):
+    namespace: str
+    queue: str
+    after_id: int
+    limit: int
+
+
 class ListDeliveries(Statement):
     before_id: int
     state: str
@@ -1391,6 +1442,13 @@ class ListLimits(Statement):
     limit: int | None
 
 
+class ListMessages(Statement):
+    namespace: str
+    queue: str
+    after_id: int
+    limit: int
+
+
 class ListOpenTransactions(Statement): ...
 
 
@@ -1407,6 +1465,16 @@ class ListOverdueTicks(Statement):
 
 
 class ListPreparedTransactions(Statement): ...
+
+
+class ListQueues(Statement):
+    most: int
+    namespace: str | None
+    queue: str | None
+    namespaces: Sequence[str] | None
+    after_namespace: str
+    after_queue: str
+    limit: int
 
 
 class ListReplicationSlots(Statement): ...
@@ -1670,6 +1738,14 @@ class PauseFailing(Statement):
     job_ids: Sequence[int]
 
 
+class PutMessage(Statement):
+    queue: str
+    payload: str
+    workspace: str
+    namespace: str
+    not_before: int | None
+
+
 class RankExecutions(Statement):
     since: int | None
     until: int | None
@@ -1783,6 +1859,12 @@ class RegisterRunner(Statement):
     deployments: Sequence[str]
 
 
+class ReleaseMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int] | None
+
+
 class RememberFingerprint(Statement):
     fingerprint: str
     deployment_id: int
@@ -1796,6 +1878,10 @@ class RemoveCronJobs(Statement):
     now: int
     job_ids: Sequence[int]
     closes_ats: Sequence[int]
+
+
+class RemoveDeadLetters(Statement):
+    ids: Sequence[int]
 
 
 class RemoveWebhook(Statement):
@@ -1821,6 +1907,20 @@ class ReplaceEncrypted(Statement):
     after: str
     id: int
     before: str
+
+
+class ReplayDeadLetters(Statement):
+    ids: Sequence[int]
+
+
+class RetryMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int]
+    error: str
+    delay_ms: int | None
+    error_type: str
+    last: bool
 
 
 class RevokeRunnerGrant(Statement):
@@ -1899,6 +1999,16 @@ class SetMinReplicas(Statement):
 
 class SetPosition(Statement):
     position: str
+
+
+class SetQueue(Statement):
+    namespace: str
+    queue: str
+    max_deliveries: int
+    on_retry: str
+    dead_kept_days: int
+    actor: str
+    note: str
 
 
 class SetSession(Statement):
@@ -2013,6 +2123,14 @@ class TakeFolding(Statement):
 
 class TakeJoin(Statement):
     secret_hash: bytes
+
+
+class TakeMessages(Statement):
+    queue: str
+    consumer: str
+    hold_ms: int
+    most: int
+    namespace: str
 
 
 class TakeNotifier(Statement):

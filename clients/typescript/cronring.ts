@@ -312,6 +312,25 @@ export interface DataType {
   fields?: DataField[];
 }
 
+export interface DeadLetter {
+  /** of the message */
+  id: string;
+  workspace: string;
+  payload: string;
+  job: string;
+  job_id: string;
+  execution_id: string;
+  tick?: string;
+  attempt: number;
+  enqueued_at?: string;
+  died_at?: string;
+  failures: number;
+  /** failed or lost: how its last delivery ended */
+  outcome: string;
+  error_type: string;
+  error_message: string;
+}
+
 export interface DeleteTemplateResponse {
   /** that came from it, and stay */
   jobs: string;
@@ -532,6 +551,11 @@ export interface ExecutionEvent {
   resume_token: string;
 }
 
+export interface ExtendLeaseResponse {
+  /** held or gone; none: the lease has nothing any more */
+  messages: MessageFate[];
+}
+
 export interface FieldDifference {
   /** of the spec, like "schedule", "policy.retries", "labels.team" */
   field: string;
@@ -551,6 +575,11 @@ export interface Finding {
   text: string;
   /** what to look at next: a command */
   look: string;
+}
+
+export interface FinishMessagesResponse {
+  /** in the order of the request */
+  messages: MessageFate[];
 }
 
 export interface GetClusterResponse {
@@ -805,6 +834,11 @@ export interface ListBooksResponse {
   books: JobBook[];
 }
 
+export interface ListDeadLettersResponse {
+  dead_letters: DeadLetter[];
+  next_page_token: string;
+}
+
 export interface ListDeliveriesResponse {
   /** the newest first */
   deliveries: Delivery[];
@@ -841,6 +875,16 @@ export interface ListLimitsResponse {
   /** by namespace, its own before those of its modules, then by label */
   limits: Limit[];
   /** empty: this was the last page */
+  next_page_token: string;
+}
+
+export interface ListMessagesResponse {
+  messages: QueueMessage[];
+  next_page_token: string;
+}
+
+export interface ListQueuesResponse {
+  queues: Queue[];
   next_page_token: string;
 }
 
@@ -934,6 +978,12 @@ export interface MemberState {
   backup_slots: number;
 }
 
+export interface MessageFate {
+  id: string;
+  /** done; waits for its retry; dead; ended, with its execution; held; gone: its execution was cancelled or timed out; refused: the lease does not have it any more. */
+  state: string;
+}
+
 /** Runs of this job would fail, until somebody updates its payload. */
 export interface Misfit {
   job: string;
@@ -1025,6 +1075,55 @@ export interface Problem {
   outcome?: "unknown" | "done";
 }
 
+export interface PutMessageResponse {
+  id: string;
+}
+
+export interface Queue {
+  namespace: string;
+  queue: string;
+  /** messages that are not done; 100000: that, or more */
+  depth: string;
+  /** since when the oldest of them is there */
+  oldest_at?: string;
+  /** workspaces that have some */
+  lanes: string;
+  /** of these, those that a consumer has */
+  leased: string;
+  consumers: string;
+  dead: string;
+  max_deliveries: number;
+  /** block: a message that waits for its retry blocks its lane; pass: others pass it */
+  on_retry: string;
+  dead_kept_days: number;
+  /** absent: nobody has set anything */
+  changed_at?: string;
+  changed_by: string;
+  note: string;
+}
+
+export interface QueueMessage {
+  id: string;
+  workspace: string;
+  payload: string;
+  job: string;
+  job_id: string;
+  execution_id: string;
+  tick?: string;
+  run_at?: string;
+  attempt: number;
+  enqueued_at?: string;
+  /** deliveries that failed or were lost */
+  failures: number;
+  /** its execution ends by it */
+  awaited: boolean;
+  error_type: string;
+  error_message: string;
+  /** who has it now */
+  consumer: string;
+  leased_until?: string;
+}
+
 /** QueueTarget is where a job's ticks go that runs no verb: each one becomes a message of this queue. */
 export interface QueueTarget {
   queue?: string;
@@ -1050,9 +1149,28 @@ export interface RedeliverResponse {
   deliveries: string;
 }
 
+export interface ReleaseMessagesResponse {
+  released: number;
+}
+
+export interface RemoveDeadLettersResponse {
+  /** those that are gone */
+  message_ids: string[];
+}
+
+export interface ReplayDeadLettersResponse {
+  /** those that are messages again */
+  message_ids: string[];
+}
+
+export interface RetryMessagesResponse {
+  /** in the order of the request */
+  messages: MessageFate[];
+}
+
 /** A role in a namespace. */
 export interface RoleGrant {
-  /** viewer, outputs-viewer, operator, deployer or admin */
+  /** viewer, outputs-viewer, operator, deployer, consumer or admin */
   role?: string;
   /** empty: "default"; "*": all of them */
   namespace?: string;
@@ -1207,6 +1325,32 @@ export interface SuggestFilterResponse {
   at: number;
   /** at most 50; one that ends with a colon is to be gone on with */
   terms: string[];
+}
+
+export interface TakeMessagesResponse {
+  /** 0: nothing was taken */
+  lease: string;
+  /** of one workspace in order */
+  messages: TakenMessage[];
+}
+
+export interface TakenMessage {
+  id: string;
+  workspace: string;
+  /** JSON, or empty */
+  payload: string;
+  /** 1 for the first one */
+  delivery: number;
+  /** the key of the job whose tick it is; empty: somebody put it there */
+  job: string;
+  job_id: string;
+  execution_id: string;
+  tick?: string;
+  /** of the tick */
+  attempt: number;
+  run_at?: string;
+  enqueued_at?: string;
+  leased_until?: string;
 }
 
 export interface Template {
@@ -1487,6 +1631,18 @@ export interface Operations {
   TestWebhook: { path: { name: string }; body: Record<string, never>; answer: TestWebhookResponse };
   ListDeliveries: { query: { page_size?: number; page_token?: string; webhook?: string; state?: string; job?: string }; answer: ListDeliveriesResponse };
   Redeliver: { path: { webhook: string }; body: { delivery_id?: string | number }; answer: RedeliverResponse };
+  TakeMessages: { path: { namespace: string; queue: string }; body: { consumer?: string; hold_ms?: string | number; most?: number; wait_ms?: string | number }; answer: TakeMessagesResponse };
+  ExtendLease: { path: { namespace: string; lease: string | number }; body: { hold_ms?: string | number }; answer: ExtendLeaseResponse };
+  FinishMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[]; output?: string }; answer: FinishMessagesResponse };
+  RetryMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[]; error_message?: string; error_type?: string; delay_ms?: string | number; last?: boolean }; answer: RetryMessagesResponse };
+  ReleaseMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[] }; answer: ReleaseMessagesResponse };
+  PutMessage: { path: { namespace: string; queue: string }; body: { workspace?: string; payload?: string; not_before?: string }; answer: PutMessageResponse };
+  ListMessages: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListMessagesResponse };
+  ListQueues: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListQueuesResponse };
+  ListDeadLetters: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListDeadLettersResponse };
+  ReplayDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: ReplayDeadLettersResponse };
+  RemoveDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: RemoveDeadLettersResponse };
+  SetQueue: { path: { namespace: string; queue: string }; body: { max_deliveries?: number; on_retry?: string; dead_kept_days?: number; requested_by?: string; note?: string }; answer: Queue };
   ApplySet: { path: { namespace: string; name: string }; body: { jobs?: CreateJobRequest[]; prune?: boolean; release?: boolean; adopt?: boolean; dry_run?: boolean; hours?: number; requested_by?: string; note?: string; etag?: string }; answer: ApplySetResponse };
   GetSet: { path: { namespace: string; name: string }; answer: Set };
   ListSets: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListSetsResponse };
@@ -1574,6 +1730,18 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   TestWebhook: ["POST", "/api/v1/cron/webhooks/{name}/test"],
   ListDeliveries: ["GET", "/api/v1/cron/deliveries"],
   Redeliver: ["POST", "/api/v1/cron/webhooks/{webhook}/redeliver"],
+  TakeMessages: ["POST", "/api/v1/queues/{namespace}/{queue}/messages:take"],
+  ExtendLease: ["POST", "/api/v1/queues/{namespace}/leases/{lease}:extend"],
+  FinishMessages: ["POST", "/api/v1/queues/{namespace}/leases/{lease}:finish"],
+  RetryMessages: ["POST", "/api/v1/queues/{namespace}/leases/{lease}:retry"],
+  ReleaseMessages: ["POST", "/api/v1/queues/{namespace}/leases/{lease}:release"],
+  PutMessage: ["POST", "/api/v1/queues/{namespace}/{queue}/messages"],
+  ListMessages: ["GET", "/api/v1/queues/{namespace}/{queue}/messages"],
+  ListQueues: ["GET", "/api/v1/queues"],
+  ListDeadLetters: ["GET", "/api/v1/queues/{namespace}/{queue}/dead-letters"],
+  ReplayDeadLetters: ["POST", "/api/v1/queues/{namespace}/{queue}/dead-letters:replay"],
+  RemoveDeadLetters: ["POST", "/api/v1/queues/{namespace}/{queue}/dead-letters:remove"],
+  SetQueue: ["PUT", "/api/v1/queues/{namespace}/{queue}"],
   ApplySet: ["POST", "/api/v1/cron/sets/{namespace}/{name}/apply"],
   GetSet: ["GET", "/api/v1/cron/sets/{namespace}/{name}"],
   ListSets: ["GET", "/api/v1/cron/sets"],
