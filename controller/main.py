@@ -392,13 +392,11 @@ class _Controller:
 
     async def _hear(self, notifications: Notifications) -> None:
         async for notified in notifications.listen():
-            for each in notified:
-                if (event := heard(each.topic, each.payload)) is not None:
-                    self._driver.put(event)
+            for event in heard(notified):
+                self._driver.put(event)
             topics = {each.topic for each in notified}
             if Topic.JOBS in topics:
                 self._standings.look_again()
-
             if Topic.WEBHOOKS in topics:
                 self._interest.hear()
 

@@ -311,6 +311,7 @@ class CountWaiting(Statement): ...
 class CountWorkspace(Statement):
     labels: str
     namespace: str
+    workspace: str
 
 
 class CreateApiJobs(Statement):
@@ -498,6 +499,12 @@ class DropIdleValues(Statement): ...
 
 class DropValues(Statement):
     limit_id: int
+
+
+class DropWorkspaceMessages(Statement):
+    workspace: str
+    limit: int
+    namespace: str
 
 
 class EnableWebhook(Statement):

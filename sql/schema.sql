@@ -2244,6 +2244,8 @@ CREATE INDEX cron_audit_log_unsealed ON cronring.cron_audit_log USING btree (id)
 
 CREATE INDEX cron_dead_letters_queue ON cronring.cron_dead_letters USING btree (namespace, queue, id);
 
+CREATE INDEX cron_dead_letters_workspace ON cronring.cron_dead_letters USING btree (namespace, workspace);
+
 CREATE INDEX cron_deliveries_log ON cronring.cron_deliveries USING btree (webhook_id, id);
 
 CREATE INDEX cron_deliveries_old ON cronring.cron_deliveries USING btree (created_at);

@@ -345,6 +345,8 @@ export interface DeleteWorkspaceResponse {
   left?: Workspace;
   /** false: call again */
   done: boolean;
+  /** deleted ones, with dead letters */
+  messages: string;
 }
 
 export interface Delivery {
@@ -1557,6 +1559,8 @@ export interface Workspace {
   running: string;
   /** activations beside schedules: retries, runs by hand, backfills, followers; 0 in lists */
   waiting: string;
+  /** of queues, that are not done; dead letters among them; 0 in lists */
+  messages: string;
 }
 
 /** What can be asked for, by operationId. */

@@ -78,7 +78,8 @@ def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
 
 def of_workspace(found: WorkspaceRow) -> Changes:
     """It is deleted: what it had. Each of its jobs is told of besides."""
-    before = {"jobs": found.jobs, "running": found.running, "waiting": found.waiting}
+    counts = ("jobs", "running", "waiting", "messages")
+    before = {name: getattr(found, name) for name in counts}
     return _changed(f"workspace {found.namespace}/{found.workspace}", found.namespace, before, None)
 
 

@@ -1,10 +1,10 @@
-"""What a node is told when PostgreSQL's NOTIFY names a topic."""
+"""What a node is told when PostgreSQL's NOTIFY names topics."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from cronring.controller.core.node.events import CancelsNotified, ConsumersNotified, Event, JobsNotified, PlacesFreed
-from cronring.controller.ports.store import Topic
+from cronring.controller.ports.store import Notified, Topic
 
 _HEARD: Final[Mapping[Topic, Event]] = {
     Topic.JOBS: JobsNotified(),
@@ -13,8 +13,10 @@ _HEARD: Final[Mapping[Topic, Event]] = {
 }
 
 
-def heard(topic: Topic, payload: str) -> Event | None:
-    """None: the topic is no node's."""
-    if topic is Topic.PLACES:
-        return PlacesFreed(int(payload) if payload else None)
-    return _HEARD.get(topic)
+def heard(notified: Iterable[Notified]) -> Iterator[Event]:
+    """Some topics are no node's."""
+    for topic, payload in notified:
+        if topic is Topic.PLACES:
+            yield PlacesFreed(int(payload) if payload else None)
+        elif topic in _HEARD:
+            yield _HEARD[topic]

@@ -1491,6 +1491,7 @@ CREATE TABLE cron_dead_letters (
     error_message  text NOT NULL
 );
 CREATE INDEX cron_dead_letters_queue ON cron_dead_letters (namespace, queue, id);
+CREATE INDEX cron_dead_letters_workspace ON cron_dead_letters (namespace, workspace);
 
 CREATE FUNCTION cron_queue_woken() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

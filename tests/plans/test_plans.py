@@ -21,7 +21,7 @@ GROWING = {
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
     "GetUnfinished", "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver",
-    "RemoveCronJobs", "FindDeadLetters", "ReplayDeadLetters", "RemoveDeadLetters",
+    "RemoveCronJobs", "FindDeadLetters", "ReplayDeadLetters", "RemoveDeadLetters", "ListMessages", "ListDeadLetters",
     "ListJobs", "GetJob", "GetJobsById", "GetSkippedTicks", "GetExecution", "ListExecutions",
     "ListTroubledExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
@@ -46,8 +46,7 @@ HOT = [
     "FindJobExecutionsEnd", "CountJobTicks", "RankJobExecutions", "CountJobExecutions", "RankJobs",
     "BeginRequest", "CountRequestKeys", "GetRequest", "EndRequest", "ForgetRequest",
     "AddIntervalJob", "SetIntervalJob", "ForgetRetries", "GetIntervalJob", "GetIntervalJobs", "ListIntervalExecutions",
-    "CountIntervalExecutions", "GetIntervalExecution", "GetVerbCall", "KeepVerbCall",
-    "GetReadyQueues", "ListMessages", "ListDeadLetters",
+    "CountIntervalExecutions", "GetIntervalExecution", "GetVerbCall", "KeepVerbCall", "GetReadyQueues",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.node.events import ConsumersNotified
 from cronring.controller.ports.many import NewJob
-from cronring.controller.store.memory.rows import ExecutionRow, JobRow, MessageRow
+from cronring.controller.store.memory.rows import EnqueuedRow, ExecutionRow, JobRow
 from cronring.controller.store.messages import REFUSED
 from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
@@ -72,7 +72,7 @@ class Queued:
                 self._end(message)
         self._world.clock.call_after(LOOKS_NS, self._look)
 
-    def _end(self, message: MessageRow) -> None:
+    def _end(self, message: EnqueuedRow) -> None:
         outcome = self._rng.choices((Outcome.COMPLETED, Outcome.FAILED, Outcome.LOST), (8, 2, 1))[0]
         self._world.database.store.end_message(message.message_id, outcome, "Oops", "no", "1")
         self.consumed += message.awaited

@@ -3,7 +3,7 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import EndRequest, MessageFate
 from cronring.controller.store.memory.limits import MemoryLimits
-from cronring.controller.store.memory.rows import DecidedByClaim, ExecutionRow, MessageRow
+from cronring.controller.store.memory.rows import DecidedByClaim, EnqueuedRow, ExecutionRow
 from cronring.controller.store.messages import REFUSED
 from cronring.schema.execution import Outcome, Report
 from cronring.schema.queues import queue_of, workspace_of
@@ -28,7 +28,7 @@ class MemoryMessages(MemoryLimits):
         payload = job.spec.payload if execution.payload is None else execution.payload
         self.messages_made += 1
         namespace, module = job.deployment.module
-        self.messages[self.messages_made] = MessageRow(
+        self.messages[self.messages_made] = EnqueuedRow(
             self.messages_made, namespace, queue_of(module), workspace_of(job.verb), job, execution.execution_id,
             execution.tick, execution.run_at, execution.attempt, payload, awaited,
             execution.hard_deadline if awaited else None, self.now_us(),
@@ -66,7 +66,7 @@ class MemoryMessages(MemoryLimits):
             and self.unfinished[report.execution_id].controller_id == controller_id
         ]
 
-    def _message_of(self, execution_id: int) -> MessageRow | None:
+    def _message_of(self, execution_id: int) -> EnqueuedRow | None:
         of_it = (each for each in self.messages.values() if each.awaited and each.execution_id == execution_id)
         return next(of_it, None)
 
@@ -83,7 +83,7 @@ class MemoryMessages(MemoryLimits):
             del self.messages[message.message_id]
 
 
-def _consumed(unfinished: dict[int, ExecutionRow], message: MessageRow) -> Report | None:
+def _consumed(unfinished: dict[int, ExecutionRow], message: EnqueuedRow) -> Report | None:
     execution = unfinished.get(message.execution_id)
     if execution is None or message.ended_at is None or message.outcome is None:
         return None

@@ -214,7 +214,7 @@ class ExecutionRow:
 
 
 @dataclass
-class MessageRow:
+class EnqueuedRow:
     message_id: int
     namespace: str
     queue: str

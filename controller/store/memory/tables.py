@@ -17,11 +17,11 @@ from cronring.controller.store.memory.rows import (
     ActivationRow,
     ControllerRow,
     DeploymentRow,
+    EnqueuedRow,
     ExecutionRow,
     IntervalRow,
     JobRow,
     LimitKey,
-    MessageRow,
     PlaceKey,
     RunnerRow,
     SkipRow,
@@ -46,7 +46,7 @@ class MemoryTables:
         self.on_consumed: Callable[[], None] = lambda: None  # for each NOTIFY that a consumer has ended a message
         # What PostgreSQL says where it takes no message of a job: a trigger or a CHECK of the user's.
         self.refuses_message: Callable[[JobRow], str | None] = lambda _: None
-        self.messages: dict[int, MessageRow] = {}
+        self.messages: dict[int, EnqueuedRow] = {}
         self.messages_made = 0
         self.limits: dict[LimitKey, LimitRow] = {}
         self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
