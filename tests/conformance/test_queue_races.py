@@ -90,6 +90,9 @@ async def consume(consumer: Consumer, chance: random.Random, stop: asyncio.Event
                     await taken.done(strict=True)
             except (asyncpg.ObjectNotInPrerequisiteStateError, asyncpg.SerializationError):
                 continue  # somebody else has it, or has changed it
+            except asyncpg.UniqueViolationError:  # somebody else has done it already
+                held = [each for each, state in (await taken.extend(1)).items() if state == "held"]
+                assert len(held) < len(taken.ids), "it was done, and is still given out"
 
 
 async def expire(owner: Connection, chance: random.Random, stop: asyncio.Event) -> None:
