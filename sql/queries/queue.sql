@@ -117,12 +117,13 @@ UNION ALL
 -- Of executions whose consumers end them, the messages that are there: for those who end them otherwise. `ended`: their
 -- consumer came first. One that somebody has locked (a consumer, in a transaction of its own) is not `locked` here.
 WITH there AS MATERIALIZED (
-    SELECT id FROM cron_queue WHERE awaited AND execution_id = ANY(:execution_ids::bigint[])
+    SELECT id, execution_id FROM cron_queue WHERE awaited AND execution_id = ANY(:execution_ids::bigint[])
 ), locked AS MATERIALIZED (
-    SELECT id, ended_at FROM cron_queue WHERE id IN (SELECT id FROM there) ORDER BY id FOR UPDATE SKIP LOCKED
+    SELECT id, ended_at FROM cron_queue WHERE id = ANY (ARRAY(SELECT id FROM there))
+    ORDER BY id FOR UPDATE SKIP LOCKED
 )
-SELECT m.execution_id, l.id IS NOT NULL AS locked, l.ended_at IS NOT NULL AS ended
-FROM cron_queue m JOIN there t ON t.id = m.id LEFT JOIN locked l ON l.id = m.id;
+SELECT t.execution_id, l.id IS NOT NULL AS locked, l.ended_at IS NOT NULL AS ended
+FROM there t LEFT JOIN locked l ON l.id = t.id;
 
 -- name: DeleteMessages
 -- Of executions that have ended, in the transaction of their end.

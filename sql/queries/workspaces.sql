@@ -60,9 +60,9 @@ WITH chosen AS MATERIALIZED (
     SELECT id FROM cron_dead_letters WHERE namespace = :namespace AND workspace = :workspace
     LIMIT :limit FOR UPDATE SKIP LOCKED
 ), dropped AS (
-    DELETE FROM cron_queue WHERE id IN (SELECT id FROM chosen) RETURNING id
+    DELETE FROM cron_queue WHERE id = ANY (ARRAY(SELECT id FROM chosen)) RETURNING id
 ), buried AS (
-    DELETE FROM cron_dead_letters WHERE id IN (SELECT id FROM letters) RETURNING id
+    DELETE FROM cron_dead_letters WHERE id = ANY (ARRAY(SELECT id FROM letters)) RETURNING id
 )
 SELECT (SELECT count(*) FROM dropped) + (SELECT count(*) FROM buried) AS gone;
 
