@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from cronring.client import AsyncClient
 from cronring.controller.store.connect import Connection, connect
 from tests.docs.reading import blocks
 from tests.support.cluster import Cluster
@@ -13,7 +14,7 @@ from tests.support.cluster import Cluster
 PAGE: Final = "docs/message-queues.md"
 ROLE: Final = "reports_consumer"
 SQL: Final = [text for language, text in blocks(PAGE) if language == "sql"]
-BY_CLIENT, BY_ASYNCPG = [text for language, text in blocks(PAGE) if language == "python"]
+SCHEDULING, BY_CLIENT, BY_ASYNCPG = [text for language, text in blocks(PAGE) if language == "python"]
 
 
 @pytest.fixture
@@ -85,9 +86,11 @@ async def test_its_asyncpg_example_consumes(consumer: Connection, owner: Connect
     assert [row[0] for row in await owner.fetch("SELECT month FROM reports")] == ['{"month": "2026-10"}']
 
 
-async def test_its_client_example_consumes(consumer: Connection, database_url: str, tmp_path: Path) -> None:
+async def test_its_client_examples_schedule_and_consume(
+    consumer: Connection, database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     scope: dict[str, Any] = {}
-    exec(compile(BY_CLIENT, PAGE, "exec"), scope)
+    exec(compile(SCHEDULING + BY_CLIENT, PAGE, "exec"), scope)
     seen: list[tuple[str, object]] = []
 
     async def report(workspace: str, value: object) -> None:
@@ -97,4 +100,7 @@ async def test_its_client_example_consumes(consumer: Connection, database_url: s
     with Cluster(database_url, tmp_path) as cluster:
         cluster.start_controller()
         await scope["consume"](cluster.addresses, report)
+        async with AsyncClient([cluster.addresses]) as client:
+            await scope["schedule"](client)
+    assert capsys.readouterr().out.startswith("@reports.ws_3:default ")
     assert seen == [("", {"month": "2026-10"})]
