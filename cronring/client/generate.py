@@ -128,7 +128,7 @@ def _defined(node: ast.stmt) -> Iterator[str]:
 
 def _formatted(text: str) -> str:
     """Raises CalledProcessError."""
-    for command in (["check", "-q", "--fix", "--select", "I", "-"], ["format", "-q", "-"]):
+    for command in (["check", "-q", "--fix", "--select", "I,F401", "-"], ["format", "-q", "-"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(OUT / "made.py")]
         text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
     return text
