@@ -69,9 +69,12 @@ class Consumers:
         while not self._stopping.is_set():
             with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
                 connection = await look(self._url)
-                while not self._stopping.is_set():
-                    await connection.execute(DONE, timeout=5)
-                    await asyncio.sleep(0.05)
+                try:
+                    while not self._stopping.is_set():
+                        await connection.execute(DONE, timeout=5)
+                        await asyncio.sleep(0.05)
+                finally:
+                    await connection.close(timeout=5)
             await asyncio.sleep(0.1)
 
 
