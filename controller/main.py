@@ -28,7 +28,7 @@ from cronring.controller.api.throttle import Allowances, Throttle
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.config import WILDCARD_HOSTS, Address, MetricsAuth, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
-from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
+from cronring.controller.core.node.events import PeerRefused
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.rates import Rate
 from cronring.controller.core.settings import ClusterSettings
@@ -62,6 +62,7 @@ from cronring.controller.runtime.memory import spare_memory
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
+from cronring.controller.runtime.queue_figures import QueueFigures
 from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.refusals import RefusalLog
 from cronring.controller.runtime.sealing import Sealing
@@ -71,6 +72,7 @@ from cronring.controller.runtime.trust import Trust
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures, read_books
 from cronring.controller.runtime.zones import compare_zone_data
 from cronring.controller.services.deploying import Deployer
+from cronring.controller.services.hearing import heard
 from cronring.controller.store.doctor import examine
 from cronring.controller.store.folding import fold_figures
 from cronring.controller.store.keys import page_key
@@ -283,6 +285,7 @@ class _Controller:
         self._posting = HttpPosting(base.notes)
         self._notified = WebhookFigures()
         self._folding = Folding()
+        self._queue_figures = QueueFigures()
         self._boxing = Sealing(base.clock)
         self._host_clock = HostClock(base.clock, self._node.database_now)
         self._interest = Interest()
@@ -365,6 +368,7 @@ class _Controller:
         start("zone data", compare_zone_data(self._store, self._info, base.notes))
         start("history", look_after_history(self._maintain, base.notes))
         start("figures", self._folding.go_on(partial(fold_figures, self._database), base.notes))
+        start("queues", self._queue_figures.go_on(self._stores.queues.figures))
         start("audit log", self._boxing.go_on(self._stores.audit_log.seal, base.notes))
         start("refusals", base.refusals.go_on(self._note_refusals, base.notes))
         wake = asyncio.Event()
@@ -388,15 +392,11 @@ class _Controller:
 
     async def _hear(self, notifications: Notifications) -> None:
         async for notified in notifications.listen():
+            for event in heard(notified):
+                self._driver.put(event)
             topics = {each.topic for each in notified}
             if Topic.JOBS in topics:
-                self._driver.put(JobsNotified())
                 self._standings.look_again()
-            if Topic.CANCELS in topics:
-                self._driver.put(CancelsNotified())
-            for each in notified:
-                if each.topic is Topic.PLACES:
-                    self._driver.put(PlacesFreed(int(each.payload) if each.payload else None))
             if Topic.WEBHOOKS in topics:
                 self._interest.hear()
 
@@ -435,6 +435,7 @@ class _Controller:
         self._base.metrics.add_counters(self._folding.counters)
         self._base.metrics.add_counters(self._boxing.counters)
         self._base.metrics.add_counters(self._base.refusals.counters)
+        self._base.metrics.registry.register(self._queue_figures)
         self._base.metrics.add_gauges(self._folding.gauges)
         self._base.metrics.add_gauges(self._boxing.gauges)
         self._base.metrics.add_gauges(self._host_clock.gauges)

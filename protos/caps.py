@@ -39,15 +39,15 @@ class Cap(NamedTuple):
 _TEXTS: Final = (
     (
         NAME,
-        "after key module name namespace set_name template webhook value address sender_address "
+        "after key module name namespace queue set_name template webhook value address sender_address "
         "target_address principal method subject request response label workspace type containing_type "
         "file_by_filename file_containing_symbol "
         "all_extension_numbers_of_type list_services host service",
     ),
     (
         ACTOR,
-        "accuser_id controller controller_id digest hostname list member_id outcome requested_by role runner_id "
-        "sender_id sort state status target_id version",
+        "accuser_id consumer controller controller_id digest hostname list member_id outcome requested_by role "
+        "runner_id sender_id sort state status target_id version",
     ),
     (NOTE, "description note problem reason"),
     (TOKEN, "etag join_token page_token url secret"),
@@ -57,7 +57,7 @@ _TEXTS: Final = (
     (
         POLICY,
         "anchor backoff catch_up_window cpu_limit dst_gap dst_overlap end_at history jitter late_after memory_limit "
-        "on_missed overlap start_at window",
+        "on_missed on_retry overlap start_at window completes",
     ),
     (PAYLOAD, "default_json metrics_json payload"),
     (DOC, "doc"),
@@ -110,6 +110,7 @@ _LISTS: Final = {
     "reports": Cap(items=COLUMN),
     "runs": Cap(items=COLUMN),
     "execution_ids": Cap(items=5 * COLUMN),
+    "message_ids": Cap(items=1_000),
     "updates": Cap(items=1_000),
     "standings": Cap(items=1_000),
     "table": Cap(items=5_000),
@@ -123,8 +124,8 @@ _LISTS: Final = {
     "on_disconnect": Cap(ACTOR, COLUMN),
 }
 _PAGES: Final = (
-    "actions activations attempts audit_rows books deliveries due entries executions extension_number findings "
-    "first_ticks jobs limits members queues results runner_grants sessions sets settings skipped "
+    "actions activations attempts audit_rows books dead_letters deliveries due entries executions extension_number "
+    "findings first_ticks jobs limits members messages queues results runner_grants sessions sets settings skipped "
     "templates tokens waiting webhooks workspaces"
 )
 _LISTS_OF_ANSWERS: Final = {

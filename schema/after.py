@@ -9,9 +9,11 @@ from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.policy_model import PolicyError
 
 # As cronring.schema.validate and .names have them: a module and a verb, of a job made through the API its name, too.
+# Or a queue, a workspace and a name, as .queues has them.
 _KEY: Final = re.compile(
     r"(?:(?P<namespace>[A-Za-z0-9_][A-Za-z0-9_-]{0,99})/)?"
-    r"(?P<job>[A-Za-z_][A-Za-z0-9_]{0,99}\.[A-Za-z_][A-Za-z0-9_]{0,99}(?::[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,98}[A-Za-z0-9_])?)?)"
+    r"(?P<job>[A-Za-z_][A-Za-z0-9_]{0,99}\.[A-Za-z_][A-Za-z0-9_]{0,99}(?::[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,98}[A-Za-z0-9_])?)?"
+    r"|@[A-Za-z0-9_-]{1,100}\.[A-Za-z0-9_.-]{1,100}:[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,98}[A-Za-z0-9_])?)"
 )
 _SEPARATORS: Final = re.compile(r"[\s,;]+")
 

@@ -1,7 +1,7 @@
 """Who acts, and what they may do: roles, permissions, principals.
 
 A principal holds roles, each in one namespace or in all of them. A method of the API asks for one permission. There are
-five of each, and no more: what is finer belongs to the names of namespaces.
+few of each: what is finer belongs to the names of namespaces.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,6 +19,7 @@ class Permission(StrEnum):
     OUTPUTS = "outputs"  # what authors and their users wrote: outputs, stacks, payloads, deliveries
     OPERATE = "operate"  # change jobs, executions and templates
     DEPLOY = "deploy"  # change deployments
+    CONSUME = "consume"  # put messages into queues, take them and end them
     ADMIN = "admin"  # limits, webhooks, tokens, drills, the cluster
 
 
@@ -29,15 +30,18 @@ class Role(StrEnum):
     OUTPUTS_VIEWER = "outputs-viewer"
     OPERATOR = "operator"
     DEPLOYER = "deployer"
+    CONSUMER = "consumer"
     ADMIN = "admin"
 
 
 PERMISSIONS: Final[Mapping[Role, frozenset[Permission]]] = {
     Role.VIEWER: frozenset({Permission.VIEW}),
     Role.OUTPUTS_VIEWER: frozenset({Permission.VIEW, Permission.OUTPUTS}),
-    Role.OPERATOR: frozenset({Permission.VIEW, Permission.OUTPUTS, Permission.OPERATE}),
+    Role.OPERATOR: frozenset({Permission.VIEW, Permission.OUTPUTS, Permission.OPERATE, Permission.CONSUME}),
     # A pipeline deploys and sees that it came about. It has no business with what runs print.
     Role.DEPLOYER: frozenset({Permission.VIEW, Permission.DEPLOY}),
+    # A service that works on messages sees those that it takes, and nothing else.
+    Role.CONSUMER: frozenset({Permission.CONSUME}),
     Role.ADMIN: frozenset(Permission),
 }
 

@@ -7,7 +7,7 @@ from typing import Final
 from cronring.schema.duration import parse_duration
 from cronring.schema.instant import parse_instant
 from cronring.schema.jitter import parse_jitter
-from cronring.schema.policy_model import Policy
+from cronring.schema.policy_model import CONSUMED, Policy
 from cronring.schema.schedule import Schedule, parse_schedule
 from cronring.schema.walk import first_open
 from cronring.schema.window import parse_window
@@ -24,12 +24,18 @@ _TRIED_FROM: Final = parse_instant("2026-01-01")
 Fault = tuple[str, str]
 
 
-def policy_faults(policy: Policy, schedule: str, unread: Collection[str] = ()) -> list[Fault]:
+def policy_faults(
+    policy: Policy, schedule: str, unread: Collection[str] = (), *, of_queue: bool = False
+) -> list[Fault]:
     """Every contradiction as (field, message with the remedy). `schedule` is a canonical text; "" for a plain verb.
 
     `unread`: fields that were given values that are wrong, and so are missing; nothing is concluded from that.
+    `of_queue`: of a job whose target is a queue, not a verb.
     """
-    return list(_faults(policy, schedule, frozenset(unread)))
+    if of_queue:
+        return [*_faults(policy, schedule, frozenset(unread)), *_of_queue(policy)]
+    beside_verb = [("completes", "is of jobs whose target is a queue; leave it out")] if policy.completes else []
+    return [*_faults(policy, schedule, frozenset(unread)), *beside_verb]
 
 
 @lru_cache(maxsize=_CACHED)
@@ -49,6 +55,23 @@ def _faults(policy: Policy, schedule: str, unread: frozenset[str]) -> tuple[Faul
     if not faults and not unread and schedule not in {"", _MANUAL} and not schedule.startswith(_EVERY):
         faults = _without_a_chance(policy, parse_schedule(schedule, 0, policy))
     return tuple(faults)
+
+
+def _of_queue(policy: Policy) -> list[Fault]:
+    """What a job whose target is a queue can't have, as (field, message with the remedy)."""
+    faults = [
+        (field, "is about a run's processes, and a message has none; leave it out")
+        for field in ("memory_limit", "cpu_limit")
+        if getattr(policy, field)
+    ]
+    if policy.completes != CONSUMED:
+        about_runs = "is about runs, and this tick ends when its message is there"
+        faults += [
+            (field, f"{about_runs}; leave it out, or write completes=consumed")
+            for field in ("overlap", "max_concurrent", "priority")
+            if getattr(policy, field)
+        ]
+    return faults
 
 
 def _between_fields(policy: Policy, unread: Collection[str]) -> list[Fault]:

@@ -13,6 +13,8 @@ ON_MISSED: Final = ("run_last", "skip", "run_all")
 OVERLAP: Final = ("skip", "buffer_one", "buffer_all", "cancel_running", "allow")
 DST_GAP: Final = ("run_after", "skip")
 DST_OVERLAP: Final = ("first", "both", "second")
+CONSUMED: Final = "consumed"
+COMPLETES: Final = ("enqueued", CONSUMED)
 MAX_CONCURRENT: Final = 10
 
 
@@ -100,6 +102,7 @@ FIELDS: Final = (
         1,
         1_000_000,
     ),
+    PolicyField("completes", "text", "", "of a queue's job, when a tick is completed: once enqueued, or consumed"),
 )
 
 
@@ -129,6 +132,7 @@ class Policy:
     cpu_limit: str = ""
     history: str = ""
     history_runs: int | None = None
+    completes: str = ""
 
     @property
     def concurrency(self) -> int:

@@ -11,6 +11,7 @@ from cronring.schema.instant import InstantError, format_instant, parse_instant
 from cronring.schema.jitter import JitterError, parse_jitter
 from cronring.schema.nearest import nearest
 from cronring.schema.policy_model import (
+    COMPLETES,
     DST_GAP,
     DST_OVERLAP,
     FIELDS,
@@ -41,6 +42,7 @@ _DOTTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)
 _DIGITS: Final = re.compile(r"-?[0-9]{1,12}", re.ASCII)
 # Other schedulers' words for the same, and what people call it.
 _SYNONYMS: Final = {
+    "completes": {"enqueue": "enqueued", "sent": "enqueued", "consume": "consumed", "done": "consumed"},
     "overlap": {
         "forbid": "skip", "queue": "buffer_one", "replace": "cancel_running", "cancel_other": "cancel_running",
         "terminate": "cancel_running", "terminate_other": "cancel_running", "parallel": "allow", "concurrent": "allow",
@@ -282,4 +284,5 @@ _READERS: Final[dict[str, Callable[[str, str], str]]] = {
     "after": lambda text, _: canonical_after(text),
     "memory_limit": _memory_limit,
     "cpu_limit": _cpu_limit,
+    "completes": _word("completes", COMPLETES, "enqueued"),
 }

@@ -39,6 +39,11 @@ class AddIntervalJob(Statement):
     terms: str
 
 
+class AddMessages(Statement):
+    execution_ids: Sequence[int]
+    ticks: Sequence[int]
+
+
 class AddPartition(Statement):
     ahead_ms: int
 
@@ -306,6 +311,7 @@ class CountWaiting(Statement): ...
 class CountWorkspace(Statement):
     labels: str
     namespace: str
+    workspace: str
 
 
 class CreateApiJobs(Statement):
@@ -448,9 +454,20 @@ class DeactivateDeployment(Statement):
     deployment_id: int
 
 
+class DecideExecutions(Statement):
+    execution_ids: Sequence[int]
+    ticks: Sequence[int]
+    error_types: Sequence[str | None]
+    error_messages: Sequence[str | None]
+
+
 class DeleteActivation(Statement):
     activation_id: int
     job_id: int
+
+
+class DeleteMessages(Statement):
+    execution_ids: Sequence[int]
 
 
 class DeleteTemplate(Statement):
@@ -482,6 +499,12 @@ class DropIdleValues(Statement): ...
 
 class DropValues(Statement):
     limit_id: int
+
+
+class DropWorkspaceMessages(Statement):
+    workspace: str
+    limit: int
+    namespace: str
 
 
 class EnableWebhook(Statement):
@@ -520,6 +543,28 @@ class EndRequest(Statement):
     begun_at: int
 
 
+class EnqueueCronJobs(Statement):
+    whole: bool
+    job_ids: Sequence[int]
+    expected_ticks: Sequence[int]
+    ticks: Sequence[int]
+    run_ats: Sequence[int]
+    deployments: Sequence[str]
+    triggers: Sequence[str]
+    missed: Sequence[int]
+    missed_after: Sequence[int]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    revisions: Sequence[int]
+    controller_id: str
+
+
+class ExtendLease(Statement):
+    lease: int
+    namespace: str
+    hold_ms: int
+
+
 class FillClosings(Statement):
     runs: int
     boundary: int
@@ -556,6 +601,13 @@ class FindChosenJobs(Statement):
     verb: str
     outcomes: Sequence[str]
     statuses: Sequence[str]
+    limit: int
+
+
+class FindDeadLetters(Statement):
+    namespace: str
+    queue: str
+    ids: Sequence[int] | None
     limit: int
 
 
@@ -653,6 +705,13 @@ class FinishDeliveries(Statement):
     errors: Sequence[str]
 
 
+class FinishMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int]
+    output: str
+
+
 class FoldFigures(Statement):
     folded_id: int
     until_id: int
@@ -691,6 +750,9 @@ class ForgetActivations(Statement):
     job_ids: Sequence[int]
 
 
+class ForgetDeadLetters(Statement): ...
+
+
 class ForgetDeliveries(Statement):
     kept_ms: int
     limit: int
@@ -703,6 +765,12 @@ class ForgetEmptySet(Statement):
 
 class ForgetIdentities(Statement):
     kept_ms: int
+
+
+class ForgetLanes(Statement): ...
+
+
+class ForgetListeners(Statement): ...
 
 
 class ForgetNotices(Statement): ...
@@ -983,6 +1051,27 @@ class GetPartition(Statement):
     until_at: int
 
 
+class GetQueue(Statement):
+    namespace: str
+    queue: str
+
+
+class GetQueueFigures(Statement):
+    most: int
+    queues: int
+
+
+class GetQueueReports(Statement):
+    known: Sequence[int]
+    controller_id: str
+    limit: int
+
+
+class GetReadyQueues(Statement):
+    namespaces: Sequence[str]
+    queues: Sequence[str]
+
+
 class GetRecent(Statement):
     boundary: int
 
@@ -1228,6 +1317,13 @@ class ListBooks(Statement):
 class ListControllers(Statement): ...
 
 
+class ListDeadLetters(Statement):
+    namespace: str
+    queue: str
+    after_id: int
+    limit: int
+
+
 class ListDeliveries(Statement):
     before_id: int
     state: str
@@ -1353,6 +1449,13 @@ class ListLimits(Statement):
     limit: int | None
 
 
+class ListMessages(Statement):
+    namespace: str
+    queue: str
+    after_id: int
+    limit: int
+
+
 class ListOpenTransactions(Statement): ...
 
 
@@ -1369,6 +1472,16 @@ class ListOverdueTicks(Statement):
 
 
 class ListPreparedTransactions(Statement): ...
+
+
+class ListQueues(Statement):
+    most: int
+    namespace: str | None
+    queue: str | None
+    namespaces: Sequence[str] | None
+    after_namespace: str
+    after_queue: str
+    limit: int
 
 
 class ListReplicationSlots(Statement): ...
@@ -1513,6 +1626,10 @@ class LockJobsOfLimit(Statement):
 class LockLimits(Statement): ...
 
 
+class LockMessages(Statement):
+    execution_ids: Sequence[int]
+
+
 class LockMigrations(Statement):
     schema: str
 
@@ -1534,6 +1651,12 @@ class LockWebhook(Statement):
 
 class MakePlaces(Statement):
     job_ids: Sequence[int]
+
+
+class MakeQueue(Statement):
+    namespace: str
+    module: str
+    key: str
 
 
 class MarkCancelled(Statement):
@@ -1620,6 +1743,14 @@ class OwnJobs(Statement):
 
 class PauseFailing(Statement):
     job_ids: Sequence[int]
+
+
+class PutMessage(Statement):
+    queue: str
+    payload: str
+    workspace: str
+    namespace: str
+    not_before: int | None
 
 
 class RankExecutions(Statement):
@@ -1735,6 +1866,12 @@ class RegisterRunner(Statement):
     deployments: Sequence[str]
 
 
+class ReleaseMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int] | None
+
+
 class RememberFingerprint(Statement):
     fingerprint: str
     deployment_id: int
@@ -1748,6 +1885,10 @@ class RemoveCronJobs(Statement):
     now: int
     job_ids: Sequence[int]
     closes_ats: Sequence[int]
+
+
+class RemoveDeadLetters(Statement):
+    ids: Sequence[int]
 
 
 class RemoveWebhook(Statement):
@@ -1773,6 +1914,20 @@ class ReplaceEncrypted(Statement):
     after: str
     id: int
     before: str
+
+
+class ReplayDeadLetters(Statement):
+    ids: Sequence[int]
+
+
+class RetryMessages(Statement):
+    lease: int
+    namespace: str
+    ids: Sequence[int]
+    error: str
+    delay_ms: int | None
+    error_type: str
+    last: bool
 
 
 class RevokeRunnerGrant(Statement):
@@ -1851,6 +2006,16 @@ class SetMinReplicas(Statement):
 
 class SetPosition(Statement):
     position: str
+
+
+class SetQueue(Statement):
+    namespace: str
+    queue: str
+    max_deliveries: int
+    on_retry: str
+    dead_kept_days: int
+    actor: str
+    note: str
 
 
 class SetSession(Statement):
@@ -1965,6 +2130,14 @@ class TakeFolding(Statement):
 
 class TakeJoin(Statement):
     secret_hash: bytes
+
+
+class TakeMessages(Statement):
+    queue: str
+    consumer: str
+    hold_ms: int
+    most: int
+    namespace: str
 
 
 class TakeNotifier(Statement):

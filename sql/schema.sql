@@ -76,6 +76,10 @@ BEGIN
         USING ERRCODE = 'object_not_in_prerequisite_state';
 END $$;
 
+CREATE FUNCTION cronring.cron_awaits(policy text) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (policy ~~ '%"completes":"consumed"%'::text);
+
 CREATE FUNCTION cronring.cron_bucket(microseconds double precision) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (floor((ln(GREATEST(microseconds, (1)::double precision)) * (5.770780163555854)::double precision)))::integer;
@@ -183,7 +187,7 @@ CREATE TABLE cronring.cron_executions (
     cpu_us bigint,
     memory_peak_bytes bigint,
     memory_shared boolean,
-    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (claimed_at >= run_at) AND (controller_id > ''::text) AND (runner_id > ''::text) AND (NOT (holds_job AND counted)) AND
+    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (claimed_at >= run_at) AND (controller_id > ''::text) AND (NOT (holds_job AND counted)) AND
 CASE
     WHEN (outcome IS NULL) THEN (ended_at IS NULL)
     ELSE ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'lost'::text, 'out_of_memory'::text, 'out_of_cpu'::text])) AND (ended_at IS NOT NULL) AND (ended_at >= started_at) AND (started_at >= claimed_at))
@@ -467,6 +471,510 @@ CREATE FUNCTION cronring.cron_priority(policy text) RETURNS smallint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN (policy ~~ '%"priority":%'::text) THEN ((((policy)::json ->> 'priority'::text))::smallint)::integer ELSE 0 END;
 
+CREATE FUNCTION cronring.cron_queue_absorb(namespace text, queue text, most integer) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    asked CONSTANT text[] := ARRAY[cron_queue_absorb.namespace, cron_queue_absorb.queue];
+    this_instant CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    WITH seen AS MATERIALIZED (
+        SELECT w.id, w.workspace, w.run_at FROM cron_queue_wakes w
+        WHERE w.namespace = asked[1] AND w.queue = asked[2]
+        ORDER BY w.id LIMIT most FOR UPDATE SKIP LOCKED
+    ), told AS MATERIALIZED (
+        SELECT s.workspace, greatest(min(s.run_at), this_instant) AS ready_at,
+               (array_agg(s.id ORDER BY s.run_at))[1] AS stays
+        FROM seen s GROUP BY s.workspace
+    ), looked_at AS MATERIALIZED (
+        -- Consumers may take these meanwhile: their lock goes with this one.
+        SELECT l.workspace FROM told t JOIN cron_queue_lanes l
+        ON l.namespace = asked[1] AND l.queue = asked[2] AND l.workspace = t.workspace
+        WHERE l.held OR l.ready_at <= t.ready_at
+        FOR KEY SHARE OF l SKIP LOCKED
+    ), idle AS MATERIALIZED (
+        SELECT l.id, l.workspace, t.ready_at FROM told t JOIN cron_queue_lanes l
+        ON l.namespace = asked[1] AND l.queue = asked[2] AND l.workspace = t.workspace
+        WHERE NOT l.held AND (l.ready_at IS NULL OR l.ready_at > t.ready_at)
+        FOR NO KEY UPDATE OF l SKIP LOCKED
+    ), readied AS (
+        UPDATE cron_queue_lanes l SET ready_at = i.ready_at FROM idle i WHERE l.id = i.id
+    ), made AS (
+        -- Who inserts a row waits for another who has just inserted it. The advisory lock lets one of them try.
+        INSERT INTO cron_queue_lanes (namespace, queue, workspace, ready_at)
+        SELECT asked[1], asked[2], n.workspace, n.ready_at
+        FROM (
+            SELECT t.workspace, t.ready_at FROM told t
+            WHERE NOT EXISTS (SELECT FROM cron_queue_lanes l
+                              WHERE l.namespace = asked[1] AND l.queue = asked[2] AND l.workspace = t.workspace)
+            LIMIT 100
+        ) n
+        WHERE pg_try_advisory_xact_lock(
+            hashtextextended(concat_ws('/', current_schema(), 'lane', asked[1], asked[2], n.workspace), 0)
+        )
+        ON CONFLICT DO NOTHING
+        RETURNING workspace
+    ), known AS (
+        SELECT workspace FROM looked_at UNION ALL SELECT workspace FROM idle UNION ALL SELECT workspace FROM made
+    )
+    DELETE FROM cron_queue_wakes w USING seen s JOIN told t ON t.workspace = s.workspace
+    WHERE w.namespace = asked[1] AND w.queue = asked[2] AND w.id = s.id
+      AND (s.id <> t.stays OR s.workspace IN (SELECT k.workspace FROM known k));
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_answer(ids bigint[], held bigint[], decided jsonb, strict boolean) RETURNS TABLE(id bigint, state text)
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    undone text;
+BEGIN
+    RETURN QUERY
+    SELECT u.id, coalesce(decided ->> u.id::text, CASE WHEN u.id = ANY(held) THEN 'gone' ELSE 'refused' END)
+    FROM unnest(ids) WITH ORDINALITY u (id, place) ORDER BY u.place;
+    IF strict THEN
+        SELECT string_agg(u.id::text, ', ') INTO undone FROM unnest(ids) u (id) WHERE decided ->> u.id::text IS NULL;
+        IF undone IS NOT NULL THEN
+            RAISE EXCEPTION 'the lease no longer holds message %, so nothing is committed', undone
+                USING ERRCODE = 'object_not_in_prerequisite_state',
+                HINT = 'Its lease ran out and another consumer has it, or it was cancelled: leave it.';
+        END IF;
+    END IF;
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_done(lease bigint, ids bigint[], output text DEFAULT ''::text, strict boolean DEFAULT false) RETURNS TABLE(id bigint, state text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    held CONSTANT bigint[] := cron_queue_hold(lease, ids);
+    decided jsonb;
+BEGIN
+    WITH ending AS MATERIALIZED (
+        SELECT m.id, m.awaited FROM cron_queue m WHERE m.id = ANY(held) AND m.ended_at IS NULL
+        ORDER BY m.id FOR UPDATE
+    ), deleted AS (
+        DELETE FROM cron_queue m USING ending e WHERE m.id = e.id AND NOT e.awaited
+    ), ended AS (
+        UPDATE cron_queue m SET ended_at = clock_timestamp(), outcome = 'completed', output = cron_queue_done.output
+        FROM ending e WHERE m.id = e.id AND e.awaited
+    )
+    SELECT jsonb_object_agg(e.id, 'done') INTO decided FROM ending e;
+    PERFORM cron_queue_let_go(lease, held);
+    RETURN QUERY SELECT * FROM cron_queue_answer(ids, held, decided, strict);
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_extend(lease bigint, hold interval DEFAULT '00:00:30'::interval) RETURNS TABLE(id bigint, state text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    IF hold IS NULL OR hold NOT BETWEEN '1 s' AND '1 day' THEN
+        RAISE EXCEPTION 'hold for 1 second to 1 day' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    -- A lane that is locked is about to end, or to be taken: nobody waits for that.
+    UPDATE cron_queue_lanes l SET ready_at = clock_timestamp() + hold
+    FROM (
+        SELECT h.id FROM cron_queue_lanes h WHERE h.lease = cron_queue_extend.lease FOR NO KEY UPDATE SKIP LOCKED
+    ) held
+    WHERE l.id = held.id;
+    RETURN QUERY
+    SELECT g.id, CASE WHEN m.id IS NULL THEN 'gone' ELSE 'held' END
+    FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) WITH ORDINALITY g (id, place)
+    LEFT JOIN cron_queue m ON m.id = g.id AND m.ended_at IS NULL
+    WHERE l.lease = cron_queue_extend.lease ORDER BY l.id, g.place;
+END $$;
+
+CREATE TABLE cronring.cron_queue_lanes (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    workspace text NOT NULL COLLATE pg_catalog."C",
+    ready_at timestamp with time zone,
+    held boolean DEFAULT false NOT NULL,
+    lease bigint,
+    consumer text DEFAULT ''::text NOT NULL,
+    given bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
+
+CREATE FUNCTION cronring.cron_queue_free(lane cronring.cron_queue_lanes) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    next_at timestamptz;
+    this_instant CONSTANT timestamptz := clock_timestamp();
+    idles boolean := false;
+BEGIN
+    FOR looked IN 1..2 LOOP
+        SELECT m.run_at INTO next_at FROM cron_queue m
+        WHERE m.namespace = lane.namespace AND m.queue = lane.queue AND m.workspace = lane.workspace
+          AND m.ended_at IS NULL
+        ORDER BY m.run_at, m.id LIMIT 1;
+        EXIT WHEN next_at IS NOT NULL OR idles OR current_setting('transaction_isolation') <> 'read committed';
+        PERFORM FROM cron_queue_lanes l WHERE l.id = lane.id FOR UPDATE SKIP LOCKED;
+        EXIT WHEN NOT FOUND;
+        idles := true;
+    END LOOP;
+    UPDATE cron_queue_lanes l
+    SET ready_at = CASE WHEN next_at IS NOT NULL THEN greatest(next_at, this_instant)
+                        WHEN NOT idles THEN this_instant END,
+        held = false, lease = NULL, consumer = '', given = '{}', changed_at = this_instant
+    WHERE l.id = lane.id;
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_hold(lease bigint, ids bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM FROM cron_queue_lanes l WHERE l.lease = cron_queue_hold.lease AND l.given && ids
+    ORDER BY l.id FOR NO KEY UPDATE;
+    RETURN ARRAY(
+        SELECT g.id FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) g (id)
+        WHERE l.lease = cron_queue_hold.lease AND g.id = ANY(ids)
+    );
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_let_go(lease bigint, ids bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    lane cron_queue_lanes;
+    rest bigint[];
+BEGIN
+    FOR lane IN SELECT * FROM cron_queue_lanes l WHERE l.lease = cron_queue_let_go.lease AND l.given && ids LOOP
+        rest := ARRAY(
+            SELECT m.id FROM cron_queue m
+            WHERE m.id = ANY(lane.given) AND m.id <> ALL(ids) AND m.ended_at IS NULL ORDER BY m.run_at, m.id
+        );
+        IF rest = '{}' THEN
+            PERFORM cron_queue_free(lane);
+        ELSE
+            UPDATE cron_queue_lanes l SET given = rest WHERE l.id = lane.id;
+        END IF;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_listen(queue text, hold interval DEFAULT '00:01:00'::interval, namespace text DEFAULT 'default'::text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO cron_queue_listeners AS l (namespace, queue, until_at)
+    VALUES (cron_queue_listen.namespace, cron_queue_listen.queue,
+            clock_timestamp() + least(cron_queue_listen.hold, interval '5 min'))
+    ON CONFLICT (namespace, queue) DO UPDATE SET until_at = excluded.until_at
+    WHERE l.until_at < excluded.until_at - interval '10 s';
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_lose(lane cronring.cron_queue_lanes) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    first bigint;
+BEGIN
+    SELECT m.id INTO first FROM cron_queue m WHERE m.id = ANY(lane.given) AND m.ended_at IS NULL
+    ORDER BY m.run_at, m.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+    PERFORM cron_queue_strike(
+        ARRAY[first], 'lost', 'LeaseExpired', format('the lease of consumer %s ran out', lane.consumer), false
+    );
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_name(module text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN substr(module, 2);
+
+CREATE FUNCTION cronring.cron_queue_names() RETURNS TABLE(namespace text, queue text)
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    latest text[] := ARRAY['', ''];
+BEGIN
+    LOOP
+        SELECT ARRAY[n.namespace, n.queue] INTO latest FROM (
+            (SELECT m.namespace, m.queue FROM cron_queue m
+             WHERE m.ended_at IS NULL AND (m.namespace, m.queue) > (latest[1], latest[2])
+             ORDER BY m.namespace, m.queue LIMIT 1)
+            UNION ALL
+            (SELECT l.namespace, l.queue FROM cron_queue_lanes l
+             WHERE (l.namespace, l.queue) > (latest[1], latest[2]) ORDER BY l.namespace, l.queue LIMIT 1)
+            UNION ALL
+            (SELECT d.namespace, d.queue FROM cron_dead_letters d
+             WHERE (d.namespace, d.queue) > (latest[1], latest[2]) ORDER BY d.namespace, d.queue LIMIT 1)
+            UNION ALL
+            (SELECT q.namespace, q.queue FROM cron_queues q
+             WHERE (q.namespace, q.queue) > (latest[1], latest[2]) ORDER BY q.namespace, q.queue LIMIT 1)
+        ) n ORDER BY n.namespace COLLATE "C", n.queue COLLATE "C" LIMIT 1;
+        EXIT WHEN NOT FOUND;
+        namespace := latest[1];
+        queue := latest[2];
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_put(queue text, payload json, workspace text DEFAULT ''::text, namespace text DEFAULT 'default'::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+    SELECT (cron_queue_put_many(queue, ARRAY[payload], ARRAY[workspace], namespace, not_before))[1]
+$$;
+
+CREATE FUNCTION cronring.cron_queue_put_many(queue text, payloads json[], workspaces text[] DEFAULT NULL::text[], namespace text DEFAULT 'default'::text, not_before timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS bigint[]
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $_$
+#variable_conflict use_column
+DECLARE
+    asked CONSTANT text[] := ARRAY[cron_queue_put_many.namespace, cron_queue_put_many.queue];
+    messages bigint[];
+BEGIN
+    IF asked[2] IS NULL OR asked[2] !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' THEN
+        RAISE EXCEPTION 'the queue''s name % is none: use letters, digits, "_", "." and "-", at most 100',
+            quote_nullable(asked[2]) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF asked[1] IS NULL OR asked[1] !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
+        RAISE EXCEPTION 'the namespace % is none: use letters, digits, "_" and "-", at most 100',
+            quote_nullable(asked[1]) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF workspaces IS NOT NULL AND cardinality(workspaces) <> cardinality(payloads) THEN
+        RAISE EXCEPTION 'there are % payloads and % workspaces: give one for each', cardinality(payloads),
+            cardinality(workspaces) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF EXISTS (SELECT FROM unnest(payloads, workspaces) m (payload, workspace)
+               WHERE length(m.workspace) > 200 OR octet_length(m.payload::text) > 65536) THEN
+        RAISE EXCEPTION 'a workspace has at most 200 characters, and a payload at most 65536 bytes'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    WITH added AS (
+        INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
+        SELECT asked[1], asked[2], coalesce(m.workspace, ''), coalesce(m.payload::text, 'null'),
+               coalesce(not_before, now())
+        FROM unnest(payloads, workspaces) WITH ORDINALITY m (payload, workspace, place) ORDER BY m.place
+        RETURNING id
+    )
+    SELECT array_agg(a.id ORDER BY a.id) INTO messages FROM added a;
+    RETURN coalesce(messages, '{}');
+END $_$;
+
+CREATE FUNCTION cronring.cron_queue_release(lease bigint, ids bigint[] DEFAULT NULL::bigint[]) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    held CONSTANT bigint[] := cron_queue_hold(lease, coalesce(ids, ARRAY(
+        SELECT g.id FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) g (id)
+        WHERE l.lease = cron_queue_release.lease
+    )));
+BEGIN
+    PERFORM cron_queue_let_go(lease, held);
+    RETURN cardinality(held);
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_retry(lease bigint, ids bigint[], error text, delay interval DEFAULT NULL::interval, error_type text DEFAULT ''::text, last boolean DEFAULT false) RETURNS TABLE(id bigint, state text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    held CONSTANT bigint[] := cron_queue_hold(lease, ids);
+    decided jsonb;
+    waits jsonb;
+BEGIN
+    IF delay NOT BETWEEN '0' AND '30 days' THEN
+        RAISE EXCEPTION 'a delay lasts from 0 to 30 days' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT jsonb_object_agg(s.id, s.state),
+           jsonb_object_agg(s.id, coalesce(
+               extract(epoch FROM delay), least(3600, power(2, least(s.failures - 1, 12)))
+           )) FILTER (WHERE s.state = 'waits')
+    INTO decided, waits
+    FROM cron_queue_strike(held, 'failed', error_type, left(coalesce(error, ''), 10000), last) s;
+    PERFORM cron_queue_wait(lease, waits);
+    PERFORM cron_queue_let_go(lease, held);
+    RETURN QUERY SELECT * FROM cron_queue_answer(ids, held, decided, false);
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_strike(ids bigint[], how text, error_type text, error_message text, last boolean) RETURNS TABLE(id bigint, state text, failures integer)
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH struck AS MATERIALIZED (
+        SELECT m.*, last OR m.failures + 1 >= coalesce(
+            (SELECT q.max_deliveries FROM cron_queues q WHERE q.namespace = m.namespace AND q.queue = m.queue), 5
+        ) AS over
+        FROM cron_queue m WHERE m.id = ANY(ids) AND m.ended_at IS NULL
+        ORDER BY m.id FOR NO KEY UPDATE OF m
+    ), died AS (
+        DELETE FROM cron_queue m USING struck s WHERE m.id = s.id AND s.over AND NOT s.awaited
+    ), letters AS (
+        INSERT INTO cron_dead_letters
+        SELECT s.id, s.namespace, s.queue, s.workspace, s.job_id, s.execution_id, s.tick, s.attempt, s.payload,
+               s.enqueued_at, clock_timestamp(), s.failures + 1, how, cron_queue_strike.error_type,
+               cron_queue_strike.error_message
+        FROM struck s WHERE s.over AND NOT s.awaited
+    ), counted AS (
+        UPDATE cron_queue m
+        SET failures = s.failures + 1, lost = how = 'lost', error_type = cron_queue_strike.error_type,
+            error_message = cron_queue_strike.error_message,
+            ended_at = CASE WHEN s.over THEN clock_timestamp() END, outcome = CASE WHEN s.over THEN how END
+        FROM struck s WHERE m.id = s.id AND (s.awaited OR NOT s.over)
+    )
+    SELECT s.id, CASE WHEN NOT s.over THEN 'waits' WHEN s.awaited THEN 'ended' ELSE 'dead' END, s.failures + 1
+    FROM struck s;
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_take(queue text, consumer text, hold interval DEFAULT '00:00:30'::interval, most integer DEFAULT 10, namespace text DEFAULT 'default'::text) RETURNS TABLE(lease bigint, id bigint, workspace text, payload text, delivery integer, job_id bigint, execution_id bigint, tick timestamp with time zone, run_at timestamp with time zone, attempt integer, enqueued_at timestamp with time zone, leased_until timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_hashjoin TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    asked CONSTANT text[] := ARRAY[cron_queue_take.namespace, cron_queue_take.queue];
+    this_instant timestamptz;
+    waiting CURSOR FOR
+        SELECT l.* FROM cron_queue_lanes l
+        WHERE l.namespace = asked[1] AND l.queue = asked[2] AND l.ready_at <= this_instant
+        ORDER BY l.ready_at FOR NO KEY UPDATE SKIP LOCKED;
+    lane cron_queue_lanes;
+    message record;
+    taken bigint[];
+    room integer := most;
+BEGIN
+    IF most IS NULL OR most NOT BETWEEN 1 AND 1000 OR hold IS NULL OR hold NOT BETWEEN '1 s' AND '1 day' THEN
+        RAISE EXCEPTION 'take 1 to 1000 messages, and hold them for 1 second to 1 day'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM cron_queue_absorb(asked[1], asked[2], 2 * most + 20);
+    lease := nextval('cron_queue_leases');
+    this_instant := clock_timestamp();  -- after lanes have become ready
+    OPEN waiting;
+    FOR looked IN 1..1000 LOOP
+        FETCH waiting INTO lane;
+        EXIT WHEN NOT FOUND;
+        IF lane.lease IS NOT NULL THEN
+            PERFORM cron_queue_lose(lane);
+        END IF;
+        taken := '{}';
+        leased_until := clock_timestamp() + hold;
+        FOR message IN
+            SELECT m.* FROM cron_queue m
+            WHERE m.namespace = asked[1] AND m.queue = asked[2] AND m.workspace = lane.workspace
+              AND m.ended_at IS NULL AND m.run_at <= this_instant
+            ORDER BY m.run_at, m.id LIMIT room
+        LOOP
+            EXIT WHEN message.lost AND id IS NOT NULL;
+            taken := taken || message.id;
+            id := message.id; workspace := message.workspace; payload := message.payload;
+            delivery := message.failures + 1; job_id := message.job_id; execution_id := message.execution_id;
+            tick := message.tick; run_at := message.run_at; attempt := message.attempt;
+            enqueued_at := message.enqueued_at;
+            RETURN NEXT;
+            EXIT WHEN message.lost;
+        END LOOP;
+        IF taken = '{}' THEN
+            IF message.lost IS NULL OR lane.lease IS NOT NULL THEN
+                PERFORM cron_queue_free(lane);
+            END IF;
+            EXIT WHEN message.lost;
+            CONTINUE;
+        END IF;
+        UPDATE cron_queue_lanes l
+        SET ready_at = leased_until, held = true, lease = cron_queue_take.lease, consumer = cron_queue_take.consumer,
+            given = taken, changed_at = this_instant
+        WHERE l.id = lane.id;
+        room := room - cardinality(taken);
+        EXIT WHEN room = 0 OR message.lost;
+    END LOOP;
+    CLOSE waiting;
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_wait(lease bigint, waits jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    this_instant CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    UPDATE cron_queue m SET run_at = this_instant + w.value::float * interval '1 s'
+    FROM jsonb_each_text(waits) w, cron_queues q
+    WHERE m.id = w.key::bigint AND q.namespace = m.namespace AND q.queue = m.queue AND q.on_retry = 'pass';
+    UPDATE cron_queue_lanes l
+    SET ready_at = b.ready_at, held = true, lease = NULL, consumer = '', given = '{}', changed_at = this_instant
+    FROM (
+        SELECT h.id, this_instant + max(w.value::float) * interval '1 s' AS ready_at
+        FROM cron_queue_lanes h CROSS JOIN LATERAL unnest(h.given) g (id) JOIN jsonb_each_text(waits) w
+        ON w.key = g.id::text
+        WHERE h.lease = cron_queue_wait.lease AND NOT EXISTS (
+            SELECT FROM cron_queues q WHERE q.namespace = h.namespace AND q.queue = h.queue AND q.on_retry = 'pass'
+        )
+        GROUP BY h.id
+    ) b
+    WHERE l.id = b.id;
+END $$;
+
+CREATE FUNCTION cronring.cron_queue_woken() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO cron_queue_wakes (namespace, queue, workspace, run_at)
+    SELECT namespace, queue, workspace, min(run_at) FROM added GROUP BY namespace, queue, workspace;
+    PERFORM pg_notify(current_schema() || '.queues', l.namespace || '/' || l.queue)
+    FROM (SELECT DISTINCT namespace, queue FROM added) a
+    JOIN cron_queue_listeners l ON l.namespace = a.namespace AND l.queue = a.queue
+    WHERE l.until_at > clock_timestamp();
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION cronring.cron_rank(sort text, run_at timestamp with time zone, claimed_at timestamp with time zone, started_at timestamp with time zone, ended_at timestamp with time zone) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((EXTRACT(epoch FROM CASE sort WHEN 'slowest'::text THEN (ended_at - started_at) ELSE (COALESCE(started_at, claimed_at) - run_at) END) * (1000000)::numeric))::bigint;
@@ -497,6 +1005,7 @@ BEGIN
     CREATE INDEX ON cron_executions_staged (runner_id) WHERE outcome IS NULL AND runner_id > '';
     CREATE INDEX ON cron_executions_staged (outcome, id) WHERE outcome <> 'completed';
     CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+    CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND started_at IS NOT NULL;
     ANALYZE cron_executions_staged;
 END $$;
 
@@ -526,6 +1035,15 @@ BEGIN
     RETURN true;
 END $$;
 
+CREATE FUNCTION cronring.cron_tell_ended() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM pg_notify(TG_TABLE_SCHEMA || '.consumed', '');
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION cronring.cron_tenth_runs(of_job bigint, of_tick timestamp with time zone) RETURNS boolean
     LANGUAGE plpgsql STABLE
     SET search_path TO 'cronring', 'pg_temp'
@@ -545,6 +1063,10 @@ BEGIN
     INTO attempts, missed, previous_tick, previous_success, completed, running
     FROM cron_executions e WHERE e.job_id = of_job AND e.tick = of_tick;
 END $$;
+
+CREATE FUNCTION cronring.cron_workspace(verb text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (verb = '-'::text) THEN ''::text ELSE verb END;
 
 CREATE TABLE cronring.controllers (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -690,6 +1212,24 @@ CREATE UNLOGGED TABLE cronring.cron_closings (
     executions bigint DEFAULT 0 NOT NULL,
     outcomes jsonb DEFAULT '{}'::jsonb NOT NULL,
     triggers jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+
+CREATE TABLE cronring.cron_dead_letters (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    workspace text NOT NULL COLLATE pg_catalog."C",
+    job_id bigint,
+    execution_id bigint,
+    tick timestamp with time zone,
+    attempt integer NOT NULL,
+    payload text NOT NULL,
+    enqueued_at timestamp with time zone NOT NULL,
+    died_at timestamp with time zone NOT NULL,
+    failures integer NOT NULL,
+    outcome text NOT NULL,
+    error_type text NOT NULL,
+    error_message text NOT NULL
 );
 
 CREATE TABLE cronring.cron_deliveries (
@@ -1100,6 +1640,94 @@ CREATE TABLE cronring.cron_payloads (
     payload text
 );
 
+CREATE TABLE cronring.cron_queue (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    workspace text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    job_id bigint,
+    execution_id bigint,
+    tick timestamp with time zone,
+    run_at timestamp with time zone DEFAULT now() NOT NULL,
+    attempt integer DEFAULT 1 NOT NULL,
+    payload text DEFAULT ''::text NOT NULL,
+    awaited boolean DEFAULT false NOT NULL,
+    hard_deadline timestamp with time zone,
+    enqueued_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    outcome text,
+    error_type text,
+    error_message text,
+    output text,
+    failures integer DEFAULT 0 NOT NULL,
+    lost boolean DEFAULT false NOT NULL,
+    CONSTRAINT cron_queue_check CHECK (((ended_at IS NULL) = (outcome IS NULL)))
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
+
+ALTER TABLE cronring.cron_queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_queue_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+ALTER TABLE cronring.cron_queue_lanes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_queue_lanes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE SEQUENCE cronring.cron_queue_leases
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE cronring.cron_queue_listeners (
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    until_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE cronring.cron_queue_wakes (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    workspace text NOT NULL COLLATE pg_catalog."C",
+    run_at timestamp with time zone NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
+
+ALTER TABLE cronring.cron_queue_wakes ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_queue_wakes_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_queues (
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    max_deliveries integer DEFAULT 5 NOT NULL,
+    on_retry text DEFAULT 'block'::text NOT NULL,
+    dead_kept_days integer DEFAULT 30 NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed_by text DEFAULT ''::text NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_queues_dead_kept_days_check CHECK (((dead_kept_days >= 1) AND (dead_kept_days <= 3650))),
+    CONSTRAINT cron_queues_max_deliveries_check CHECK (((max_deliveries >= 1) AND (max_deliveries <= 1000))),
+    CONSTRAINT cron_queues_on_retry_check CHECK ((on_retry = ANY (ARRAY['block'::text, 'pass'::text])))
+);
+
 CREATE TABLE cronring.cron_request_keys (
     principal text NOT NULL COLLATE pg_catalog."C",
     method text NOT NULL COLLATE pg_catalog."C",
@@ -1450,6 +2078,9 @@ ALTER TABLE ONLY cronring.cron_closed_books
 ALTER TABLE ONLY cronring.cron_closings
     ADD CONSTRAINT cron_closings_pkey PRIMARY KEY (job_id);
 
+ALTER TABLE ONLY cronring.cron_dead_letters
+    ADD CONSTRAINT cron_dead_letters_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY cronring.cron_deliveries
     ADD CONSTRAINT cron_deliveries_pkey PRIMARY KEY (id);
 
@@ -1509,6 +2140,24 @@ ALTER TABLE ONLY cronring.cron_pauses
 
 ALTER TABLE ONLY cronring.cron_payloads
     ADD CONSTRAINT cron_payloads_pkey PRIMARY KEY (job_id, until_at);
+
+ALTER TABLE ONLY cronring.cron_queue_lanes
+    ADD CONSTRAINT cron_queue_lanes_namespace_queue_workspace_key UNIQUE (namespace, queue, workspace);
+
+ALTER TABLE ONLY cronring.cron_queue_lanes
+    ADD CONSTRAINT cron_queue_lanes_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_queue_listeners
+    ADD CONSTRAINT cron_queue_listeners_pkey PRIMARY KEY (namespace, queue);
+
+ALTER TABLE ONLY cronring.cron_queue
+    ADD CONSTRAINT cron_queue_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_queue_wakes
+    ADD CONSTRAINT cron_queue_wakes_pkey PRIMARY KEY (namespace, queue, id);
+
+ALTER TABLE ONLY cronring.cron_queues
+    ADD CONSTRAINT cron_queues_pkey PRIMARY KEY (namespace, queue);
 
 ALTER TABLE ONLY cronring.cron_request_keys
     ADD CONSTRAINT cron_request_keys_pkey PRIMARY KEY (principal, method, key);
@@ -1604,6 +2253,10 @@ CREATE INDEX cron_audit_log_at ON cronring.cron_audit_log USING btree (at, id);
 
 CREATE INDEX cron_audit_log_unsealed ON cronring.cron_audit_log USING btree (id) WHERE (seq IS NULL);
 
+CREATE INDEX cron_dead_letters_queue ON cronring.cron_dead_letters USING btree (namespace, queue, id);
+
+CREATE INDEX cron_dead_letters_workspace ON cronring.cron_dead_letters USING btree (namespace, workspace);
+
 CREATE INDEX cron_deliveries_log ON cronring.cron_deliveries USING btree (webhook_id, id);
 
 CREATE INDEX cron_deliveries_old ON cronring.cron_deliveries USING btree (created_at);
@@ -1611,6 +2264,8 @@ CREATE INDEX cron_deliveries_old ON cronring.cron_deliveries USING btree (create
 CREATE INDEX cron_deliveries_waiting ON cronring.cron_deliveries USING btree (webhook_id, next_try_at) WHERE (state = 'waiting'::text);
 
 CREATE INDEX cron_executions_cancelling ON ONLY cronring.cron_executions USING btree (controller_id) WHERE ((outcome IS NULL) AND (cancel_requested_at IS NOT NULL));
+
+CREATE INDEX cron_executions_decided ON ONLY cronring.cron_executions USING btree (controller_id) WHERE ((outcome IS NULL) AND (started_at IS NOT NULL));
 
 CREATE INDEX cron_executions_of_controller ON ONLY cronring.cron_executions USING btree (controller_id, hard_deadline) WHERE ((outcome IS NULL) AND (controller_id > ''::text));
 
@@ -1647,6 +2302,18 @@ CREATE INDEX cron_limits_module ON cronring.cron_limits USING btree (module) WHE
 CREATE UNIQUE INDEX cron_limits_rule ON cronring.cron_limits USING btree (namespace, module, label) WHERE (rule IS NULL);
 
 CREATE UNIQUE INDEX cron_limits_value ON cronring.cron_limits USING btree (rule, value) WHERE (rule IS NOT NULL);
+
+CREATE INDEX cron_queue_age ON cronring.cron_queue USING btree (namespace, queue, id) WHERE (ended_at IS NULL);
+
+CREATE INDEX cron_queue_ended ON cronring.cron_queue USING btree (id) WHERE ((ended_at IS NOT NULL) AND awaited);
+
+CREATE INDEX cron_queue_execution ON cronring.cron_queue USING btree (execution_id) WHERE awaited;
+
+CREATE INDEX cron_queue_lane ON cronring.cron_queue USING btree (namespace, queue, workspace, run_at, id) WHERE (ended_at IS NULL);
+
+CREATE INDEX cron_queue_lanes_lease ON cronring.cron_queue_lanes USING btree (lease) WHERE (lease IS NOT NULL);
+
+CREATE INDEX cron_queue_lanes_ready ON cronring.cron_queue_lanes USING btree (namespace, queue, ready_at) WHERE (ready_at IS NOT NULL);
 
 CREATE INDEX cron_request_keys_expires ON cronring.cron_request_keys USING btree (expires_at);
 
@@ -1686,6 +2353,10 @@ CREATE TRIGGER cron_jobs_note_pause AFTER UPDATE OF paused_at ON cronring.cron_j
 
 CREATE TRIGGER cron_jobs_note_payload AFTER UPDATE OF payload ON cronring.cron_jobs FOR EACH ROW WHEN ((new.payload IS DISTINCT FROM old.payload)) EXECUTE FUNCTION cronring.cron_note_payload();
 
+CREATE TRIGGER cron_queue_tell_ended AFTER UPDATE OF ended_at ON cronring.cron_queue FOR EACH ROW WHEN ((new.awaited AND (new.ended_at IS NOT NULL) AND (old.ended_at IS NULL))) EXECUTE FUNCTION cronring.cron_tell_ended();
+
+CREATE TRIGGER cron_queue_wakes_lanes AFTER INSERT ON cronring.cron_queue REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cronring.cron_queue_woken();
+
 ALTER TABLE ONLY cronring.cron_deliveries
     ADD CONSTRAINT cron_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES cronring.cron_webhooks(id) ON DELETE CASCADE;
 
@@ -1711,6 +2382,8 @@ REVOKE ALL ON FUNCTION cronring.cron_audit_log_cut() FROM PUBLIC;
 REVOKE ALL ON FUNCTION cronring.cron_audit_log_kept() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_audit_log_not_emptied() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_awaits(policy text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_bucket(microseconds double precision) FROM PUBLIC;
 
@@ -1748,12 +2421,54 @@ REVOKE ALL ON FUNCTION cronring.cron_paused(paused_at timestamp with time zone, 
 
 REVOKE ALL ON FUNCTION cronring.cron_priority(policy text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cronring.cron_queue_absorb(namespace text, queue text, most integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_answer(ids bigint[], held bigint[], decided jsonb, strict boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_done(lease bigint, ids bigint[], output text, strict boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_extend(lease bigint, hold interval) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_free(lane cronring.cron_queue_lanes) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_hold(lease bigint, ids bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_let_go(lease bigint, ids bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_listen(queue text, hold interval, namespace text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_lose(lane cronring.cron_queue_lanes) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_name(module text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_names() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_put(queue text, payload json, workspace text, namespace text, not_before timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_put_many(queue text, payloads json[], workspaces text[], namespace text, not_before timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_release(lease bigint, ids bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_retry(lease bigint, ids bigint[], error text, delay interval, error_type text, last boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_strike(ids bigint[], how text, error_type text, error_message text, last boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_take(queue text, consumer text, hold interval, most integer, namespace text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_wait(lease bigint, waits jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_queue_woken() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cronring.cron_rank(sort text, run_at timestamp with time zone, claimed_at timestamp with time zone, started_at timestamp with time zone, ended_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_stage_kept(boundary timestamp with time zone, runs bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_swap_staged(boundary timestamp with time zone, recent_id bigint, recent bigint, unfinished bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cronring.cron_tell_ended() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cronring.cron_tenth_runs(of_job bigint, of_tick timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_tick(of_job bigint, of_tick timestamp with time zone, OUT attempts integer, OUT missed bigint, OUT previous_tick timestamp with time zone, OUT previous_success timestamp with time zone, OUT completed boolean, OUT running boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_workspace(verb text) FROM PUBLIC;

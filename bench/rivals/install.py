@@ -101,8 +101,8 @@ def _cron_version() -> str:
     return found.group(1) if found else ""
 
 
-def install() -> Installed:
-    """Make sure of all. Takes a minute the first time."""
+def install(*, cron: bool = True) -> Installed:
+    """Make sure of all. Takes a minute the first time. `cron`: pg_cron, too, which is a package of the system."""
     found = Installed()
     try:
         found.python = _python()
@@ -121,6 +121,8 @@ def install() -> Installed:
                 found.versions[name] = json.loads(package.read_text())["version"]
     except (OSError, subprocess.CalledProcessError) as error:
         found.node_lacks = _reason(error)
+    if not cron:
+        return found
     try:
         found.cron_lacks = _pg_cron()
         if not found.cron_lacks:

@@ -280,6 +280,8 @@ export interface CreateJobRequest {
   note?: string;
   /** Run it once at once as well, as TriggerJob does, if this call makes it. One that is there already isn't run. */
   run_now?: boolean;
+  /** In place of module and verb: its key is `@queue.workspace:name`, and the name may be empty ("default"). One that is there is changed into what is asked for. A policy with completes "consumed" awaits the consumers. */
+  queue?: QueueTarget;
 }
 
 export interface CreateRunnerGrantResponse {
@@ -310,6 +312,25 @@ export interface DataType {
   fields?: DataField[];
 }
 
+export interface DeadLetter {
+  /** of the message */
+  id: string;
+  workspace: string;
+  payload: string;
+  job: string;
+  job_id: string;
+  execution_id: string;
+  tick?: string;
+  attempt: number;
+  enqueued_at?: string;
+  died_at?: string;
+  failures: number;
+  /** failed or lost: how its last delivery ended */
+  outcome: string;
+  error_type: string;
+  error_message: string;
+}
+
 export interface DeleteTemplateResponse {
   /** that came from it, and stay */
   jobs: string;
@@ -324,6 +345,8 @@ export interface DeleteWorkspaceResponse {
   left?: Workspace;
   /** false: call again */
   done: boolean;
+  /** deleted ones, with dead letters */
+  messages: string;
 }
 
 export interface Delivery {
@@ -530,6 +553,11 @@ export interface ExecutionEvent {
   resume_token: string;
 }
 
+export interface ExtendLeaseResponse {
+  /** held or gone; none: the lease has nothing any more */
+  messages: MessageFate[];
+}
+
 export interface FieldDifference {
   /** of the spec, like "schedule", "policy.retries", "labels.team" */
   field: string;
@@ -549,6 +577,11 @@ export interface Finding {
   text: string;
   /** what to look at next: a command */
   look: string;
+}
+
+export interface FinishMessagesResponse {
+  /** in the order of the request */
+  messages: MessageFate[];
 }
 
 export interface GetClusterResponse {
@@ -648,6 +681,10 @@ export interface Job {
   orphaned?: Orphaning;
   /** who asks may not see payloads: it is left empty */
   outputs_hidden: boolean;
+  /** absent: its target is a verb */
+  queue?: QueueTarget;
+  /** in the answer to CreateJob, of a queue's: it was there, and was changed */
+  updated: boolean;
   /** Of its definition: schedule, policy, payload, labels, timeout, deployment. Only from GetJob, CreateJob, UpdateJob. */
   etag: string;
 }
@@ -698,6 +735,8 @@ export interface JobResult {
   unchanged: boolean;
   /** absent: none */
   refusal?: JobProblem;
+  /** by CreateJobs, of a queue's: it was there, and was changed */
+  updated: boolean;
 }
 
 /** JobSpec is what may be set of a job. */
@@ -797,6 +836,11 @@ export interface ListBooksResponse {
   books: JobBook[];
 }
 
+export interface ListDeadLettersResponse {
+  dead_letters: DeadLetter[];
+  next_page_token: string;
+}
+
 export interface ListDeliveriesResponse {
   /** the newest first */
   deliveries: Delivery[];
@@ -833,6 +877,16 @@ export interface ListLimitsResponse {
   /** by namespace, its own before those of its modules, then by label */
   limits: Limit[];
   /** empty: this was the last page */
+  next_page_token: string;
+}
+
+export interface ListMessagesResponse {
+  messages: QueueMessage[];
+  next_page_token: string;
+}
+
+export interface ListQueuesResponse {
+  queues: Queue[];
   next_page_token: string;
 }
 
@@ -926,6 +980,12 @@ export interface MemberState {
   backup_slots: number;
 }
 
+export interface MessageFate {
+  id: string;
+  /** done; waits for its retry; dead; ended, with its execution; held; gone: its execution was cancelled or timed out; refused: the lease does not have it any more. */
+  state: string;
+}
+
 /** Runs of this job would fail, until somebody updates its payload. */
 export interface Misfit {
   job: string;
@@ -988,6 +1048,8 @@ export interface Policy {
   cpu_limit?: string;
   history?: string;
   history_runs?: number;
+  /** of a queue's job: "enqueued" (default) or "consumed" */
+  completes?: string;
 }
 
 export interface PollEventsResponse {
@@ -1015,6 +1077,62 @@ export interface Problem {
   outcome?: "unknown" | "done";
 }
 
+export interface PutMessageResponse {
+  id: string;
+}
+
+export interface Queue {
+  namespace: string;
+  queue: string;
+  /** messages that are not done; 100000: that, or more */
+  depth: string;
+  /** since when the oldest of them is there */
+  oldest_at?: string;
+  /** workspaces that have some */
+  lanes: string;
+  /** of these, those that a consumer has */
+  leased: string;
+  consumers: string;
+  dead: string;
+  max_deliveries: number;
+  /** block: a message that waits for its retry blocks its lane; pass: others pass it */
+  on_retry: string;
+  dead_kept_days: number;
+  /** absent: nobody has set anything */
+  changed_at?: string;
+  changed_by: string;
+  note: string;
+}
+
+export interface QueueMessage {
+  id: string;
+  workspace: string;
+  payload: string;
+  job: string;
+  job_id: string;
+  execution_id: string;
+  tick?: string;
+  run_at?: string;
+  attempt: number;
+  enqueued_at?: string;
+  /** deliveries that failed or were lost */
+  failures: number;
+  /** its execution ends by it */
+  awaited: boolean;
+  error_type: string;
+  error_message: string;
+  /** who has it now */
+  consumer: string;
+  leased_until?: string;
+}
+
+/** QueueTarget is where a job's ticks go that runs no verb: each one becomes a message of this queue. */
+export interface QueueTarget {
+  queue?: string;
+  /** its consumers take the messages of each in their order; empty: none */
+  workspace?: string;
+}
+
 export interface ReadAuditChainResponse {
   /** none: that was the end */
   audit_rows: AuditLogRow[];
@@ -1033,9 +1151,28 @@ export interface RedeliverResponse {
   deliveries: string;
 }
 
+export interface ReleaseMessagesResponse {
+  released: number;
+}
+
+export interface RemoveDeadLettersResponse {
+  /** those that are gone */
+  message_ids: string[];
+}
+
+export interface ReplayDeadLettersResponse {
+  /** those that are messages again */
+  message_ids: string[];
+}
+
+export interface RetryMessagesResponse {
+  /** in the order of the request */
+  messages: MessageFate[];
+}
+
 /** A role in a namespace. */
 export interface RoleGrant {
-  /** viewer, outputs-viewer, operator, deployer or admin */
+  /** viewer, outputs-viewer, operator, deployer, consumer or admin */
   role?: string;
   /** empty: "default"; "*": all of them */
   namespace?: string;
@@ -1190,6 +1327,32 @@ export interface SuggestFilterResponse {
   at: number;
   /** at most 50; one that ends with a colon is to be gone on with */
   terms: string[];
+}
+
+export interface TakeMessagesResponse {
+  /** 0: nothing was taken */
+  lease: string;
+  /** of one workspace in order */
+  messages: TakenMessage[];
+}
+
+export interface TakenMessage {
+  id: string;
+  workspace: string;
+  /** JSON, or empty */
+  payload: string;
+  /** 1 for the first one */
+  delivery: number;
+  /** the key of the job whose tick it is; empty: somebody put it there */
+  job: string;
+  job_id: string;
+  execution_id: string;
+  tick?: string;
+  /** of the tick */
+  attempt: number;
+  run_at?: string;
+  enqueued_at?: string;
+  leased_until?: string;
 }
 
 export interface Template {
@@ -1396,6 +1559,8 @@ export interface Workspace {
   running: string;
   /** activations beside schedules: retries, runs by hand, backfills, followers; 0 in lists */
   waiting: string;
+  /** of queues, that are not done; dead letters among them; 0 in lists */
+  messages: string;
 }
 
 /** What can be asked for, by operationId. */
@@ -1433,7 +1598,7 @@ export interface Operations {
   RevokeSession: { path: { id: string | number }; query: { requested_by?: string }; answer: Session };
   WhoAmI: { answer: WhoAmIResponse };
   ListJobs: { query: { page_size?: number; page_token?: string; "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; sort?: string; total?: boolean }; answer: ListJobsResponse };
-  CreateJob: { body: { namespace?: string; module?: string; verb?: string; name?: string; spec?: JobSpec; requested_by?: string; template?: string; explicit?: string; note?: string; run_now?: boolean }; answer: Job };
+  CreateJob: { body: { namespace?: string; module?: string; verb?: string; name?: string; spec?: JobSpec; requested_by?: string; template?: string; explicit?: string; note?: string; run_now?: boolean; queue?: QueueTarget }; answer: Job };
   CountJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string }; answer: CountJobsResponse };
   SuggestFilter: { query: { list?: string; text?: string }; answer: SuggestFilterResponse };
   GetJob: { path: { key: string }; answer: Job };
@@ -1470,6 +1635,18 @@ export interface Operations {
   TestWebhook: { path: { name: string }; body: Record<string, never>; answer: TestWebhookResponse };
   ListDeliveries: { query: { page_size?: number; page_token?: string; webhook?: string; state?: string; job?: string }; answer: ListDeliveriesResponse };
   Redeliver: { path: { webhook: string }; body: { delivery_id?: string | number }; answer: RedeliverResponse };
+  TakeMessages: { path: { namespace: string; queue: string }; body: { consumer?: string; hold_ms?: string | number; most?: number; wait_ms?: string | number }; answer: TakeMessagesResponse };
+  ExtendLease: { path: { namespace: string; lease: string | number }; body: { hold_ms?: string | number }; answer: ExtendLeaseResponse };
+  FinishMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[]; output?: string }; answer: FinishMessagesResponse };
+  RetryMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[]; error_message?: string; error_type?: string; delay_ms?: string | number; last?: boolean }; answer: RetryMessagesResponse };
+  ReleaseMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[] }; answer: ReleaseMessagesResponse };
+  PutMessage: { path: { namespace: string; queue: string }; body: { workspace?: string; payload?: string; not_before?: string }; answer: PutMessageResponse };
+  ListMessages: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListMessagesResponse };
+  ListQueues: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListQueuesResponse };
+  ListDeadLetters: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListDeadLettersResponse };
+  ReplayDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: ReplayDeadLettersResponse };
+  RemoveDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: RemoveDeadLettersResponse };
+  SetQueue: { path: { namespace: string; queue: string }; body: { max_deliveries?: number; on_retry?: string; dead_kept_days?: number; requested_by?: string; note?: string }; answer: Queue };
   ApplySet: { path: { namespace: string; name: string }; body: { jobs?: CreateJobRequest[]; prune?: boolean; release?: boolean; adopt?: boolean; dry_run?: boolean; hours?: number; requested_by?: string; note?: string; etag?: string }; answer: ApplySetResponse };
   GetSet: { path: { namespace: string; name: string }; answer: Set };
   ListSets: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListSetsResponse };
@@ -1557,6 +1734,18 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   TestWebhook: ["POST", "/api/v1/cron/webhooks/{name}/test"],
   ListDeliveries: ["GET", "/api/v1/cron/deliveries"],
   Redeliver: ["POST", "/api/v1/cron/webhooks/{webhook}/redeliver"],
+  TakeMessages: ["POST", "/api/v1/queues/{namespace}/{queue}/messages:take"],
+  ExtendLease: ["POST", "/api/v1/queues/{namespace}/leases/{lease}:extend"],
+  FinishMessages: ["POST", "/api/v1/queues/{namespace}/leases/{lease}:finish"],
+  RetryMessages: ["POST", "/api/v1/queues/{namespace}/leases/{lease}:retry"],
+  ReleaseMessages: ["POST", "/api/v1/queues/{namespace}/leases/{lease}:release"],
+  PutMessage: ["POST", "/api/v1/queues/{namespace}/{queue}/messages"],
+  ListMessages: ["GET", "/api/v1/queues/{namespace}/{queue}/messages"],
+  ListQueues: ["GET", "/api/v1/queues"],
+  ListDeadLetters: ["GET", "/api/v1/queues/{namespace}/{queue}/dead-letters"],
+  ReplayDeadLetters: ["POST", "/api/v1/queues/{namespace}/{queue}/dead-letters:replay"],
+  RemoveDeadLetters: ["POST", "/api/v1/queues/{namespace}/{queue}/dead-letters:remove"],
+  SetQueue: ["PUT", "/api/v1/queues/{namespace}/{queue}"],
   ApplySet: ["POST", "/api/v1/cron/sets/{namespace}/{name}/apply"],
   GetSet: ["GET", "/api/v1/cron/sets/{namespace}/{name}"],
   ListSets: ["GET", "/api/v1/cron/sets"],

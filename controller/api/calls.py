@@ -39,7 +39,9 @@ _TOO_SLOW: Final = (
     "it was not done in time: PostgreSQL is slow, or does not answer; `cronring doctor` looks into it; then try again"
 )
 _IN_VAIN: Final = "calls wait for it in vain"
-_ALWAYS: Final = "/cronring.v1.Doctor/"  # is for times when nothing else is answered
+# They have no place among the calls in hand: the doctor is for times when nothing else is answered, and a take waits
+# for messages, and bounds itself.
+_UNBOUNDED: Final = ("/cronring.v1.Doctor/", "/cronring.v1.Queues/TakeMessages")
 
 
 class Log(Protocol):
@@ -62,7 +64,7 @@ class Calls:
     def wrapped(self, path: str, behave: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isasyncgenfunction(behave):
             return self._stream(behave)
-        return self._unary(behave, bounded=not path.startswith(_ALWAYS))
+        return self._unary(behave, bounded=not path.startswith(_UNBOUNDED))
 
     def _unary(self, behave: Callable[..., Any], *, bounded: bool) -> Callable[..., Any]:
         async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> object:

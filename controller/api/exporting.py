@@ -20,6 +20,7 @@ from cronring.schema.job import JobSpec
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import newer, parse_policy, unread_fields
+from cronring.schema.queues import queue_of, workspace_of
 from cronring.schema.schedule import is_interval
 from cronring.schema.spread import has_default_jitter
 
@@ -77,10 +78,14 @@ def _item(row: JobRow, verb: Verb | None, defaults: Defaults) -> jobs_pb2.Create
     """Raises Conflict for what a newer release has set."""
     if unread_fields(row.spec.policy):
         raise Conflict(f"{row.key}: {newer(row.spec.policy)}")
-    return jobs_pb2.CreateJobRequest(
-        namespace=row.namespace, module=row.module, verb=row.verb, name=row.key.rpartition(":")[2],
-        spec=encode_spec(_said(row.spec, verb, defaults)),
-    )  # fmt: skip
+    item = jobs_pb2.CreateJobRequest(
+        namespace=row.namespace, name=row.key.rpartition(":")[2], spec=encode_spec(_said(row.spec, verb, defaults))
+    )
+    if queue := queue_of(row.module):
+        item.queue.CopyFrom(jobs_pb2.QueueTarget(queue=queue, workspace=workspace_of(row.verb)))
+    else:
+        item.module, item.verb = row.module, row.verb
+    return item
 
 
 def _said(spec: JobSpec, verb: Verb | None, defaults: Defaults) -> JobSpec:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from cronring.controller.api.lookup import nearest
 from cronring.controller.api.payloads import canonical_payload, payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.queue_targets import check_queue_spec, with_workspace
 from cronring.controller.api.requests import instant
 from cronring.controller.ports.many import JobChange, NewJob, Seen
 from cronring.controller.ports.reads import JobRow
@@ -29,6 +30,7 @@ from cronring.schema.policy import (
     read_each,
     unread_fields,
 )
+from cronring.schema.queues import queue_of
 from cronring.schema.schedule import ScheduleError, check_schedule, is_interval, reads_schedule
 from cronring.schema.spread import has_default_jitter, stored_policy
 from cronring.schema.validate import ON_DISCONNECT, timeout_fault
@@ -53,12 +55,13 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
     reading = read_policy(raw_policy(spec.policy), problems)
     policy = reading.policy
     schedule = read_schedule(spec.schedule, policy.timezone, problems)
-    problems += contradictions(reading, schedule)
+    problems += contradictions(reading, schedule, of_queue=bool(queue_of(module.name)))
     anchor = read_anchor(spec, schedule, problems)
     needed = request.run_now or _runs(schedule, policy)
     problems += payload_violations("spec.payload", module, verb, spec.payload, needed)
-    labels = read_labels(spec.labels, problems)
+    labels = with_workspace(module, verb, read_labels(spec.labels, problems), problems)
     check_running(spec, problems)
+    check_queue_spec(module, spec, policy, SPEC_PATHS, problems)
     check_known(spec, problems)
     if problems:
         raise InvalidRequest(problems)
@@ -106,13 +109,14 @@ def job_change(
         if fields & {"policy", "anchor"}:
             problems.append(("update_mask", f"names less than the schedule: {newer_job(schedule, '')}"))
     elif fields & {"schedule", "policy"}:
-        problems += contradictions(reading, schedule)
+        problems += contradictions(reading, schedule, of_queue=bool(queue_of(module.name)))
     anchor = read_anchor(spec, schedule, problems) if "anchor" in fields else None
     if fields & {"schedule", "payload"} or "policy" in paths or "policy.after" in paths:
         payload = spec.payload if "payload" in fields else row.spec.payload
         problems += payload_violations("spec.payload", module, verb, payload, _runs(schedule, policy))
-    labels = _changed_labels(spec, row, paths, problems)
+    labels = with_workspace(module, verb, _changed_labels(spec, row, paths, problems), problems)
     check_running(spec, problems)
+    check_queue_spec(module, spec, policy, fields, problems)
     check_known(spec, problems)
     if problems:
         raise InvalidRequest(problems)
@@ -179,9 +183,9 @@ def _changed_policy(
     return read_policy(raw | {name: asked[name] for name in names if name in asked}, problems)
 
 
-def contradictions(reading: Reading, schedule: str) -> Violations:
+def contradictions(reading: Reading, schedule: str, *, of_queue: bool = False) -> Violations:
     """`schedule` "" is one that is wrong itself, and contradicts nothing."""
-    faults = policy_faults(reading.policy, schedule, reading.unread) if schedule else []
+    faults = policy_faults(reading.policy, schedule, reading.unread, of_queue=of_queue) if schedule else []
     return [(f"spec.policy.{field}", message) for field, message in faults]
 
 

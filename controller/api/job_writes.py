@@ -9,6 +9,7 @@ from cronring.controller.api.job_specs import Defaults, job_change, new_job
 from cronring.controller.api.lookup import check_followed, find_job, find_module, find_module_of, find_verb
 from cronring.controller.api.messages import job_message
 from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.queue_targets import target_faults, targeted
 from cronring.controller.api.requests import Context, actor, note
 from cronring.controller.api.scope import require
 from cronring.controller.api.template_specs import find_template, started_from
@@ -17,7 +18,7 @@ from cronring.controller.core.model import Job
 from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
 from cronring.controller.core.orders.control import SECOND_US, NeverRuns
 from cronring.controller.errors import Outdated, StoreUnavailable
-from cronring.controller.ports.many import JobChange, Seen
+from cronring.controller.ports.many import JobChange, NewJob, Seen, done
 from cronring.controller.ports.reads import JobReads, JobRow
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates
@@ -27,6 +28,7 @@ from cronring.schema.instant import format_instant
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.names import job_name_fault
 from cronring.schema.policy import parse_policy
+from cronring.schema.queues import queue_of
 from cronring.schema.validate import name_fault, namespace_fault
 
 AT_NOW: Final = ["at", "now"]
@@ -64,6 +66,7 @@ class JobWrites:
         return await self._soon(request, self._created, by)
 
     async def _created(self, request: jobs_pb2.CreateJobRequest, by: str) -> jobs_pb2.Job:
+        request = targeted(request)
         check_names(request)
         why = note("note", request.note)
         namespace = request.namespace or DEFAULT_NAMESPACE
@@ -73,10 +76,20 @@ class JobWrites:
         template = await find_template(self._templates, namespace, request.template) if request.template else None
         job = started_from(template, request, lambda filled: new_job(filled, module, verb, self._defaults))
         check_followed("spec.policy.after", parse_policy(job.spec.policy).after)
+        if queue_of(job.module):
+            return await self._scheduled(job, by, why)
         created = await self._changed(await self._control.create_job(job, by, why))
         if job.run_now:
             self._put(JobsNotified())  # of what runs beside its schedule
         return created
+
+    async def _scheduled(self, job: NewJob, by: str, why: str) -> jobs_pb2.Job:
+        """A queue's job. One that is there is changed into it."""
+        outcome = done(await self._control.create_jobs([job], by, why, whole=True))
+        self._put(JobsNotified())
+        message = self.told(await self._reads.get_job(outcome.key))
+        message.unchanged, message.updated = outcome.unchanged, outcome.updated
+        return message
 
     async def UpdateJob(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
         return await self.update(request, actor(request.requested_by, context))
@@ -164,10 +177,10 @@ def check_other(change: JobChange, row: JobRow) -> None:
 
 def check_names(request: jobs_pb2.CreateJobRequest) -> None:
     """Raises InvalidRequest."""
+    target = (("module", name_fault(request.module)), ("verb", name_fault(request.verb)))
     faults = (
         ("namespace", namespace_fault(request.namespace) if request.namespace else None),
-        ("module", name_fault(request.module)),
-        ("verb", name_fault(request.verb)),
+        *(target_faults(request) if request.HasField("queue") else target),
         ("name", job_name_fault(request.name)),
     )
     problems: Violations = [(field, fault) for field, fault in faults if fault is not None]

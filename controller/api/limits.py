@@ -14,7 +14,8 @@ from cronring.protos.instants import timestamp
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.labels import label_faults
-from cronring.schema.validate import name_fault, namespace_fault
+from cronring.schema.queues import module_fault
+from cronring.schema.validate import namespace_fault
 
 PLACES_MAX: Final = 1_000_000
 
@@ -102,7 +103,7 @@ def _named(namespace: str, module: str, label: str) -> tuple[str, str, str]:
     """Raises InvalidRequest."""
     faults = (
         ("namespace", namespace_fault(namespace) if namespace else None),
-        ("module", name_fault(module) if module else None),
+        ("module", module_fault(module) if module else None),
         ("label", next((fault for _, fault in label_faults({label: ""})), None) if label else None),
     )
     problems: Violations = [(field, fault) for field, fault in faults if fault is not None]

@@ -13,6 +13,7 @@ from cronring.schema.identity import Permission
 from cronring.schema.keys import namespace_of
 from cronring.schema.module import Module, Verb
 from cronring.schema.nearest import nearest as nearest_of
+from cronring.schema.queues import queue_of, queue_verb
 from cronring.schema.text import SchemaError, parse_module
 
 _LOOKED_THROUGH: Final = 1_000  # names, for the nearest one
@@ -78,7 +79,9 @@ def check_followed(field: str, after: str) -> None:
 
 
 async def find_module(reads: JobReads, namespace: str, name: str) -> Module:
-    """The active version of a module. Raises NotFound, naming what is active."""
+    """The active version of a module. Raises NotFound, naming what is active. A queue needs no version."""
+    if queue_of(name):
+        return Module(name, namespace=namespace)
     where = DeploymentFilter(namespace=namespace, module=name, active_only=True)
     rows = await reads.list_deployments(where, 0, 1)
     if rows:
@@ -102,6 +105,8 @@ async def find_module_of(reads: JobReads, row: JobRow) -> Module:
 
 def find_verb(module: Module, name: str) -> Verb:
     """Raises NotFound, naming the verbs that are there."""
+    if queue_of(module.name):
+        return queue_verb(name)
     for verb in module.verbs:
         if verb.name == name:
             return verb

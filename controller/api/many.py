@@ -10,6 +10,7 @@ from cronring.controller.api.job_writes import JobWrites, check_other
 from cronring.controller.api.lookup import find_module_of, find_verb, no_job
 from cronring.controller.api.new_jobs import NewJobs, check_item, judged, key_of, or_not_found, there
 from cronring.controller.api.problems import InvalidRequest, refusal_message
+from cronring.controller.api.queue_targets import all_targeted
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import require, sees
 from cronring.controller.core.node.events import JobsNotified
@@ -117,7 +118,7 @@ class ManyJobWrites(JobWrites):
 
     async def CreateJobs(self, request: jobs_pb2.CreateJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
         by, why = _who(request, len(request.jobs), "jobs", context)
-        items = list(request.jobs)
+        items = all_targeted(request.jobs)
         new = NewJobs(self._reads, self._templates, self._defaults)
         given = await new.given(items)
 
@@ -128,13 +129,14 @@ class ManyJobWrites(JobWrites):
             return await self._control.create_jobs(jobs, by, why, whole=request.all_or_nothing, dry_run=dry_run)
 
         work = JobWork[jobs_pb2.CreateJobRequest, NewJob](judge, write, self._tell)
-        return await _answer(await work.done(items, request, context.time_remaining()), request)
+        outcomes = await work.done(items, request, context.time_remaining())
+        return await _answer(outcomes, [key_of(item) for item in items], request)
 
     async def UpdateJobs(self, request: jobs_pb2.UpdateJobsRequest, context: Context) -> jobs_pb2.ManyJobsResponse:
         by, why = _who(request, len(request.jobs), "jobs", context)
         _check_keys("jobs", [item.key for item in request.jobs])
         outcomes = await self._updated_all(request, by, why, {}, context.time_remaining())
-        return await _answer(outcomes, request)
+        return await _answer(outcomes, [item.key for item in request.jobs], request)
 
     async def _updated_all(
         self, request: jobs_pb2.UpdateJobsRequest, by: str, why: str, having: Mapping[str, str], left_s: float | None
@@ -167,7 +169,8 @@ class ManyJobWrites(JobWrites):
             return await self._control.delete_jobs(keys, by, why, whole=request.all_or_nothing, dry_run=dry_run)
 
         work = JobWork[str, str](judge, write, self._tell)
-        return await _answer(await work.done(list(request.keys), request, context.time_remaining()), request)
+        outcomes = await work.done(list(request.keys), request, context.time_remaining())
+        return await _answer(outcomes, request.keys, request)
 
     def _tell(self) -> None:
         self._put(JobsNotified())
@@ -214,13 +217,12 @@ def _version(row: JobRow) -> tuple[str, str, str]:
     return row.namespace, row.module, "" if row.orphaned_at is None else row.deployment
 
 
-async def _answer(outcomes: Sequence[Outcome], request: _Request) -> jobs_pb2.ManyJobsResponse:
+async def _answer(outcomes: Sequence[Outcome], keys: Sequence[str], request: _Request) -> jobs_pb2.ManyJobsResponse:
     """In a thread: 10,000 messages take a while to make."""
-    return await asyncio.to_thread(_response, outcomes, request)
+    return await asyncio.to_thread(_response, outcomes, keys, request)
 
 
-def _response(outcomes: Sequence[Outcome], request: _Request) -> jobs_pb2.ManyJobsResponse:
-    keys = request.keys if isinstance(request, jobs_pb2.DeleteJobsRequest) else [_key(item) for item in request.jobs]
+def _response(outcomes: Sequence[Outcome], keys: Sequence[str], request: _Request) -> jobs_pb2.ManyJobsResponse:
     answer = jobs_pb2.ManyJobsResponse(
         results=[_result(each, key) for each, key in zip(outcomes, keys, strict=True)],
         unchanged=sum(isinstance(each, JobDone) and each.unchanged for each in outcomes),
@@ -231,13 +233,9 @@ def _response(outcomes: Sequence[Outcome], request: _Request) -> jobs_pb2.ManyJo
     return answer
 
 
-def _key(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> str:
-    if isinstance(item, jobs_pb2.UpdateJobRequest):
-        return item.key
-    return key_of(item)
-
-
 def _result(outcome: Outcome, key: str) -> jobs_pb2.JobResult:
     if isinstance(outcome, JobDone):
-        return jobs_pb2.JobResult(key=outcome.key, id=outcome.job_id, unchanged=outcome.unchanged)
+        return jobs_pb2.JobResult(
+            key=outcome.key, id=outcome.job_id, unchanged=outcome.unchanged, updated=outcome.updated
+        )
     return jobs_pb2.JobResult(key=key, refusal=refusal_message(outcome))

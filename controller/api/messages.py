@@ -15,6 +15,7 @@ from cronring.protos.cronring.v1 import cluster_pb2, deployments_pb2, executions
 from cronring.protos.instants import timestamp
 from cronring.protos.jobs import spec_fields
 from cronring.schema.policy import parse_policy
+from cronring.schema.queues import queue_of, workspace_of
 from cronring.schema.schedule import stored_schedule
 from cronring.schema.spread import has_default_jitter
 from cronring.schema.timetable import Timetable
@@ -69,8 +70,14 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
             "orphaned": _orphaning_message(row),
             "payload": spec.payload if shown else "",
             "outputs_hidden": not shown,
+            "queue": _target_message(row),
         }
     )
+
+
+def _target_message(row: JobRow) -> jobs_pb2.QueueTarget | None:
+    queue = queue_of(row.module)
+    return jobs_pb2.QueueTarget(queue=queue, workspace=workspace_of(row.verb)) if queue else None
 
 
 def _alike(row: JobRow | ExecutionRow, names: Iterable[str], fields: Mapping[str, Any]) -> dict[str, Any]:

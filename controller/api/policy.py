@@ -48,6 +48,7 @@ class Access(NamedTuple):
 Line = tuple[Audience, Permission | None, Reach, int, str]
 
 _PEOPLE, _VIEW, _OUTPUTS = Audience.PEOPLE, Permission.VIEW, Permission.OUTPUTS
+_CONSUME = Permission.CONSUME
 _OPERATE, _DEPLOY, _ADMIN = Permission.OPERATE, Permission.DEPLOY, Permission.ADMIN
 _ONE, _ALL = Reach.NAMESPACE, Reach.CLUSTER
 
@@ -109,6 +110,13 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _OPERATE, _ONE, JOBS, "ApplySet"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetSet ListSets ListSetJobs"),
         (_PEOPLE, _OUTPUTS, _ONE, LABELS, "ExportJobs"),
+    ),
+    # Who works on messages need not see what else there is.
+    "cronring.v1.Queues": (
+        (_PEOPLE, _CONSUME, _ONE, NAMES, "TakeMessages ExtendLease ReleaseMessages"),
+        (_PEOPLE, _CONSUME, _ONE, SPEC, "FinishMessages RetryMessages PutMessage"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "ListQueues ListMessages ListDeadLetters"),
+        (_PEOPLE, _OPERATE, _ONE, NAMES, "ReplayDeadLetters RemoveDeadLetters SetQueue"),
     ),
     "cronring.v1.Statistics": (
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetJobStats"),

@@ -21,6 +21,8 @@ from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.ledger import LedgerService
 from cronring.controller.api.limits import LimitsService
 from cronring.controller.api.notifications import NotificationsService
+from cronring.controller.api.queue_waiting import QueueWaiting
+from cronring.controller.api.queues import QueuesService
 from cronring.controller.api.sets import SetsService
 from cronring.controller.api.statistics import StatisticsService
 from cronring.controller.api.templates import TemplatesService
@@ -53,6 +55,7 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2_grpc,
     limits_pb2_grpc,
     notifications_pb2_grpc,
+    queues_pb2_grpc,
     sets_pb2_grpc,
     statistics_pb2_grpc,
     templates_pb2_grpc,
@@ -90,15 +93,21 @@ class Api:
         self._defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
         self._jobs = JobHub(parts.stores.reads, parts.box, parts.fail)
         self._executions = ExecutionHub(parts.stores.reads, parts.box, parts.fail)
+        self._consumers = QueueWaiting(parts.stores.queues, parts.fail)
 
     def watchers(self) -> dict[str, int]:
         """By the names of their gauges."""
-        return {"job_watchers": len(self._jobs), "execution_watchers": len(self._executions)}
+        return {
+            "job_watchers": len(self._jobs),
+            "execution_watchers": len(self._executions),
+            "queue_consumers_waiting": len(self._consumers),
+        }
 
     async def close(self) -> None:
         """Every watcher is sent away."""
         await self._jobs.close()
         await self._executions.close()
+        await self._consumers.close()
 
     def registrations(self) -> list[Registration]:
         """All services, made anew."""
@@ -112,6 +121,7 @@ class Api:
         limits = LimitsService(stores.limits, parts.box)
         workspaces = WorkspacesService(stores.workspaces, parts.box, parts.put)
         sets = SetsService(stores, parts.box, self._defaults, parts.put)
+        queues = QueuesService(stores.queues, self._consumers, parts.box)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
@@ -119,6 +129,7 @@ class Api:
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
             ("cronring.v1.Workspaces", partial(workspaces_pb2_grpc.add_WorkspacesServicer_to_server, workspaces)),
             ("cronring.v1.Sets", partial(sets_pb2_grpc.add_SetsServicer_to_server, sets)),
+            ("cronring.v1.Queues", partial(queues_pb2_grpc.add_QueuesServicer_to_server, queues)),
         ]
 
     def _jobs_service(self) -> JobsService:

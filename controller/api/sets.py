@@ -13,6 +13,7 @@ from cronring.controller.api.messages import job_message
 from cronring.controller.api.new_jobs import NewJobs, judged, key_of, or_not_found
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.queue_targets import targeted
 from cronring.controller.api.requests import Context, actor, name, note, number
 from cronring.controller.api.scope import namespaces, require
 from cronring.controller.api.set_answers import SetAnswer, set_message
@@ -209,7 +210,7 @@ def _items(request: sets_pb2.ApplySetRequest, namespace: str) -> dict[str, jobs_
     found: dict[str, jobs_pb2.CreateJobRequest | Exception] = {}
     for each in request.jobs:
         item = jobs_pb2.CreateJobRequest()
-        item.CopyFrom(each)
+        item.CopyFrom(targeted(each))
         item.namespace = namespace
         key = key_of(item)
         if key in found:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
@@ -60,30 +60,43 @@ class WorkspacesService(workspaces_pb2_grpc.WorkspacesServicer):
         found = await self._workspaces.get_workspace(*of)
         if request.HasField("expected") and found.jobs != request.expected:
             raise Conflict(f"{of[1]} has {found.jobs} jobs, and {request.expected} are expected; nothing was done")
-        deleted, done = 0, True
-        if found.jobs and not request.dry_run:
+        gone = _Gone(done=True)
+        if (found.jobs or found.messages) and not request.dry_run:
             await self._workspaces.note_deletion(found)
-            deleted, done = await self._delete(*of, by, why)
+            gone = await self._delete(*of, by, why)
         left = found if request.dry_run else await self._workspaces.get_workspace(*of)
         return workspaces_pb2.DeleteWorkspaceResponse(
-            found=workspace_message(found), deleted=deleted, left=workspace_message(left), done=done
-        )
+            found=workspace_message(found), left=workspace_message(left), deleted=gone.jobs, messages=gone.messages,
+            done=gone.done,
+        )  # fmt: skip
 
-    async def _delete(self, namespace: str, workspace: str, by: str, why: str) -> tuple[int, bool]:
-        """How many jobs went, and whether that was all. Nothing is removed before all of it has ended."""
+    async def _delete(self, namespace: str, workspace: str, by: str, why: str) -> "_Gone":
+        """Nothing is removed before all of it has ended."""
         loop = asyncio.get_running_loop()
-        until, deleted = loop.time() + CALL_S, 0
+        until, messages, jobs = loop.time() + CALL_S, 0, 0
         while await self._workspaces.end_jobs(namespace, workspace, by, why):
             self._put(JobsNotified())
             if loop.time() > until:
-                return deleted, False
-        # Here messages of queues are to go, by namespace and workspace: no job puts any there by now.
-        while gone := await self._workspaces.delete_jobs(namespace, workspace, by, why):
-            deleted += gone
+                return _Gone()
+        # No job puts any there by now.
+        while dropped := await self._workspaces.drop_messages(namespace, workspace):
+            messages += dropped
+            if loop.time() > until:
+                return _Gone(0, messages)
+        while removed := await self._workspaces.delete_jobs(namespace, workspace, by, why):
+            jobs += removed
             self._put(JobsNotified())
             if loop.time() > until:
-                return deleted, False
-        return deleted, True
+                return _Gone(jobs, messages)
+        return _Gone(jobs, messages, done=True)
+
+
+class _Gone(NamedTuple):
+    """`done`: that was all."""
+
+    jobs: int = 0
+    messages: int = 0
+    done: bool = False
 
 
 def workspace_message(row: WorkspaceRow) -> workspaces_pb2.Workspace:

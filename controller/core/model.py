@@ -5,6 +5,7 @@ Instants are `int` microseconds since 1970 in PostgreSQL's clock, and named `*_u
 tuples, because a controller makes tens of thousands of them a second.
 """
 
+from enum import Enum
 from typing import NamedTuple
 
 from cronring.schema.execution import Report, Skipped, Trigger
@@ -44,7 +45,7 @@ class ClaimRequest(NamedTuple):
     expected_tick: int
     run_tick: int
     run_at: int
-    runner_id: str
+    runner_id: str  # "": none. The job's target is a queue, and the claim puts a message there
     deployment: str  # the one the runner was chosen for: refused if the job has moved on to another
     skipped: tuple[Skipped, ...]  # the ticks before run_tick that are passed over, ascending
     trigger: Trigger = Trigger.SCHEDULE
@@ -71,6 +72,45 @@ class ClaimResult(NamedTuple):
     previous_success: int | None = None
     missed: int = 0  # ticks missed since that one's claim, those of this request among them
     full: int | None = None  # the limit that has no place for it: the tick waits
+
+
+class EnqueueRequest(NamedTuple):
+    """Put the message of a tick into its queue, which completes the tick, and go on to the next one.
+
+    Else as ClaimRequest. The ticks of `passed` come after `run_tick`, and don't run either.
+    """
+
+    job_id: int
+    expected_tick: int
+    run_tick: int
+    run_at: int
+    deployment: str
+    skipped: tuple[Skipped, ...]
+    trigger: Trigger
+    passed: tuple[Skipped, ...]
+    next_tick: int | None
+    next_run_at: int | None
+    revision: int
+
+
+class EnqueueResult(NamedTuple):
+    """One attempted row: what it is like after the statement, whoever changed it.
+
+    `refused`: PostgreSQL took no message of this tick. Its execution is this controller's to end, and no message is
+    there. `followers`: activations of jobs that follow this one.
+    """
+
+    job_id: int
+    updated: bool
+    has_min_replicas: bool
+    execution_id: int | None
+    claimed_at: int
+    executing: bool
+    next_tick: int | None
+    next_run_at: int | None
+    revision: int
+    refused: bool = False
+    followers: list[int] | None = None
 
 
 class Activation(NamedTuple):
@@ -134,6 +174,14 @@ class Execution(NamedTuple):
     of_schedule: bool = True  # False: a manual run, a backfill, or a retry of either; no tick supersedes it
 
 
+class MessageFate(Enum):
+    """What an end means for the message of an execution that no runner has."""
+
+    NONE = 0  # it has a runner
+    SETTLED = 1  # its consumer, or its claim, has decided it: the message has said all
+    WITHDRAWN = 2  # somebody else ends it: its consumer is not to go on
+
+
 class EndRequest(NamedTuple):
     """End the execution whose claim is `report.claimed_at`, if its job still has `revision`; set its next tick.
 
@@ -150,6 +198,7 @@ class EndRequest(NamedTuple):
     retry_at: int | None = None
     anchor: int | None = None
     closes_at: int | None = None
+    message: MessageFate = MessageFate.NONE
 
 
 class EndResult(NamedTuple):
@@ -167,6 +216,7 @@ class EndResult(NamedTuple):
     paused: bool = False  # this end was the last failure that `pause_after_failures` allows
     followers: list[int] | None = None  # activations of jobs that follow this one, made by this end
     moved: bool = False  # the anchor that was asked for is the job's by this statement
+    busy: bool = False  # not ended: the message that was to be withdrawn is its consumer's, who is about to say more
 
 
 class SkipRequest(NamedTuple):
@@ -216,3 +266,4 @@ class LeaseRenewal(NamedTuple):
     overdue_executions: bool  # at least one execution is past its hard deadline
     cancels: tuple[CancelRequest, ...] = ()  # of executions that carry this controller's id, but for those it knows of
     controllers: tuple[tuple[str, str], ...] = ()  # (id, address for clients) of every row
+    queue_reports: bool = False  # consumers, or claims of this controller, have decided executions

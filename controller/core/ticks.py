@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 from cronring.controller.core.model import Execution, Job
 from cronring.schema.execution import OF_A_TICK, Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.newer import unread_of
+from cronring.schema.policy_model import CONSUMED
+from cronring.schema.queues import puts_messages
 from cronring.schema.retry import retry_at
 from cronring.schema.spacing import LATE_US
 from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable
@@ -48,6 +50,21 @@ def _table(job: Job) -> Timetable:
 def allows(job: Job) -> bool:
     """Whether several of its executions may run at once."""
     return bool(job.policy) and _table(job).policy.overlap == "allow"
+
+
+def puts_message(job: Job) -> bool:
+    """Whether its target is a queue."""
+    return puts_messages(job.deployment)
+
+
+def awaits_consumer(job: Job) -> bool:
+    """Whether an execution of it ends by what becomes of its message."""
+    return bool(job.policy) and _table(job).policy.completes == CONSUMED
+
+
+def enqueues(job: Job) -> bool:
+    """Whether a tick of it is completed once its message is in the queue."""
+    return puts_messages(job.deployment) and not awaits_consumer(job)
 
 
 def buffers(job: Job) -> bool:
@@ -100,6 +117,15 @@ def next_within(job: Job, after_us: int, until_us: int) -> int | None:
 def after_claim(job: Job, ran: PlannedTick) -> PlannedTick | None:
     """Overlap "allow": what comes next is known at the claim."""
     return _table(job).after_claim(job.key, ran)
+
+
+def after_enqueue(job: Job, ran: PlannedTick, now_us: int) -> NextTick:
+    """What comes after a tick that is completed by its claim: as after a run that begins and ends now."""
+    now_us = max(now_us, ran.run_at)
+    if not job.policy and now_us - ran.run_at <= LATE_US and ran.tick == ran.run_at:
+        return _after_run(job.schedule, job.anchor, ran.tick, now_us // SECOND_US)
+    answer = _table(job).after_run(job.key, ran, now_us, now_us)
+    return NextTick(answer.next, _skipped(answer.skipped))
 
 
 def due(job: Job, planned: PlannedTick, now_us: int) -> Decision:

@@ -11,7 +11,10 @@ WRITTEN_AT_ONCE: Final = 1_000
 
 
 class NewJob(NamedTuple):
-    """A job for a verb of an active module, made through the API. Its key is `module.verb:name`."""
+    """A job for a verb of an active module, made through the API. Its key is `module.verb:name`.
+
+    One whose target is a queue stands under the module of that queue (cronring.schema.queues).
+    """
 
     namespace: str
     module: str
@@ -60,11 +63,21 @@ class Who(NamedTuple):
 
 
 class JobDone(NamedTuple):
-    """Of one job among many. `job_id` 0: nothing was written. `unchanged`: it was so already."""
+    """Of one job among many. `job_id` 0: nothing was written. `unchanged`: it was so already.
+
+    `updated`: it was to be made, and was there; as its target is a queue, it was changed into what was asked for.
+    """
 
     key: str
     job_id: int = 0
     unchanged: bool = False
+    updated: bool = False
+
+
+def as_change(job: NewJob) -> JobChange:
+    """What makes of the job of that key, whatever it is like, the one that is asked for."""
+    anchor = () if job.spec.anchor is None else ("anchor",)
+    return JobChange(job.spec, tuple(name for name in JobSpec._fields if name != "anchor") + anchor)
 
 
 Outcome = JobDone | Exception
@@ -88,7 +101,12 @@ class ManyJobs(Protocol):
 
     async def create_jobs(
         self, jobs: Sequence[NewJob], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
-    ) -> list[Outcome]: ...
+    ) -> list[Outcome]:
+        """Idempotent: one that is there already, and the same, is it. Conflict for another one under its key.
+
+        But one whose target is a queue is changed into what is asked for.
+        """
+        ...
 
     async def update_jobs(
         self,

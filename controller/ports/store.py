@@ -12,6 +12,8 @@ from cronring.controller.core.model import (
     ClaimResult,
     EndRequest,
     EndResult,
+    EnqueueRequest,
+    EnqueueResult,
     Execution,
     Job,
     LeaseRenewal,
@@ -22,6 +24,7 @@ from cronring.controller.core.orders.orders import Wish
 from cronring.controller.core.orders.orphaning import Misfit
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import JobChange, ManyJobs, NewJob, Seen
+from cronring.schema.execution import Report
 from cronring.schema.module import Module
 
 
@@ -208,6 +211,15 @@ class Store(Protocol):
         self, controller_id: str, requests: list[ClaimRequest], hard_grace_ms: int
     ) -> tuple[int, list[ClaimResult]]: ...
 
+    async def enqueue_cron_jobs(
+        self, controller_id: str, requests: list[EnqueueRequest]
+    ) -> tuple[int, list[EnqueueResult]]:
+        """Complete due ticks by putting their messages into their queues, under a valid lease.
+
+        A message that PostgreSQL refuses fails its own tick alone: that one is claimed, and its report tells the error.
+        """
+        ...
+
     async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]: ...
     async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]: ...
     async def get_activations(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Activation]]:
@@ -239,6 +251,12 @@ class Store(Protocol):
 
     async def get_lost(self, lost_after_ms: int) -> list[Execution]: ...
     async def get_overdue_executions(self) -> list[Execution]: ...
+    async def get_queue_reports(self, controller_id: str, known: tuple[int, ...], at_most: int) -> list[Report]:
+        """Of unfinished executions of this controller that no runner has: how they ended, by consumers or by claims.
+
+        Those of `known` are left out.
+        """
+        ...
 
 
 class OutputState(Enum):
@@ -281,6 +299,7 @@ class Topic(Enum):
     JOBS = "jobs"  # some have changed
     CANCELS = "cancels"  # somebody wants executions cancelled
     PLACES = "places"  # a limit that was full has a place
+    CONSUMED = "consumed"  # consumers have ended messages that executions wait for
     WEBHOOKS = "webhooks"  # somebody wants to be told, and nobody did before
 
 

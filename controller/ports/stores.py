@@ -7,6 +7,7 @@ from cronring.controller.ports.drills import Drills
 from cronring.controller.ports.interval_jobs import IntervalStore
 from cronring.controller.ports.ledger import Ledger
 from cronring.controller.ports.limits import Limits
+from cronring.controller.ports.queues import Queues
 from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.request_keys import RequestKeys
 from cronring.controller.ports.sets import Sets
@@ -30,6 +31,7 @@ class Stores(NamedTuple):
     interval_jobs: IntervalStore
     ledger: Ledger
     limits: Limits
+    queues: Queues
     reads: Reads
     request_keys: RequestKeys
     sets: Sets

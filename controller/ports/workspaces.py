@@ -8,7 +8,10 @@ LABEL: Final = "workspace"
 
 
 class WorkspaceRow(NamedTuple):
-    """`running`: executions; in lists, jobs that run. `waiting`: activations; in lists 0."""
+    """`running`: executions; in lists, jobs that run. `waiting`: activations. `messages`: of queues, with dead letters.
+
+    In lists the last two are 0.
+    """
 
     namespace: str
     workspace: str
@@ -16,6 +19,7 @@ class WorkspaceRow(NamedTuple):
     paused: int
     running: int
     waiting: int = 0
+    messages: int = 0
 
 
 class Workspaces(Protocol):
@@ -39,6 +43,10 @@ class Workspaces(Protocol):
 
     async def end_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:
         """A few of its jobs end: no tick comes any more, what waits goes, what runs is told to stop. 0: all have."""
+        ...
+
+    async def drop_messages(self, namespace: str, workspace: str) -> int:
+        """Some of its messages of queues go, and dead letters. 0: there are no more, but for those being ended."""
         ...
 
     async def delete_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:

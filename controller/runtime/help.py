@@ -74,6 +74,12 @@ HELP: Final[dict[str, str]] = {
     "Minutes: its certificates don't hold",
     "statements_in_flight": "Statements asked of PostgreSQL that it has not answered yet",
     "peer_channels": "Connections to other controllers that are open for gossip",
+    "queue_messages": "Messages of a queue that are not done, of the 100 that hold most; 10,000 is that, or more. "
+    "Growing: its consumers are too few, too slow or gone (cronring queues list)",
+    "queue_oldest_seconds": "How long the oldest message of a queue is there. Alert on it, rather than on their number",
+    "queue_dead_letters": "Messages of a queue that are delivered no more. Look why (cronring queues dead), and replay "
+    "or remove them",
+    "queue_consumers_waiting": "Consumers whose takes wait here for messages, of 1,000 at most",
     "job_watchers": "Callers that follow changes of jobs here, of 10,000 at most",
     "execution_watchers": "Callers that follow changes of executions here, of 10,000 at most",
     "execution_followers": "Callers that follow the output of a run through this controller, of 500 at most",

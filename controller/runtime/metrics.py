@@ -14,8 +14,17 @@ from prometheus_client.core import (
     Metric,
 )
 
-from cronring.controller.core.model import ActivationResult, ClaimRequest, ClaimResult, EndRequest, EndResult
+from cronring.controller.core.model import (
+    ActivationResult,
+    ClaimRequest,
+    ClaimResult,
+    EndRequest,
+    EndResult,
+    EnqueueRequest,
+    EnqueueResult,
+)
 from cronring.controller.runtime.help import HELP
+from cronring.schema.execution import Outcome
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _BOUNDS_US: Final = tuple(round(bound * 1_000_000) for bound in _SECONDS)
@@ -102,6 +111,17 @@ class Metrics:
             if result.updated:
                 won += 1
                 self.claim_lateness.observe(result.claimed_at - run_at[result.job_id])
+        self._claims["won"] += won
+        self._claims["lost"] += len(requests) - won
+
+    def enqueued(self, requests: list[EnqueueRequest], results: list[EnqueueResult]) -> None:
+        """Ticks that are completed by their claims."""
+        won = 0
+        for request, result in zip(requests, results, strict=True):
+            if result.updated:
+                won += 1
+                self.claim_lateness.observe(result.claimed_at - request.run_at)
+                self._executions[Outcome.COMPLETED.value] += not result.refused
         self._claims["won"] += won
         self._claims["lost"] += len(requests) - won
 

@@ -138,6 +138,8 @@ class Performer:
         match effect, answer:
             case effects.Claim(), events.Claimed():
                 self._metrics.claimed(effect.requests, answer.results)
+            case effects.Enqueue(), events.Enqueued():
+                self._metrics.enqueued(effect.requests, answer.results)
             case effects.End(), events.Ended():
                 self._metrics.ended(effect.requests, answer.results)
             case effects.Activate(), events.Activated():

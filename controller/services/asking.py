@@ -13,7 +13,15 @@ from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.store import ControllerInfo, Store
 from cronring.schema.address import is_address
 
-Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.RenewLease
+Changes = (
+    effects.Claim
+    | effects.Enqueue
+    | effects.End
+    | effects.SkipTicks
+    | effects.Activate
+    | effects.Adopt
+    | effects.RenewLease
+)
 ReadsOfExecutions = effects.FetchExecutions | effects.FetchHeld | effects.FetchLost | effects.FetchOverdueExecutions
 Reads = (
     effects.FindPeers
@@ -21,6 +29,7 @@ Reads = (
     | effects.FetchOverdue
     | effects.FetchActivations
     | effects.FetchFollowers
+    | effects.FetchQueueReports
     | ReadsOfExecutions
 )
 
@@ -58,6 +67,9 @@ async def _change(effect: Changes, store: Store, controller: ControllerInfo, set
         case effects.Claim(request_id, requests, hard_grace_ms):
             database_now, results = await store.start_cron_jobs(own_id, requests, hard_grace_ms)
             return events.Claimed(request_id, database_now, results)
+        case effects.Enqueue(request_id, enqueue_requests):
+            database_now, enqueued = await store.enqueue_cron_jobs(own_id, enqueue_requests)
+            return events.Enqueued(request_id, database_now, enqueued)
         case effects.End(request_id, end_requests):
             return events.Ended(request_id, await store.end_cron_jobs(own_id, end_requests))
         case effects.SkipTicks(request_id, skip_requests):
@@ -90,6 +102,9 @@ async def _read(effect: Reads, store: Store, own_id: str) -> Event:
         case effects.FetchFollowers(request_id, activation_ids):
             database_now, activations = await store.get_followers(activation_ids)
             return events.ActivationsFetched(request_id, database_now, activations)
+        case effects.FetchQueueReports(request_id, known, at_most):
+            reports = await store.get_queue_reports(own_id, known, at_most)
+            return events.QueueReported(request_id, reports)
         case _:
             return events.ExecutionsFetched(effect.request_id, await _executions(effect, store, own_id))
 

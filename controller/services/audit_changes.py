@@ -14,6 +14,7 @@ from cronring.controller.core.orders.orders import OrderColumns
 from cronring.controller.core.orders.orphaning import told
 from cronring.controller.ports.audit_log import Change
 from cronring.controller.ports.limits import LimitRow
+from cronring.controller.ports.queues import QueueName
 from cronring.controller.ports.store import ActiveVersion
 from cronring.controller.ports.templates import TemplateValues, template_key
 from cronring.controller.ports.tokens import RunnerGrant, TokenRow
@@ -77,8 +78,13 @@ def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
 
 def of_workspace(found: WorkspaceRow) -> Changes:
     """It is deleted: what it had. Each of its jobs is told of besides."""
-    before = {"jobs": found.jobs, "running": found.running, "waiting": found.waiting}
+    counts = ("jobs", "running", "waiting", "messages")
+    before = {name: getattr(found, name) for name in counts}
     return _changed(f"workspace {found.namespace}/{found.workspace}", found.namespace, before, None)
+
+
+def of_queue(name: QueueName, before: Fields | None, after: Fields | None) -> Changes:
+    return _changed(f"queue {name.namespace}/{name.queue}", name.namespace, before, after)
 
 
 def of_token(row: TokenRow, *, revoked: bool) -> Changes:

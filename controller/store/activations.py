@@ -1,10 +1,13 @@
 """Runs beside the schedule: what waits, and claims of it."""
 
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 
 import asyncpg
 
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
+from cronring.controller.store.messages import add_messages, in_halves, refuse_messages
 from cronring.controller.store.placing import (
     Fetch,
     WantedPlace,
@@ -68,19 +71,36 @@ class _Activating:
 
     async def make(self, database: Database, requests: list[ActivationRequest]) -> list[ActivationResult]:
         """Their results, in order."""
-        await self._start(database.fetch, requests)
-        more = [request for request in requests if _has_more(self._records[request.activation_id])]
+        run = [request for request in requests if request.runner_id]
+        await self._start(database.fetch, run)
+        more = [request for request in run if _has_more(self._records[request.activation_id])]
         if more:
             async with database.transaction("claiming activations") as transaction:
-                await self._start(transaction.fetch, more)
-                await self._move(transaction.fetch, more)
-                await self._start_under_limits(transaction.fetch, more)
+                await self._start_whole(transaction, more)
+        queued = [request for request in requests if not request.runner_id]
+        await in_halves(queued, partial(self._enqueue, database), partial(self._refuse, database))
         started = [record["execution_id"] for record in self._records.values() if record["execution_id"] is not None]
         executions: dict[int, Execution] = {}
         if started:
             records = await database.fetch(GetUnfinished(execution_ids=started, controller_id=None))
             executions = {execution.execution_id: execution for execution in map(execution_of, records)}
         return [self._result(request.activation_id, executions) for request in requests]
+
+    async def _enqueue(self, database: Database, requests: Sequence[ActivationRequest]) -> None:
+        async with database.transaction("enqueueing messages") as transaction:
+            await add_messages(transaction.fetch, await self._start_whole(transaction, list(requests)))
+
+    async def _refuse(self, database: Database, request: ActivationRequest, error: str) -> None:
+        async with database.transaction("claiming an activation without its message") as transaction:
+            await refuse_messages(transaction.fetch, await self._start_whole(transaction, [request]), error)
+
+    async def _start_whole(self, transaction: Transaction, requests: list[ActivationRequest]) -> list[tuple[int, int]]:
+        """The executions and ticks of those that were won."""
+        await self._start(transaction.fetch, requests)
+        await self._move(transaction.fetch, requests)
+        await self._start_under_limits(transaction.fetch, requests)
+        found = [(self._records[each.activation_id]["execution_id"], each.tick) for each in requests]
+        return [(execution_id, tick) for execution_id, tick in found if execution_id is not None]
 
     async def _start(
         self, fetch: Fetch, requests: list[ActivationRequest], places: dict[int, WantedPlace] | None = None
@@ -96,7 +116,7 @@ class _Activating:
                 runner_ids=[request.runner_id for request in requests],
                 deployments=[request.deployment for request in requests],
                 next_ticks=[request.next_tick for request in requests],
-                hard_grace_ms=self._hard_grace_ms,
+                hard_grace_ms=self._hard_grace_ms if requests[0].runner_id else 0,
                 placed=places is not None,
                 places=placed(places, [request.activation_id for request in requests]) if places is not None else [],
             )
@@ -137,8 +157,9 @@ class _Activating:
             )
             for each in limited
         }
-        self._full = who_waits(wanted, await lock_places(fetch, wanted.values()))
-        await self._start(fetch, [each for each in limited if each.activation_id in wanted.keys() - self._full], wanted)
+        full = who_waits(wanted, await lock_places(fetch, wanted.values()))
+        self._full |= full
+        await self._start(fetch, [each for each in limited if each.activation_id in wanted.keys() - full], wanted)
         started = [each for key, each in wanted.items() if self._records[key]["execution_id"] is not None]
         await take_places(fetch, started)
 

@@ -1,9 +1,12 @@
 """Claims of due jobs: most are one statement, and few need a transaction."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from cronring.controller.core.model import ClaimRequest, ClaimResult
 from cronring.controller.core.ticks import missed
+from cronring.controller.store.messages import add_messages, in_halves, refuse_messages
 from cronring.controller.store.placing import (
     Fetch,
     WantedPlace,
@@ -14,7 +17,7 @@ from cronring.controller.store.placing import (
     who_waits,
 )
 from cronring.controller.store.plans import add_skips
-from cronring.controller.store.pool import Database
+from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.rows import unless_null
 from cronring.sql.parameters import StartCronJobs
 
@@ -36,17 +39,39 @@ class Claims:
         """Their results, in order.
 
         Those that pass ticks over, or whose jobs are under a limit, take a transaction. It comes last, as the others
-        need not wait for it.
+        need not wait for it. So do those whose claim puts a message into a queue.
         """
-        plain = [each for each in requests if not each.skipped and each.job_id not in self._under_limits]
-        await self._claim(database.fetch, plain)
-        more = [each for each in requests if each.skipped or each.job_id in self._under_limits]
+        run = [each for each in requests if each.runner_id]
+        await self._claim(database.fetch, [each for each in run if not self._takes_more(each)])
+        more = [each for each in run if self._takes_more(each)]
         if more:
             async with database.transaction("claiming jobs") as transaction:
-                await self._claim_more(transaction.fetch, more)
-                won = [each for each in more if each.skipped and self._results[each.job_id].updated]
-                await add_skips(transaction, [(each.job_id, each.skipped) for each in won], by=self._controller_id)
+                await self._claim_whole(transaction, more)
+        queued = [each for each in requests if not each.runner_id]
+        await in_halves(queued, partial(self._enqueue, database), partial(self.refuse, database))
         return [self._results[request.job_id] for request in requests]
+
+    async def refuse(self, database: Database, request: ClaimRequest, error: str) -> ClaimResult:
+        """Claim a tick of whose message PostgreSQL takes none, for `error`: it is to end by that."""
+        async with database.transaction("claiming a tick without its message") as transaction:
+            await refuse_messages(transaction.fetch, await self._claim_whole(transaction, [request]), error)
+        return self._results[request.job_id]
+
+    async def _enqueue(self, database: Database, requests: Sequence[ClaimRequest]) -> None:
+        async with database.transaction("enqueueing messages") as transaction:
+            await add_messages(transaction.fetch, await self._claim_whole(transaction, list(requests)))
+
+    def _takes_more(self, request: ClaimRequest) -> bool:
+        return bool(request.skipped) or request.job_id in self._under_limits
+
+    async def _claim_whole(self, transaction: Transaction, requests: list[ClaimRequest]) -> list[tuple[int, int]]:
+        """The executions and ticks of those that were won."""
+        await self._claim_more(transaction.fetch, requests)
+        won = [each for each in requests if self._results[each.job_id].updated]
+        passed = [(each.job_id, each.skipped) for each in won if each.skipped]
+        await add_skips(transaction, passed, by=self._controller_id)
+        found = [(self._results[each.job_id].execution_id, each.run_tick) for each in won]
+        return [(execution_id, tick) for execution_id, tick in found if execution_id is not None]
 
     async def _claim_more(self, fetch: Fetch, requests: list[ClaimRequest]) -> None:
         """Of what is under limits, as many as there are places: it is locked when they are counted."""
@@ -69,7 +94,10 @@ class Claims:
     async def _claim(
         self, fetch: Fetch, requests: list[ClaimRequest], places: dict[int, WantedPlace] | None = None
     ) -> None:
-        """`places`: of each, by job. Without any, what is under a limit is not claimed."""
+        """`places`: of each, by job. Without any, what is under a limit is not claimed.
+
+        All of them have runners, or none has.
+        """
         if not requests:
             return
         # Transposed at once: attribute by attribute costs three times as much.
@@ -92,7 +120,8 @@ class Claims:
                 revisions=revisions,
                 placed=places is not None,
                 places=placed(places, job_ids) if places is not None else [],
-                hard_grace_ms=self._hard_grace_ms,
+                # A runner stops a run by itself at its deadline, and is given time for that. A consumer is not.
+                hard_grace_ms=self._hard_grace_ms if requests[0].runner_id else 0,
             )
         )
         for record in records:

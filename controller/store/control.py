@@ -13,9 +13,8 @@ from cronring.controller.services.audit_changes import Changes, RunBeside, activ
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.activations import find_activation
-from cronring.controller.store.creating import Creating
 from cronring.controller.store.locked import Locked, lock_job, no_such_job
-from cronring.controller.store.many import ManyAtOnce, delete_all, update_all
+from cronring.controller.store.many import ManyAtOnce, create_all, delete_all, update_all
 from cronring.controller.store.ordering import make_activations
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.recording import record
@@ -128,7 +127,7 @@ class PostgresControl(ManyAtOnce):
 
 async def create(transaction: Transaction, job: NewJob, by: str, note: str = "") -> Job:
     """See PostgresControl.create_job."""
-    outcomes = await Creating(transaction, Who(by, note)).create([job], whole=True, dry_run=False)
+    outcomes = await create_all(transaction, [job], Who(by, note), whole=True)
     return await job_as_is(transaction, done(outcomes).job_id)
 
 

@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from cronring.controller.core.orders.control import NeverRuns, plan_creation
 from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.redeploy import Added
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.many import JobDone, NewJob, Outcome, Who
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Who, as_change
 from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
@@ -23,8 +23,9 @@ from cronring.controller.store.rows import spec_of, specs_columns
 from cronring.controller.store.slices import beside, sliced
 from cronring.schema.job import JobSpec
 from cronring.schema.keys import JobKey
+from cronring.schema.queues import queue_deployment, queue_of
 from cronring.schema.text import parse_module
-from cronring.sql.parameters import CreateApiJobs, GetActiveModule, GetSpecs, LockModule, NotifyJobs
+from cronring.sql.parameters import CreateApiJobs, GetActiveModule, GetNow, GetSpecs, LockModule, MakeQueue, NotifyJobs
 
 
 class _Active(NamedTuple):
@@ -32,7 +33,7 @@ class _Active(NamedTuple):
 
     deployment_id: int
     key: str
-    verbs: frozenset[str]
+    verbs: frozenset[str] | None  # None: any, as it is a queue
 
 
 class _There(NamedTuple):
@@ -43,17 +44,32 @@ class _There(NamedTuple):
     spec: JobSpec
 
 
+class _Again(NamedTuple):
+    """A job of a queue that is there, and is to be changed into this one."""
+
+    job: NewJob
+
+
 class _Planned(NamedTuple):
     job: NewJob
     added: Added
     deployment_id: int
 
 
-class Creating:
-    """Of some jobs, what becomes of them in one transaction."""
+class ChangesJobs(Protocol):
+    """Changes jobs by their keys."""
 
-    def __init__(self, transaction: Transaction, who: Who) -> None:
+    def __call__(
+        self, changes: Mapping[str, JobChange], /, *, whole: bool, dry_run: bool
+    ) -> Awaitable[list[Outcome]]: ...
+
+
+class Creating:
+    """Of some jobs, what becomes of them in one transaction. `change`: for queues' jobs that are there already."""
+
+    def __init__(self, transaction: Transaction, who: Who, change: ChangesJobs) -> None:
         self._transaction = transaction
+        self._change = change
         self._who = who
         self._now = 0
 
@@ -64,14 +80,20 @@ class Creating:
         for key, job in zip(keys, jobs, strict=True):
             first.setdefault(key, job)
         # In one order everywhere, so that two calls about the same modules don't wait for each other.
-        active = {name: await self._module(name) for name in sorted({(job.namespace, job.module) for job in jobs})}
+        names = sorted({(job.namespace, job.module) for job in jobs})
+        active = {name: await self._module(name, dry_run=dry_run) for name in names}
         there = await self._there(list(first))
-        planned: dict[str, Outcome | _Planned] = {}
+        planned: dict[str, Outcome | _Planned | _Again] = {}
         for part in sliced(list(first.items())):
             planned |= await beside(len(part), self._planned, part, active, there)
         planned |= await self._circles(planned)
+        again = {key: as_change(each.job) for key, each in planned.items() if isinstance(each, _Again)}
+        planned |= {key: JobDone(key) for key in again}
         others = {at for at, key in enumerate(keys) if jobs[at] != first[key]}
         fails = bool(others) or any(isinstance(each, Exception) for each in planned.values())
+        if again:
+            planned |= await self._update(again, dry_run=dry_run or (whole and fails), whole=whole)
+            fails = fails or any(isinstance(planned[key], Exception) for key in again)
         if not dry_run and not (whole and fails):
             planned |= await self._write([each for each in planned.values() if isinstance(each, _Planned)])
         told, seen = list[Outcome](), set[str]()
@@ -79,6 +101,14 @@ class Creating:
             told.append(other_job(key) if at in others else _told(planned[key], key, again=key in seen))
             seen.add(key)
         return told
+
+    async def _update(self, again: Mapping[str, JobChange], *, dry_run: bool, whole: bool) -> dict[str, Outcome]:
+        """Those that are there, and are to be otherwise."""
+        outcomes = await self._change(again, whole=whole, dry_run=dry_run)
+        return {
+            key: each._replace(updated=not each.unchanged) if isinstance(each, JobDone) else each
+            for key, each in zip(again, outcomes, strict=True)
+        }
 
     async def _there(self, keys: list[str]) -> dict[str, _There]:
         """Under its module's lock nobody else makes one. A look at it keeps no claim waiting."""
@@ -88,10 +118,12 @@ class Creating:
                 found[key] = _There(job_id, template, spec_of(spec))
         return found
 
-    async def _module(self, name: tuple[str, str]) -> _Active | None:
-        """Locked until the transaction ends; None: it has no active version."""
+    async def _module(self, name: tuple[str, str], *, dry_run: bool) -> _Active | None:
+        """Locked until the transaction ends; None: it has no active version. A queue is made by its first job."""
         namespace, module = name
         await self._transaction.fetch(LockModule(namespaced_module=f"{namespace}/{module}"))
+        if queue_of(module):
+            return await self._queue(namespace, module, dry_run=dry_run)
         records = await self._transaction.fetch(GetActiveModule(namespace=namespace, module=module))
         if not records:
             return None
@@ -101,30 +133,47 @@ class Creating:
         verbs = (await asyncio.to_thread(parse_module, schema_text)).verbs
         return _Active(deployment_id, key, frozenset(verb.name for verb in verbs))
 
+    async def _queue(self, namespace: str, module: str, *, dry_run: bool) -> _Active:
+        """What stands for it among deployments. It is made by the first job of the queue."""
+        key = queue_deployment(namespace, queue_of(module))
+        if dry_run:
+            self._now = max(self._now, (await self._transaction.fetch(GetNow()))[0][0])
+            return _Active(0, key, None)
+        await self._transaction.fetch(MakeQueue(key=key, namespace=namespace, module=module))
+        deployment_id, _, _, now = (await self._transaction.fetch(GetActiveModule(namespace=namespace, module=module)))[
+            0
+        ]
+        self._now = max(self._now, now)
+        return _Active(deployment_id, key, None)
+
     def _planned(
         self,
         wanted: Sequence[tuple[str, NewJob]],
         active: Mapping[tuple[str, str], _Active | None],
         there: Mapping[str, _There],
-    ) -> dict[str, Outcome | _Planned]:
+    ) -> dict[str, "Outcome | _Planned | _Again"]:
         return {
             key: self._planned_one(key, job, active[job.namespace, job.module], there.get(key)) for key, job in wanted
         }
 
-    def _planned_one(self, key: str, job: NewJob, active: _Active | None, there: _There | None) -> Outcome | _Planned:
+    def _planned_one(
+        self, key: str, job: NewJob, active: _Active | None, there: _There | None
+    ) -> "Outcome | _Planned | _Again":
         if active is None:
             return Conflict(f"the module {job.module!r} of namespace {job.namespace!r} isn't active: deploy it first")
-        if job.verb not in active.verbs:
+        if active.verbs is not None and job.verb not in active.verbs:
             hint = f"`cronring deployments show {active.key}` lists them"
             return Conflict(f"{active.key} has no verb {job.verb!r}; {hint}")
         if there is not None:
-            return JobDone(key, there.job_id, unchanged=True) if _is_same(there, job) else other_job(key)
+            if _is_same(there, job):
+                return JobDone(key, there.job_id, unchanged=True)
+            return _Again(job) if queue_of(job.module) else other_job(key)
         try:
             return _Planned(job, plan_creation(key, job.verb, job.spec, self._now), active.deployment_id)
         except NeverRuns as error:
             return error
 
-    async def _circles(self, planned: Mapping[str, Outcome | _Planned]) -> dict[str, Outcome]:
+    async def _circles(self, planned: Mapping[str, Outcome | _Planned | _Again]) -> dict[str, Outcome]:
         """Of jobs that would follow each other in a circle, the last one is refused."""
         follows = followed(each.added for each in planned.values() if isinstance(each, _Planned))
         after = await who_follows(self._transaction, list(follows.values()))
@@ -169,7 +218,7 @@ def _is_same(row: _There, job: NewJob) -> bool:
     return (there, row.template) == (job.spec, job.template)
 
 
-def _told(planned: Outcome | _Planned, key: str, *, again: bool) -> Outcome:
+def _told(planned: Outcome | _Planned | _Again, key: str, *, again: bool) -> Outcome:
     """`again`: it stands in this call twice, and the same."""
     if isinstance(planned, Exception):
         return planned

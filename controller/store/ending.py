@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
-from cronring.controller.core.model import EndRequest, EndResult
+from cronring.controller.core.model import EndRequest, EndResult, MessageFate
 from cronring.controller.core.ticks import missed
+from cronring.controller.store.messages import delete_messages, held_by_consumers
 from cronring.controller.store.placing import Fetch
 from cronring.controller.store.plans import add_skips
 from cronring.controller.store.pool import Database, Transaction
@@ -87,8 +88,8 @@ class EndBatch:
         """Their results, in order."""
         known = {
             place
-            for place, (_, _, _, _, _, skipped, retry_at, anchor, _) in enumerate(self._requests)
-            if skipped or retry_at is not None or anchor is not None
+            for place, (_, _, _, _, _, skipped, retry_at, anchor, _, message) in enumerate(self._requests)
+            if skipped or retry_at is not None or anchor is not None or message is not MessageFate.NONE
         }
         plain = [place for place in self._order if place not in known] if known else self._order
         records = await self._end(database.fetch, plain, whole=False)
@@ -105,7 +106,7 @@ class EndBatch:
         if not places:
             return []
         # Transposed at once: attribute by attribute costs three times as much.
-        reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, _ = zip(
+        reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, _, _ = zip(
             *[self._requests[place] for place in places], strict=True
         )
         ending = EndCronJob(
@@ -126,6 +127,7 @@ class EndBatch:
 
     async def _end_whole(self, transaction: Transaction, places: list[int]) -> None:
         """What each of them has to write beside its own two rows is written with them."""
+        places = await self._free_of_consumers(transaction.fetch, places)
         found = dict(zip(places, await self._end(transaction.fetch, places, whole=True), strict=True))
         elsewhere = [place for place, record in found.items() if record["more"]]
         others = await self._end(transaction.fetch, elsewhere, whole=True, anywhere=True)
@@ -141,6 +143,22 @@ class EndBatch:
         await self._follow(transaction.fetch, followed)
         await self._pause(transaction.fetch, ended)
         await _give_back(transaction.fetch, ended)
+        decided_now = [place for place, record in found.items() if not record["stale"]]
+        await delete_messages(transaction.fetch, [self._requests[place] for place in decided_now])
+
+    async def _free_of_consumers(self, fetch: Fetch, places: list[int]) -> list[int]:
+        """Those whose messages, if they are to be withdrawn, no consumer is about to end."""
+        busy = await held_by_consumers(fetch, [self._requests[place] for place in places])
+        left = []
+        for place in places:
+            report = self._requests[place].report
+            if report.execution_id in busy:
+                self._results[place] = EndResult(
+                    report.execution_id, report.job_id, False, None, None, self._requests[place].revision, busy=True
+                )
+            else:
+                left.append(place)
+        return left
 
     async def _move_anchors(self, fetch: Fetch, ends: list[_Ended]) -> None:
         if not ends:

@@ -6,7 +6,8 @@ from cronring.controller.core.model import EndRequest, EndResult, Execution
 from cronring.controller.store.ending import EndBatch, Partitions
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import execution_of
-from cronring.sql.parameters import AdoptExecutions, GetLost, GetOverdueExecutions, GetUnfinished
+from cronring.schema.execution import Outcome, Report
+from cronring.sql.parameters import AdoptExecutions, GetLost, GetOverdueExecutions, GetQueueReports, GetUnfinished
 from cronring.sql.records import Statement
 
 
@@ -49,6 +50,14 @@ class ExecutionStatements:
     async def get_overdue_executions(self) -> list[Execution]:
         """Unfinished ones past their hard deadline."""
         return await self._executions(GetOverdueExecutions())
+
+    async def get_queue_reports(self, controller_id: str, known: tuple[int, ...], at_most: int) -> list[Report]:
+        """What consumers, or claims, have decided of executions of this controller, but for those of `known`."""
+        records = await self._database.fetch(GetQueueReports(controller_id=controller_id, known=known, limit=at_most))
+        return [
+            Report(execution_id, job_id, claimed_at, Outcome(outcome), claimed_at, max(ended_at, claimed_at), *texts)
+            for execution_id, job_id, claimed_at, outcome, ended_at, *texts in records
+        ]
 
     async def _executions(self, statement: Statement) -> list[Execution]:
         return [execution_of(record) for record in await self._database.fetch(statement)]

@@ -1,8 +1,16 @@
 """Claims and skips: what is done to jobs that are due."""
 
-from cronring.controller.core.model import ClaimRequest, ClaimResult, Job, SkipRequest
+from cronring.controller.core.model import (
+    ClaimRequest,
+    ClaimResult,
+    EnqueueRequest,
+    EnqueueResult,
+    Job,
+    SkipRequest,
+)
 from cronring.controller.core.ticks import missed
 from cronring.controller.store.claiming import Claims
+from cronring.controller.store.enqueuing import Enqueues
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import count_ticks, job_of, skip_columns
 from cronring.sql.parameters import GetCronJobs, GetNow, GetOverdueJobs, SkipTicks
@@ -41,6 +49,16 @@ class JobStatements:
         if not requests:
             return (await self._database.fetch(GetNow()))[0][0], []
         results = await Claims(controller_id, hard_grace_ms, self._under_limits).make(self._database, requests)
+        return results[0].claimed_at, results
+
+    async def enqueue_cron_jobs(
+        self, controller_id: str, requests: list[EnqueueRequest]
+    ) -> tuple[int, list[EnqueueResult]]:
+        """Put the messages of due ticks into their queues, under a valid lease; every request is answered, in order."""
+        if not requests:
+            return (await self._database.fetch(GetNow()))[0][0], []
+        claims = Claims(controller_id, 0, self._under_limits)
+        results = await Enqueues(controller_id, claims).make(self._database, requests)
         return results[0].claimed_at, results
 
     async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]:

@@ -39,7 +39,7 @@ class LeaseStatements:
             )
         )
         database_now, renewed_runners, dead_controllers, lost_runners, overdue_executions, *others = records[0]
-        *cancels, controller_ids, grpc_addresses = others
+        queue_reports, *cancels, controller_ids, grpc_addresses = others
         return LeaseRenewal(
             database_now,
             tuple(renewed_runners),
@@ -48,6 +48,7 @@ class LeaseStatements:
             overdue_executions,
             tuple(map(CancelRequest, *cancels)),
             tuple(zip(controller_ids, grpc_addresses, strict=True)),
+            queue_reports,
         )
 
     async def remove_controller(self, controller_id: str) -> None:

@@ -32,7 +32,10 @@ from cronring.sql.parameters import (
     FillWishes,
     FoldGone,
     ForgetActions,
+    ForgetDeadLetters,
     ForgetIdentities,
+    ForgetLanes,
+    ForgetListeners,
     ForgetRequests,
     ForgetVerbCalls,
     GetBoundary,
@@ -87,8 +90,8 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
             pass
         await connection.execute(*ForgetActions(history_ms=retention.history_ms))
         await connection.execute(*ForgetIdentities(kept_ms=IDENTITIES_KEPT_MS))
-        await connection.execute(*ForgetRequests())
-        await connection.execute(*ForgetVerbCalls())
+        for forget in (ForgetRequests(), ForgetVerbCalls(), ForgetDeadLetters(), ForgetLanes(), ForgetListeners()):
+            await connection.execute(*forget)
         await connection.execute(*DropIdleValues())
         await _cut_audit_log(connection, retention.audit_log_ms)
     except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):

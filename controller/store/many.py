@@ -46,7 +46,7 @@ class ManyAtOnce(Ordering):
     ) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs."""
         async with self._database.transaction("creating jobs") as transaction:
-            outcomes = await Creating(transaction, Who(by, note)).create(jobs, whole=whole, dry_run=dry_run)
+            outcomes = await create_all(transaction, jobs, Who(by, note), whole=whole, dry_run=dry_run)
             return _told_all(transaction, outcomes, whole=whole, dry_run=dry_run)
 
     async def update_jobs(
@@ -79,6 +79,17 @@ class ManyAtOnce(Ordering):
             who = Who(by, note)
             outcomes = await delete_all(transaction, keys, who, labels=labels, seen=seen, whole=whole, dry_run=dry_run)
             return _told_all(transaction, outcomes, whole=whole, dry_run=dry_run)
+
+
+async def create_all(
+    transaction: Transaction, jobs: Sequence[NewJob], who: Who, *, whole: bool, dry_run: bool = False
+) -> list[Outcome]:
+    """See cronring.controller.ports.many.ManyJobs."""
+
+    async def change(changes: Mapping[str, JobChange], *, whole: bool, dry_run: bool) -> list[Outcome]:
+        return await update_all(transaction, changes, who, whole=whole, dry_run=dry_run)
+
+    return await Creating(transaction, who, change).create(jobs, whole=whole, dry_run=dry_run)
 
 
 async def delete_all(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from cronring.controller.errors import Outdated
-from cronring.controller.ports.many import JobDone, Outcome, Seen, Who
+from cronring.controller.ports.many import JobChange, JobDone, Outcome, Seen, Who
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.sets import ByHand, SetRow, SetWork, changed_set
 from cronring.controller.services.audit_changes import of_job
@@ -93,7 +93,7 @@ class _Applying:
         follows = await beside(len(work.creates) + len(work.changes), lambda: work.follows)
         after = await who_follows(self._transaction, [*follows, *filter(None, follows.values())])
         outcomes |= await beside(len(follows), refused_circles, after, follows)
-        creating = Creating(self._transaction, who)
+        creating = Creating(self._transaction, who, _refuse_changes)
         made = await creating.create(list(work.creates.values()), whole=True, dry_run=dry_run or _fails(outcomes))
         outcomes |= _unless_failed(outcomes, await self._created(dict(zip(work.creates, made, strict=True))))
         rows = await lock_keys(self._transaction, work.locks)
@@ -152,6 +152,11 @@ class _Applying:
                 await add_actions(self._transaction, [told._replace(job_id=job_id) for job_id in ids])
                 await record(self._transaction, *[of_job(row.job.key, {"set": was}, {"set": becomes}) for row in found])
                 await tell(self._transaction, found)
+
+
+async def _refuse_changes(changes: Mapping[str, JobChange], **_: bool) -> list[Outcome]:
+    """Of queues' jobs that others have made since it was planned."""
+    return [changed_meanwhile(key) for key in changes]
 
 
 def _as_seen(key: str, row: Locked | None, seen: Seen) -> Outcome:

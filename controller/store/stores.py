@@ -10,6 +10,7 @@ from cronring.controller.store.interval_jobs import PostgresIntervalJobs
 from cronring.controller.store.ledger import PostgresLedger
 from cronring.controller.store.limits import PostgresLimits
 from cronring.controller.store.pool import Database
+from cronring.controller.store.queues import PostgresQueues
 from cronring.controller.store.reads import PostgresReads
 from cronring.controller.store.request_keys import PostgresRequestKeys
 from cronring.controller.store.sets import PostgresSets
@@ -32,6 +33,7 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         interval_jobs=PostgresIntervalJobs(database, settings.lease_ms),
         ledger=PostgresLedger(database, settings.runner_lost_after_ms),
         limits=PostgresLimits(database),
+        queues=PostgresQueues(database),
         reads=PostgresReads(database, settings.runner_lost_after_ms),
         request_keys=PostgresRequestKeys(database),
         sets=PostgresSets(database),

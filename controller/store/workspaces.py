@@ -13,9 +13,10 @@ from cronring.controller.store.many import delete_all
 from cronring.controller.store.ordering import order_locked
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.recording import record
-from cronring.sql.parameters import CountWorkspace, FindWorkspaceJobs, ListWorkspaces
+from cronring.sql.parameters import CountWorkspace, DropWorkspaceMessages, FindWorkspaceJobs, ListWorkspaces
 
 AT_ONCE: Final = 100  # jobs whose rows are locked together; claims leave them for a moment, and come back
+MESSAGES_AT_ONCE: Final = 1_000  # of each queue
 
 
 class PostgresWorkspaces:
@@ -39,7 +40,7 @@ class PostgresWorkspaces:
 
     async def get_workspace(self, namespace: str, workspace: str) -> WorkspaceRow:
         """See cronring.controller.ports.workspaces.Workspaces."""
-        asked = CountWorkspace(labels=_labels(workspace), namespace=namespace)
+        asked = CountWorkspace(labels=_labels(workspace), namespace=namespace, workspace=workspace)
         (counts,) = await self._database.fetch(asked)
         return WorkspaceRow(namespace, workspace, *counts)
 
@@ -55,6 +56,12 @@ class PostgresWorkspaces:
             await order_locked(transaction, rows, Cancel(note), by, dry_run=False)
             transaction.unchanged = not rows
             return len(rows)
+
+    async def drop_messages(self, namespace: str, workspace: str) -> int:
+        """See cronring.controller.ports.workspaces.Workspaces."""
+        asked = DropWorkspaceMessages(workspace=workspace, limit=MESSAGES_AT_ONCE, namespace=namespace)
+        dropped: int = (await self._database.fetch(asked))[0][0]
+        return dropped
 
     async def delete_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:
         """See cronring.controller.ports.workspaces.Workspaces."""

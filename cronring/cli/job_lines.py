@@ -9,6 +9,8 @@ import click
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.job_options import VerbParam
 from cronring.cli.job_specs import given_fields, spec_of
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.policy_model import CONSUMED
 
 if TYPE_CHECKING:
     from cronring.client.many import JobToMake
@@ -48,8 +50,7 @@ class JobLines:
         problems = list(self._unknown(said))
         if len(given) < len(said):
             problems.append("a key stands twice in it, once with - and once with _")
-        if not isinstance(given.get("verb"), str) or not isinstance(given.get("name"), str):
-            problems.append('it needs a "verb", like "billing.close", and a "name", both texts')
+        problems += _wrong_target(given)
         values: dict[str, Any] = {}
         for name, value in given.items():
             if name not in {*self._options, "verb"}:
@@ -63,7 +64,7 @@ class JobLines:
         if problems:
             raise WrongLine(*problems)
         try:
-            return _new_job(values.pop("verb"), self._unset | values)
+            return _new_job(values.pop("verb", None), self._unset | values)
         except click.UsageError as error:
             raise WrongLine(error.message) from None
         except Failure as error:
@@ -111,15 +112,29 @@ class JobLines:
             raise click.UsageError(f"{name}: {error.message}") from None
 
 
+def _wrong_target(given: Mapping[str, Any]) -> Iterator[str]:
+    if not given.get("queue") and not all(isinstance(given.get(key), str) for key in ("verb", "name")):
+        yield 'it needs a "verb", like "billing.close", and a "name", both texts; or a "queue"'
+    if given.get("queue") and "verb" in given:
+        yield 'it has a "verb" and a "queue"; a job has one target'
+
+
 def _new_job(verb: Any, values: dict[str, Any]) -> "JobToMake":
     from cronring.client.many import JobToMake
 
-    name, template = values.pop("name"), values.pop("template") or ""
+    name, template = values.pop("name") or "", values.pop("template") or ""
+    queue, workspace = values.pop("queue") or "", values.pop("workspace") or ""
+    if values.pop("await"):
+        values["completes"] = CONSUMED
     spec = spec_of(values)
     if not template and not spec.schedule:
         raise click.UsageError('when does it tick? Give "cron", "every", "at", "after" or "manual", or a "template"')
     explicit = given_fields(values) if template else ()
-    return JobToMake(verb.module, verb.verb, name, spec, verb.namespace, template, explicit)
+    if verb is not None:
+        return JobToMake(verb.module, verb.verb, name, spec, verb.namespace, template, explicit)
+    namespace, _, plain = queue.rpartition("/")
+    namespace = namespace or DEFAULT_NAMESPACE
+    return JobToMake("", "", name, spec, namespace, template, explicit, queue=plain, workspace=workspace)
 
 
 def _typed(name: str, value: object, kind: type, words: str) -> Any:

@@ -19,6 +19,18 @@ from cronring.schema.keys import VerbName
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def queue_options(command: Command) -> Command:
+    """The other kind of target."""
+    options = (
+        click.option("--queue", default="", metavar="NAME", help="In place of VERB: each tick is a message there."),
+        click.option("--workspace", default="", metavar="NAME", help="Of the queue: taken in order, in each."),
+        click.option("--await", is_flag=True, help="A tick ends when its consumer says so: --completes consumed."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 class VerbParam(click.ParamType[VerbName]):
     """module.verb, or namespace/module.verb."""
 

@@ -59,6 +59,10 @@ _WORDS: Final[dict[str, str | dict[str, str]]] = {
     "cpu_limit": "a run is ended when its processes have taken more than {} of CPU time",
     "history": "executions are kept for {} at least",
     "history_runs": "the newest {} executions are kept whatever their age",
+    "completes": {
+        "enqueued": "a tick is completed when its message is in the queue",
+        "consumed": "a tick is completed when its message's consumer has ended it",
+    },
     "priority": "where places are short it runs as if it had been due {} seconds earlier",
 }
 

@@ -19,7 +19,7 @@ COMMANDS: Final = Commands({
     "executions": "executions",
     "explain": "explain", "import": "importing:import_group", "jobs": "jobs", "limits": "limits", "lint": "lint",
     "login": "login", "logout": "login:logout", "logs": "logs", "migrate": "migrate", "next": "next:next_ticks",
-    "plan": "plan", "rollback": "rollback", "runner": "runner", "runner-grant": "runner_grant",
+    "plan": "plan", "queues": "queues", "rollback": "rollback", "runner": "runner", "runner-grant": "runner_grant",
     "schema": "check:schema", "secrets-key": "secrets_key", "sets": "sets", "session": "web_session", "stats": "stats",
     "template": "templates:template", "token": "token", "top": "top", "undeploy": "deployments:undeploy",
     "webhook": "webhook", "whoami": "whoami", "why": "why", "workspaces": "workspaces",
@@ -105,10 +105,12 @@ def cli() -> None:
                cronring limits set MODULE ...    how many run at once
                cronring workspaces list          tenants, by a label
                cronring apply jobs.yaml          jobs as files say them
+               cronring queues consume NAME ...  a command for each message
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring logs -f billing.refresh  what it prints, while it runs
                cronring events --follow          what happens, all of it
+               cronring queues list              which messages wait, and for whom
                cronring cluster members          who is there
                cronring why billing.close_month  why a tick ran, or not
                cronring audit --since -1d        did every tick end as it must?

@@ -16,7 +16,10 @@ PREFIX: Final = "CRONRING"
 WARNED_MAX: Final = 5
 NAME_MAX: Final = 80  # of a name that is compared with ours
 # What processes of ours tell those that they start; and what no option may be, as `ps` would show it.
-_WITHOUT_OPTION: Final = frozenset({DEV_PARENT, "CRONRING_STOP_ON_EOF", TOKEN})
+_WITHOUT_OPTION: Final = frozenset(
+    {DEV_PARENT, "CRONRING_STOP_ON_EOF", TOKEN}
+    | {f"CRONRING_{name}" for name in ("MESSAGE_ID", "WORKSPACE", "DELIVERY", "LEASE", "JOB")}
+)
 
 # What most people set. Else each command would be imported, to see whether it reads them.
 SHARED: Final = frozenset(

@@ -1,6 +1,7 @@
 """The client's face: `client.jobs`, and its other groups of calls, each named as a service is."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -8,6 +9,7 @@ from typing import Self
 from cronring.client.audit_log import AuditLogCalls
 from cronring.client.channel import Failover
 from cronring.client.cluster import ClusterCalls
+from cronring.client.consuming import Consumer
 from cronring.client.deployments import DeploymentCalls
 from cronring.client.doctor import DoctorCalls
 from cronring.client.drills import DrillCalls
@@ -21,6 +23,8 @@ from cronring.client.limits import LimitCalls
 from cronring.client.model import JobEvent
 from cronring.client.notifications import NotificationCalls
 from cronring.client.patience import unheard
+from cronring.client.queues import HOLD, QueueCalls
+from cronring.client.scheduling import Scheduling
 from cronring.client.sets import SetCalls
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
@@ -28,7 +32,7 @@ from cronring.client.workspaces import WorkspaceCalls
 from cronring.trust.dialing import client_tls
 
 
-class AsyncClient:
+class AsyncClient(Scheduling):
     """Speaks to whichever of the controllers answers. Use it as an async context manager, in one event loop.
 
     `addresses`: HOST:PORT of each. `timeout_s` bounds one try at one controller. `token`: a bearer token, which every
@@ -63,6 +67,7 @@ class AsyncClient:
         self.ledger = LedgerCalls(self._failover)
         self.limits = LimitCalls(self._failover)
         self.notifications = NotificationCalls(self._failover)
+        self.queues = QueueCalls(self._failover)
         self.sets = SetCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
         self.templates = TemplateCalls(self._failover)
@@ -97,6 +102,13 @@ class AsyncClient:
     ) -> AsyncIterator[JobEvent]:
         """As `jobs.watch`: every job that matches, then each change, for ever."""
         return self.jobs.watch(namespace, module, verb, status)
+
+    def consume(
+        self, queue: str, *, consumer: str, namespace: str = "default", most: int = 10, hold: timedelta = HOLD,
+        until_empty: bool = False,
+    ) -> Consumer:  # fmt: skip
+        """Messages of the queue, for `async for`: each is done when its `async with` is. See Consumer."""
+        return Consumer(self.queues, queue, consumer, namespace, most=most, hold=hold, until_empty=until_empty)
 
     @property
     def current_address(self) -> str:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -21,6 +21,11 @@ from cronring.protos.cronring.v1 import (
 )
 from cronring.protos.modules import raw_policy
 from cronring.schema.policy_model import FIELDS
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Value = TypeVar("Value", bound="DataclassInstance")
 
 _OF_KIND: Final[dict[str, Callable[[Any], object]]] = {"text": str, "count": int, "names": list}
 _POLICY_KINDS: Final = {each.name: _OF_KIND[each.kind] for each in FIELDS}
@@ -54,6 +59,11 @@ def _read(message: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: instant(value) if isinstance(value, Timestamp) else value for name, value in values}
 
 
+def alike(kind: type[Value], message: Message) -> Value:
+    """A value whose fields are all in the message, by the same names."""
+    return kind(**_read(message, (each.name for each in fields(kind))))
+
+
 def _alike(value: type[Any], message: type[Message]) -> tuple[str, ...]:
     """What a value and its message have by one name; the others are named where one is made of the other."""
     return tuple(each.name for each in fields(value) if each.name in message.DESCRIPTOR.fields_by_name)
@@ -74,6 +84,8 @@ def job(message: jobs_pb2.Job) -> model.Job:
         "paused": pause(message.paused) if message.HasField("paused") else None,
         "cancelled": cancellation(message.cancelled) if message.HasField("cancelled") else None,
         "orphaned_at": instant(message.orphaned.at) if message.HasField("orphaned") else None,
+        "queue": message.queue.queue,
+        "workspace": message.queue.workspace,
     }
     return model.Job(**values)
 

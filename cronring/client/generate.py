@@ -1,6 +1,6 @@
 """Writes the sync faces of the groups of calls, cronring/client/sync, from the async ones: `make protos`.
 
-`python -m cronring.client.generate`. tests/unit/test_client_faces.py holds them fresh.
+`python -m cronring.client.generate`. tests/unit/client/test_faces.py holds them fresh.
 """
 
 import ast
@@ -13,7 +13,7 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 OUT: Final = HERE / "sync"
 _STREAMS: Final = {"AsyncIterator", "AsyncGenerator"}
-_PARTS: Final = {"ManyJobCalls": "jobs"}  # of a group, in a file of their own
+_PARTS: Final = {"ManyJobCalls": "jobs", "Scheduling": ""}  # of a group, or of the client, in a file of their own
 
 
 def groups() -> dict[str, str]:
@@ -99,7 +99,7 @@ def _method(node: ast.AsyncFunctionDef, group: str) -> list[str]:
         answer = ast.unparse(returns) if returns is not None else "None"
     arguments = node.args
     given = [each.arg for each in arguments.args[1:]] + [f"{each.arg}={each.arg}" for each in arguments.kwonlyargs]
-    call = f"client.{group}.{node.name}({', '.join(given)})"
+    call = f"{'.'.join(filter(None, ('client', group, node.name)))}({', '.join(given)})"
     return [
         f"    def {node.name}({ast.unparse(arguments)}) -> {answer}:",
         *_doc(node, "        "),
@@ -128,7 +128,7 @@ def _defined(node: ast.stmt) -> Iterator[str]:
 
 def _formatted(text: str) -> str:
     """Raises CalledProcessError."""
-    for command in (["check", "-q", "--fix", "--select", "I", "-"], ["format", "-q", "-"]):
+    for command in (["check", "-q", "--fix", "--select", "I,F401", "-"], ["format", "-q", "-"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(OUT / "made.py")]
         text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
     return text

@@ -99,13 +99,32 @@ class JobCalls(ManyJobCalls):
         It starts from the `template` of its namespace: what the spec sets wins, and what `explicit` names (as `update`
         does) is the spec's even where that is empty. `run_now`: run it once at once as well, if it is new.
         """
+        target = model.VerbTarget(module, verb, name, namespace)
+        return await self.create_for(target, spec, by, template=template, explicit=explicit, note=note, run_now=run_now)
+
+    async def create_for(
+        self,
+        target: model.VerbTarget | model.QueueTarget,
+        spec: model.JobSpec,
+        by: str = "",
+        *,
+        template: str = "",
+        explicit: Sequence[str] = (),
+        note: str = "",
+        run_now: bool = False,
+    ) -> model.Job:
+        """As `create`, of either kind of target. A queue's job that is there is changed into the one asked for."""
         request = jobs_pb2.CreateJobRequest(
-            namespace=namespace, module=module, verb=verb, name=name, spec=convert.job_spec(spec), requested_by=by,
-            template=template, explicit=FieldMask(paths=explicit), note=note,
-            run_now=run_now,
+            namespace=target.namespace, name=target.name, spec=convert.job_spec(spec), requested_by=by,
+            template=template, explicit=FieldMask(paths=explicit), note=note, run_now=run_now,
         )  # fmt: skip
-        key = f"{module}.{verb}:{name}"
-        look = f"`cronring jobs show {key}`; to repeat the command makes no second one"
+        if isinstance(target, model.QueueTarget):
+            request.queue.CopyFrom(jobs_pb2.QueueTarget(queue=target.queue, workspace=target.workspace))
+            look = f"`cronring jobs list --module @{target.queue}`; to repeat the command makes no second one"
+        else:
+            request.module, request.verb = target.module, target.verb
+            key = f"{target.module}.{target.verb}:{target.name}"
+            look = f"`cronring jobs show {key}`; to repeat the command makes no second one"
         return convert.job(await self._once(lambda stub, timeout: stub.CreateJob(request, timeout=timeout), look))
 
     async def update(

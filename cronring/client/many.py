@@ -16,7 +16,7 @@ MANY_TIMEOUT_S: Final = 60.0  # of one try: 10,000 jobs take some seconds on a m
 
 @dataclass(frozen=True, slots=True)
 class JobToMake:
-    """One to be made, as `JobCalls.create` has it."""
+    """One to be made, as `JobCalls.create` has it. With `queue` that is its target, and module and verb are empty."""
 
     module: str
     verb: str
@@ -25,17 +25,23 @@ class JobToMake:
     namespace: str = "default"
     template: str = ""
     explicit: Sequence[str] = ()
+    queue: str = ""
+    workspace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """Of one of many. `id` 0: there is none. `problem` "": nothing was wrong; `reason`: as errors of single calls."""
+    """Of one of many. `id` 0: there is none. `problem` "": nothing was wrong; `reason`: as errors of single calls.
+
+    `updated`: of a queue's job, it was there, and was changed.
+    """
 
     key: str
     id: int
     unchanged: bool
     reason: str
     problem: str
+    updated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class ManyJobCalls:
         dry_run: bool = False,
     ) -> ManyDone:  # fmt: skip
         """Asked of the next controller where it may have been done: those that were made are unchanged then."""
+
         request = jobs_pb2.CreateJobsRequest(
             jobs=map(creation, jobs), all_or_nothing=all_or_nothing, dry_run=dry_run, requested_by=by, note=note
         )
@@ -114,12 +121,13 @@ def creation(job: JobToMake) -> jobs_pb2.CreateJobRequest:
     return jobs_pb2.CreateJobRequest(
         namespace=job.namespace, module=job.module, verb=job.verb, name=job.name, spec=convert.job_spec(job.spec),
         template=job.template, explicit=FieldMask(paths=job.explicit),
+        queue=jobs_pb2.QueueTarget(queue=job.queue, workspace=job.workspace) if job.queue else None,
     )  # fmt: skip
 
 
 def _done(message: jobs_pb2.ManyJobsResponse) -> ManyDone:
     results = tuple(
-        JobResult(each.key, each.id, each.unchanged, each.refusal.reason, each.refusal.problem)
+        JobResult(each.key, each.id, each.unchanged, each.refusal.reason, each.refusal.problem, each.updated)
         for each in message.results
     )
     return ManyDone(results, message.changed, message.unchanged, message.failed, message.rolled_back)

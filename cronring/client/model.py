@@ -38,6 +38,26 @@ class JobSpec:
     on_disconnect: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class VerbTarget:
+    """What a job runs, and the job's name beside it."""
+
+    module: str
+    verb: str
+    name: str
+    namespace: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTarget:
+    """Where a job puts a message for each tick, and the job's name beside it."""
+
+    queue: str
+    workspace: str = ""
+    name: str = ""  # "": default
+    namespace: str = "default"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(JobSpec):
     """A schedule bound to a verb: its spec, with nothing left to defaults, and how it stands.
@@ -76,6 +96,9 @@ class Job(JobSpec):
     template: str = ""  # that it was made from
     set_name: str = ""  # that owns it
     orphaned_at: datetime | None = None  # since when no active version of its module has its verb; None: one has
+    queue: str = ""  # where its ticks go as messages; "": its target is a verb
+    workspace: str = ""  # of the queue
+    updated: bool = False  # in the answer to `schedule`: it was there, and was changed
 
 
 @dataclass(frozen=True, slots=True)

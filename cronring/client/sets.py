@@ -226,4 +226,8 @@ def _ticks(message: sets_pb2.TickDifference) -> TickDifference:
 
 def _exported(message: jobs_pb2.CreateJobRequest) -> JobToMake:
     spec = convert.spec(message.spec)
-    return JobToMake(message.module, message.verb, message.name, spec, message.namespace)
+    target = message.queue
+    return JobToMake(
+        message.module, message.verb, message.name, spec, message.namespace, queue=target.queue,
+        workspace=target.workspace,
+    )  # fmt: skip

@@ -22,6 +22,8 @@ from cronring.client.sync.jobs import JobCalls
 from cronring.client.sync.ledger import LedgerCalls
 from cronring.client.sync.limits import LimitCalls
 from cronring.client.sync.notifications import NotificationCalls
+from cronring.client.sync.queues import QueueCalls
+from cronring.client.sync.scheduling import Scheduling
 from cronring.client.sync.sets import SetCalls
 from cronring.client.sync.statistics import StatisticsCalls
 from cronring.client.sync.templates import TemplateCalls
@@ -29,7 +31,7 @@ from cronring.client.sync.workspaces import WorkspaceCalls
 from cronring.client.wire import Wire
 
 
-class Client:
+class Client(Scheduling):
     """AsyncClient without `await`: `with Client.from_env() as client: client.jobs.list()`.
 
     Parameters and errors are AsyncClient's. It has a thread of its own. So it may be used where an event
@@ -48,7 +50,7 @@ class Client:
             waiting=waiting,
         )  # fmt: skip
         make()  # what doesn't go together is told now; nothing of gRPC begins before the first call
-        self._wire = Wire(make)
+        super().__init__(Wire(make))
         self.audit_log = AuditLogCalls(self._wire)
         self.cluster = ClusterCalls(self._wire)
         self.deployments = DeploymentCalls(self._wire)
@@ -60,6 +62,7 @@ class Client:
         self.ledger = LedgerCalls(self._wire)
         self.limits = LimitCalls(self._wire)
         self.notifications = NotificationCalls(self._wire)
+        self.queues = QueueCalls(self._wire)
         self.sets = SetCalls(self._wire)
         self.statistics = StatisticsCalls(self._wire)
         self.templates = TemplateCalls(self._wire)

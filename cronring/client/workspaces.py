@@ -18,7 +18,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """`running`: executions; in lists, jobs that run. `waiting`: runs beside schedules; in lists 0."""
+    """`running`: executions; in lists, jobs that run. `waiting`: runs beside schedules. `messages`: of queues.
+
+    In lists the last two are 0.
+    """
 
     namespace: str
     workspace: str
@@ -26,15 +29,20 @@ class Workspace:
     paused: int
     running: int
     waiting: int
+    messages: int
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDeleted:
-    """`found`: as it was before. `deleted`: jobs. `left`: what is there now, as runs that have not stopped yet."""
+    """`found`: as it was before. `deleted`: jobs. `left`: what is there now, as runs that have not stopped yet.
+
+    `messages`: deleted ones of queues, with dead letters.
+    """
 
     found: Workspace
     deleted: int
     left: Workspace
+    messages: int = 0
 
 
 class WorkspaceCalls:
@@ -68,7 +76,7 @@ class WorkspaceCalls:
         by: str = "",
         note: str = "",
     ) -> WorkspaceDeleted:
-        """Its schedules end, what waits goes, what runs is told to stop, and its jobs are removed.
+        """Its schedules end, what waits goes, what runs is told to stop, and its messages and jobs are removed.
 
         `expected`: with any other number of jobs nothing is done. Raises Invalid, Refused. What was cut in the middle
         goes on when it is called again.
@@ -77,12 +85,13 @@ class WorkspaceCalls:
             namespace=namespace, workspace=workspace, dry_run=dry_run, expected=expected, requested_by=by, note=note
         )
         answer = first = await self._delete(request)
-        deleted = first.deleted
+        deleted, messages = first.deleted, first.messages
         request.ClearField("expected")
         while not answer.done:
             answer = await self._delete(request)
             deleted += answer.deleted
-        return WorkspaceDeleted(_workspace(first.found), deleted, _workspace(answer.left))
+            messages += answer.messages
+        return WorkspaceDeleted(_workspace(first.found), deleted, _workspace(answer.left), messages)
 
     async def _delete(self, request: workspaces_pb2.DeleteWorkspaceRequest) -> workspaces_pb2.DeleteWorkspaceResponse:
         return await self._change(
@@ -105,5 +114,6 @@ class WorkspaceCalls:
 
 def _workspace(message: workspaces_pb2.Workspace) -> Workspace:
     return Workspace(
-        message.namespace, message.workspace, message.jobs, message.paused, message.running, message.waiting
-    )
+        message.namespace, message.workspace, message.jobs, message.paused, message.running, message.waiting,
+        message.messages,
+    )  # fmt: skip

@@ -331,6 +331,69 @@ CREATE TABLE cron_followers (
 );
 CREATE INDEX cron_followers_after ON cron_followers (after);
 
+-- The names of a job whose target is a queue, as its row has them (schema/queues.py).
+CREATE FUNCTION cron_queue_name(module text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(module, 2);
+CREATE FUNCTION cron_workspace(verb text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN verb = '-' THEN '' ELSE verb END;
+-- Whether its executions end by what becomes of their messages.
+CREATE FUNCTION cron_awaits(policy text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN policy LIKE '%"completes":"consumed"%';
+
+-- Messages of queues: what waits for its consumer, and what an ended one has not been settled by yet. A claim inserts
+-- the message of its tick in its own transaction.
+CREATE TABLE cron_queue (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace      text COLLATE "C" NOT NULL,
+    queue          text COLLATE "C" NOT NULL,
+    -- The job's label of that name; '' without one.
+    workspace      text COLLATE "C" NOT NULL DEFAULT '',
+    -- Null: a service put it there itself.
+    job_id         bigint,
+    execution_id   bigint,
+    tick           timestamptz,
+    run_at         timestamptz NOT NULL DEFAULT now(),
+    attempt        integer NOT NULL DEFAULT 1,
+    -- JSON; as it was when the tick was claimed.
+    payload        text NOT NULL DEFAULT '',
+    -- The execution ends by what becomes of the message.
+    awaited        boolean NOT NULL DEFAULT false,
+    hard_deadline  timestamptz,
+    enqueued_at    timestamptz NOT NULL DEFAULT now(),
+
+    -- What its consumers say of it.
+    ended_at       timestamptz,
+    outcome        text,
+    error_type     text,
+    error_message  text,
+    output         text,
+    -- Deliveries that failed, or whose consumer was lost. The error is that of the latest.
+    failures       integer NOT NULL DEFAULT 0,
+    -- The latest consumer was lost, perhaps by this message: it is given out alone.
+    lost           boolean NOT NULL DEFAULT false,
+    CHECK ((ended_at IS NULL) = (outcome IS NULL))
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+-- Each lane in its order.
+CREATE INDEX cron_queue_lane ON cron_queue (namespace, queue, workspace, run_at, id) WHERE ended_at IS NULL;
+-- Each queue by age: what lists and figures ask for.
+CREATE INDEX cron_queue_age ON cron_queue (namespace, queue, id) WHERE ended_at IS NULL;
+-- The engine's: the message of an execution, and what consumers have said and no end has settled yet.
+CREATE INDEX cron_queue_execution ON cron_queue (execution_id) WHERE awaited;
+CREATE INDEX cron_queue_ended ON cron_queue (id) WHERE ended_at IS NOT NULL AND awaited;
+-- Controllers hear of what consumers have said, and end its execution.
+CREATE FUNCTION cron_tell_ended() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify(TG_TABLE_SCHEMA || '.consumed', '');
+    RETURN NULL;
+END $$;
+CREATE TRIGGER cron_queue_tell_ended AFTER UPDATE OF ended_at ON cron_queue
+FOR EACH ROW WHEN (new.awaited AND new.ended_at IS NOT NULL AND old.ended_at IS NULL)
+EXECUTE FUNCTION cron_tell_ended();
+
 -- How much may run at once. There is one row for each module and each namespace (module '') that was ever deployed,
 -- whether it has a limit or not. Rows are locked in order of ids, and after all jobs and executions that are locked
 -- with them.
@@ -445,6 +508,7 @@ CREATE TABLE cron_executions (
     claimed_at     timestamptz NOT NULL,
     hard_deadline  timestamptz NOT NULL,
     controller_id  text COLLATE "C" NOT NULL,
+    -- '': no runner has it. It is a message of a queue (docs/message-queues.md).
     runner_id      text COLLATE "C" NOT NULL,
 
     -- False: it runs beside others, and its end neither frees the job nor sets the next tick.
@@ -474,7 +538,8 @@ CREATE TABLE cron_executions (
     cancel_requested_by text,
     cancel_note    text,
 
-    -- An end writes from here on. When the verb's code began is known once its runner has reported.
+    -- An end writes from here on. When the verb's code began is known once its runner has reported. One that no runner
+    -- has, and that its claim has decided, has its start and its error from then on: whoever answers for it ends it so.
     started_at     timestamptz,
     ended_at       timestamptz,
     outcome        text,
@@ -495,7 +560,7 @@ CREATE TABLE cron_executions (
     CONSTRAINT cron_executions_once UNIQUE (job_id, tick, attempt),
     -- One in place of many, as that of cron_jobs.
     CONSTRAINT cron_executions_sound CHECK (
-        attempt > 0 AND claimed_at >= run_at AND controller_id > '' AND runner_id > '' AND NOT (holds_job AND counted)
+        attempt > 0 AND claimed_at >= run_at AND controller_id > '' AND NOT (holds_job AND counted)
         AND CASE WHEN outcome IS NULL THEN ended_at IS NULL
                  ELSE outcome IN ('completed', 'failed', 'timed_out', 'cancelled', 'lost', 'out_of_memory',
                                   'out_of_cpu')
@@ -511,6 +576,9 @@ CREATE INDEX cron_executions_of_runner ON cron_executions (runner_id) WHERE outc
 -- use no other index of unfinished executions; see sql/queries/cron_jobs.sql.
 CREATE INDEX cron_executions_cancelling ON cron_executions (controller_id)
     WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+-- What claims have decided, and nobody has ended yet.
+CREATE INDEX cron_executions_decided ON cron_executions (controller_id)
+    WHERE outcome IS NULL AND started_at IS NOT NULL;
 -- The ones people look for. An execution that completes has no entry here.
 CREATE INDEX cron_executions_troubled ON cron_executions (outcome, id) WHERE outcome <> 'completed';
 
@@ -1031,6 +1099,7 @@ BEGIN
     CREATE INDEX ON cron_executions_staged (runner_id) WHERE outcome IS NULL AND runner_id > '';
     CREATE INDEX ON cron_executions_staged (outcome, id) WHERE outcome <> 'completed';
     CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+    CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND started_at IS NOT NULL;
     ANALYZE cron_executions_staged;
 END $$;
 
@@ -1349,3 +1418,554 @@ END $$;
 
 CREATE CONSTRAINT TRIGGER cron_fence_checks_at_commit AFTER INSERT ON cron_fence_checks
 DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cron_fence_check();
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Consumers of queues: docs/message-queues.md. docs/decisions/0090 says why writers leave wakes, and lock no lane.
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- What somebody has set of a queue; without a row the defaults are in force.
+CREATE TABLE cron_queues (
+    namespace      text COLLATE "C" NOT NULL,
+    queue          text COLLATE "C" NOT NULL,
+    -- A message whose deliveries failed, or were lost, so often is delivered no more.
+    max_deliveries integer NOT NULL DEFAULT 5 CHECK (max_deliveries BETWEEN 1 AND 1000),
+    -- A message that waits for its retry blocks its lane, or lets the others pass.
+    on_retry       text NOT NULL DEFAULT 'block' CHECK (on_retry IN ('block', 'pass')),
+    -- How long dead letters stay.
+    dead_kept_days integer NOT NULL DEFAULT 30 CHECK (dead_kept_days BETWEEN 1 AND 3650),
+    changed_at     timestamptz NOT NULL DEFAULT now(),
+    changed_by     text NOT NULL DEFAULT '',
+    note           text NOT NULL DEFAULT '',
+    PRIMARY KEY (namespace, queue)
+);
+
+-- One row for each workspace of a queue that had messages lately. Who leases it is its one consumer.
+CREATE TABLE cron_queue_lanes (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace      text COLLATE "C" NOT NULL,
+    queue          text COLLATE "C" NOT NULL,
+    workspace      text COLLATE "C" NOT NULL,
+    -- From when on a consumer may take it. Among those that may be taken, the first one waits longest. Null: nothing
+    -- waits in it but what its wakes tell of.
+    ready_at       timestamptz,
+    -- Nobody takes it before ready_at, whatever comes in: it is leased, or blocked by a retry.
+    held           boolean NOT NULL DEFAULT false,
+    -- The number of the take that has it, or had it until ready_at. It is the fence of what its consumer does.
+    lease          bigint,
+    consumer       text NOT NULL DEFAULT '',
+    -- The ids that the take gave out, without those that have ended since; in order.
+    given          bigint[] NOT NULL DEFAULT '{}',
+    changed_at     timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (namespace, queue, workspace)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX cron_queue_lanes_ready ON cron_queue_lanes (namespace, queue, ready_at) WHERE ready_at IS NOT NULL;
+CREATE INDEX cron_queue_lanes_lease ON cron_queue_lanes (lease) WHERE lease IS NOT NULL;
+CREATE SEQUENCE cron_queue_leases;
+
+-- Messages have come into a lane: the row appears with them, in their transaction. It goes once the lane is known to be
+-- looked at after that.
+CREATE TABLE cron_queue_wakes (
+    id             bigint GENERATED ALWAYS AS IDENTITY,
+    namespace      text COLLATE "C" NOT NULL,
+    queue          text COLLATE "C" NOT NULL,
+    workspace      text COLLATE "C" NOT NULL,
+    run_at         timestamptz NOT NULL,
+    PRIMARY KEY (namespace, queue, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- Somebody waits for messages of the queue, and listens: until then those who insert some notify.
+CREATE TABLE cron_queue_listeners (
+    namespace      text COLLATE "C" NOT NULL,
+    queue          text COLLATE "C" NOT NULL,
+    until_at       timestamptz NOT NULL,
+    PRIMARY KEY (namespace, queue)
+);
+
+-- Messages that are delivered no more. An id is that of the message, and comes back with it.
+CREATE TABLE cron_dead_letters (
+    id             bigint PRIMARY KEY,
+    namespace      text COLLATE "C" NOT NULL,
+    queue          text COLLATE "C" NOT NULL,
+    workspace      text COLLATE "C" NOT NULL,
+    job_id         bigint,
+    execution_id   bigint,
+    tick           timestamptz,
+    attempt        integer NOT NULL,
+    payload        text NOT NULL,
+    enqueued_at    timestamptz NOT NULL,
+    died_at        timestamptz NOT NULL,
+    failures       integer NOT NULL,
+    -- failed or lost: how the last delivery ended.
+    outcome        text NOT NULL,
+    error_type     text NOT NULL,
+    error_message  text NOT NULL
+);
+CREATE INDEX cron_dead_letters_queue ON cron_dead_letters (namespace, queue, id);
+CREATE INDEX cron_dead_letters_workspace ON cron_dead_letters (namespace, workspace);
+
+CREATE FUNCTION cron_queue_woken() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO cron_queue_wakes (namespace, queue, workspace, run_at)
+    SELECT namespace, queue, workspace, min(run_at) FROM added GROUP BY namespace, queue, workspace;
+    PERFORM pg_notify(current_schema() || '.queues', l.namespace || '/' || l.queue)
+    FROM (SELECT DISTINCT namespace, queue FROM added) a
+    JOIN cron_queue_listeners l ON l.namespace = a.namespace AND l.queue = a.queue
+    WHERE l.until_at > clock_timestamp();
+    RETURN NULL;
+END $$;
+CREATE TRIGGER cron_queue_wakes_lanes AFTER INSERT ON cron_queue
+REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cron_queue_woken();
+
+-- Makes lanes ready that the oldest `most` wakes tell of. A wake goes only under a lock of its lane that keeps others
+-- from idling it: so no lane is forgotten. What is locked is left for later, with one wake for each lane: nobody waits.
+CREATE FUNCTION cron_queue_absorb(namespace text, queue text, most integer) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    asked CONSTANT text[] := ARRAY[cron_queue_absorb.namespace, cron_queue_absorb.queue];
+    this_instant CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    WITH seen AS MATERIALIZED (
+        SELECT w.id, w.workspace, w.run_at FROM cron_queue_wakes w
+        WHERE w.namespace = asked[1] AND w.queue = asked[2]
+        ORDER BY w.id LIMIT most FOR UPDATE SKIP LOCKED
+    ), told AS MATERIALIZED (
+        SELECT s.workspace, greatest(min(s.run_at), this_instant) AS ready_at,
+               (array_agg(s.id ORDER BY s.run_at))[1] AS stays
+        FROM seen s GROUP BY s.workspace
+    ), looked_at AS MATERIALIZED (
+        -- Consumers may take these meanwhile: their lock goes with this one.
+        SELECT l.workspace FROM told t JOIN cron_queue_lanes l
+        ON l.namespace = asked[1] AND l.queue = asked[2] AND l.workspace = t.workspace
+        WHERE l.held OR l.ready_at <= t.ready_at
+        FOR KEY SHARE OF l SKIP LOCKED
+    ), idle AS MATERIALIZED (
+        SELECT l.id, l.workspace, t.ready_at FROM told t JOIN cron_queue_lanes l
+        ON l.namespace = asked[1] AND l.queue = asked[2] AND l.workspace = t.workspace
+        WHERE NOT l.held AND (l.ready_at IS NULL OR l.ready_at > t.ready_at)
+        FOR NO KEY UPDATE OF l SKIP LOCKED
+    ), readied AS (
+        UPDATE cron_queue_lanes l SET ready_at = i.ready_at FROM idle i WHERE l.id = i.id
+    ), made AS (
+        -- Who inserts a row waits for another who has just inserted it. The advisory lock lets one of them try.
+        INSERT INTO cron_queue_lanes (namespace, queue, workspace, ready_at)
+        SELECT asked[1], asked[2], n.workspace, n.ready_at
+        FROM (
+            SELECT t.workspace, t.ready_at FROM told t
+            WHERE NOT EXISTS (SELECT FROM cron_queue_lanes l
+                              WHERE l.namespace = asked[1] AND l.queue = asked[2] AND l.workspace = t.workspace)
+            LIMIT 100
+        ) n
+        WHERE pg_try_advisory_xact_lock(
+            hashtextextended(concat_ws('/', current_schema(), 'lane', asked[1], asked[2], n.workspace), 0)
+        )
+        ON CONFLICT DO NOTHING
+        RETURNING workspace
+    ), known AS (
+        SELECT workspace FROM looked_at UNION ALL SELECT workspace FROM idle UNION ALL SELECT workspace FROM made
+    )
+    DELETE FROM cron_queue_wakes w USING seen s JOIN told t ON t.workspace = s.workspace
+    WHERE w.namespace = asked[1] AND w.queue = asked[2] AND w.id = s.id
+      AND (s.id <> t.stays OR s.workspace IN (SELECT k.workspace FROM known k));
+END $$;
+
+-- A lane that nobody has now: when it may be taken next. Its holder calls this, having ended what it was given.
+-- Idling needs a lock that keeps wakes from being absorbed, and then a snapshot that sees all that were before. A
+-- transaction that keeps one snapshot has none such: it leaves the lane to be looked at again.
+CREATE FUNCTION cron_queue_free(lane cron_queue_lanes) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    next_at timestamptz;
+    this_instant CONSTANT timestamptz := clock_timestamp();
+    idles boolean := false;
+BEGIN
+    FOR looked IN 1..2 LOOP
+        SELECT m.run_at INTO next_at FROM cron_queue m
+        WHERE m.namespace = lane.namespace AND m.queue = lane.queue AND m.workspace = lane.workspace
+          AND m.ended_at IS NULL
+        ORDER BY m.run_at, m.id LIMIT 1;
+        EXIT WHEN next_at IS NOT NULL OR idles OR current_setting('transaction_isolation') <> 'read committed';
+        PERFORM FROM cron_queue_lanes l WHERE l.id = lane.id FOR UPDATE SKIP LOCKED;
+        EXIT WHEN NOT FOUND;
+        idles := true;
+    END LOOP;
+    UPDATE cron_queue_lanes l
+    SET ready_at = CASE WHEN next_at IS NOT NULL THEN greatest(next_at, this_instant)
+                        WHEN NOT idles THEN this_instant END,
+        held = false, lease = NULL, consumer = '', given = '{}', changed_at = this_instant
+    WHERE l.id = lane.id;
+END $$;
+
+-- A delivery of each has failed ('failed'), or its consumer was lost ('lost'). What has failed too often, or at its
+-- `last` delivery, becomes a dead letter. An awaited one ends, and its execution by it. What of `ids` is no more is
+-- left out.
+CREATE FUNCTION cron_queue_strike(ids bigint[], how text, error_type text, error_message text, last boolean)
+RETURNS TABLE (id bigint, state text, failures integer) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH struck AS MATERIALIZED (
+        SELECT m.*, last OR m.failures + 1 >= coalesce(
+            (SELECT q.max_deliveries FROM cron_queues q WHERE q.namespace = m.namespace AND q.queue = m.queue), 5
+        ) AS over
+        FROM cron_queue m WHERE m.id = ANY(ids) AND m.ended_at IS NULL
+        ORDER BY m.id FOR NO KEY UPDATE OF m
+    ), died AS (
+        DELETE FROM cron_queue m USING struck s WHERE m.id = s.id AND s.over AND NOT s.awaited
+    ), letters AS (
+        INSERT INTO cron_dead_letters
+        SELECT s.id, s.namespace, s.queue, s.workspace, s.job_id, s.execution_id, s.tick, s.attempt, s.payload,
+               s.enqueued_at, clock_timestamp(), s.failures + 1, how, cron_queue_strike.error_type,
+               cron_queue_strike.error_message
+        FROM struck s WHERE s.over AND NOT s.awaited
+    ), counted AS (
+        UPDATE cron_queue m
+        SET failures = s.failures + 1, lost = how = 'lost', error_type = cron_queue_strike.error_type,
+            error_message = cron_queue_strike.error_message,
+            ended_at = CASE WHEN s.over THEN clock_timestamp() END, outcome = CASE WHEN s.over THEN how END
+        FROM struck s WHERE m.id = s.id AND (s.awaited OR NOT s.over)
+    )
+    SELECT s.id, CASE WHEN NOT s.over THEN 'waits' WHEN s.awaited THEN 'ended' ELSE 'dead' END, s.failures + 1
+    FROM struck s;
+END $$;
+
+-- A lease has run out: its first message counts as lost, and the others as not begun (docs/decisions/0091).
+CREATE FUNCTION cron_queue_lose(lane cron_queue_lanes) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    first bigint;
+BEGIN
+    SELECT m.id INTO first FROM cron_queue m WHERE m.id = ANY(lane.given) AND m.ended_at IS NULL
+    ORDER BY m.run_at, m.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
+    PERFORM cron_queue_strike(
+        ARRAY[first], 'lost', 'LeaseExpired', format('the lease of consumer %s ran out', lane.consumer), false
+    );
+END $$;
+
+-- Those of `ids` that the lease still has, with their lanes locked until the transaction ends.
+CREATE FUNCTION cron_queue_hold(lease bigint, ids bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    PERFORM FROM cron_queue_lanes l WHERE l.lease = cron_queue_hold.lease AND l.given && ids
+    ORDER BY l.id FOR NO KEY UPDATE;
+    RETURN ARRAY(
+        SELECT g.id FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) g (id)
+        WHERE l.lease = cron_queue_hold.lease AND g.id = ANY(ids)
+    );
+END $$;
+
+-- The lease has nothing more to do with `ids`. A lane of which nothing else is given out is free.
+CREATE FUNCTION cron_queue_let_go(lease bigint, ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    lane cron_queue_lanes;
+    rest bigint[];
+BEGIN
+    FOR lane IN SELECT * FROM cron_queue_lanes l WHERE l.lease = cron_queue_let_go.lease AND l.given && ids LOOP
+        rest := ARRAY(
+            SELECT m.id FROM cron_queue m
+            WHERE m.id = ANY(lane.given) AND m.id <> ALL(ids) AND m.ended_at IS NULL ORDER BY m.run_at, m.id
+        );
+        IF rest = '{}' THEN
+            PERFORM cron_queue_free(lane);
+        ELSE
+            UPDATE cron_queue_lanes l SET given = rest WHERE l.id = lane.id;
+        END IF;
+    END LOOP;
+END $$;
+
+-- Messages that wait for their retries, by id with their seconds: their lanes are blocked so long, unless others pass.
+CREATE FUNCTION cron_queue_wait(lease bigint, waits jsonb) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    this_instant CONSTANT timestamptz := clock_timestamp();
+BEGIN
+    UPDATE cron_queue m SET run_at = this_instant + w.value::float * interval '1 s'
+    FROM jsonb_each_text(waits) w, cron_queues q
+    WHERE m.id = w.key::bigint AND q.namespace = m.namespace AND q.queue = m.queue AND q.on_retry = 'pass';
+    UPDATE cron_queue_lanes l
+    SET ready_at = b.ready_at, held = true, lease = NULL, consumer = '', given = '{}', changed_at = this_instant
+    FROM (
+        SELECT h.id, this_instant + max(w.value::float) * interval '1 s' AS ready_at
+        FROM cron_queue_lanes h CROSS JOIN LATERAL unnest(h.given) g (id) JOIN jsonb_each_text(waits) w
+        ON w.key = g.id::text
+        WHERE h.lease = cron_queue_wait.lease AND NOT EXISTS (
+            SELECT FROM cron_queues q WHERE q.namespace = h.namespace AND q.queue = h.queue AND q.on_retry = 'pass'
+        )
+        GROUP BY h.id
+    ) b
+    WHERE l.id = b.id;
+END $$;
+
+-- What became of each of `ids`: as told by `decided`, else gone if the lease had it, else refused.
+CREATE FUNCTION cron_queue_answer(ids bigint[], held bigint[], decided jsonb, strict boolean)
+RETURNS TABLE (id bigint, state text) LANGUAGE plpgsql AS $$
+DECLARE
+    undone text;
+BEGIN
+    RETURN QUERY
+    SELECT u.id, coalesce(decided ->> u.id::text, CASE WHEN u.id = ANY(held) THEN 'gone' ELSE 'refused' END)
+    FROM unnest(ids) WITH ORDINALITY u (id, place) ORDER BY u.place;
+    IF strict THEN
+        SELECT string_agg(u.id::text, ', ') INTO undone FROM unnest(ids) u (id) WHERE decided ->> u.id::text IS NULL;
+        IF undone IS NOT NULL THEN
+            RAISE EXCEPTION 'the lease no longer holds message %, so nothing is committed', undone
+                USING ERRCODE = 'object_not_in_prerequisite_state',
+                HINT = 'Its lease ran out and another consumer has it, or it was cancelled: leave it.';
+        END IF;
+    END IF;
+END $$;
+
+-- Consumers' roles may see no table of ours, so these run with their owner's rights.
+
+-- Puts messages into a queue, in the caller's transaction; their ids, in order. They are delivered once that is
+-- committed. `workspaces`: of each; null: ''. Messages of one workspace come in order of run_at, and then of their ids.
+CREATE FUNCTION cron_queue_put_many(
+    queue text, payloads json[], workspaces text[] DEFAULT NULL, namespace text DEFAULT 'default',
+    not_before timestamptz DEFAULT NULL
+) RETURNS bigint[] LANGUAGE plpgsql SECURITY DEFINER AS $$
+#variable_conflict use_column
+DECLARE
+    asked CONSTANT text[] := ARRAY[cron_queue_put_many.namespace, cron_queue_put_many.queue];
+    messages bigint[];
+BEGIN
+    IF asked[2] IS NULL OR asked[2] !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' THEN
+        RAISE EXCEPTION 'the queue''s name % is none: use letters, digits, "_", "." and "-", at most 100',
+            quote_nullable(asked[2]) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF asked[1] IS NULL OR asked[1] !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
+        RAISE EXCEPTION 'the namespace % is none: use letters, digits, "_" and "-", at most 100',
+            quote_nullable(asked[1]) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF workspaces IS NOT NULL AND cardinality(workspaces) <> cardinality(payloads) THEN
+        RAISE EXCEPTION 'there are % payloads and % workspaces: give one for each', cardinality(payloads),
+            cardinality(workspaces) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF EXISTS (SELECT FROM unnest(payloads, workspaces) m (payload, workspace)
+               WHERE length(m.workspace) > 200 OR octet_length(m.payload::text) > 65536) THEN
+        RAISE EXCEPTION 'a workspace has at most 200 characters, and a payload at most 65536 bytes'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    WITH added AS (
+        INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
+        SELECT asked[1], asked[2], coalesce(m.workspace, ''), coalesce(m.payload::text, 'null'),
+               coalesce(not_before, now())
+        FROM unnest(payloads, workspaces) WITH ORDINALITY m (payload, workspace, place) ORDER BY m.place
+        RETURNING id
+    )
+    SELECT array_agg(a.id ORDER BY a.id) INTO messages FROM added a;
+    RETURN coalesce(messages, '{}');
+END $$;
+
+-- Puts one message into a queue; its id. See cron_queue_put_many.
+CREATE FUNCTION cron_queue_put(
+    queue text, payload json, workspace text DEFAULT '', namespace text DEFAULT 'default',
+    not_before timestamptz DEFAULT NULL
+) RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $$
+    SELECT (cron_queue_put_many(queue, ARRAY[payload], ARRAY[workspace], namespace, not_before))[1]
+$$;
+
+-- Takes the lanes that wait longest, one after the other, until `most` messages are found. Each is the consumer's alone
+-- for the time of `hold`. Beyond that somebody else may take it, and its first message counts as lost. That one is
+-- given out alone from then on: so a message that kills its consumers takes no other along.
+CREATE FUNCTION cron_queue_take(
+    queue text, consumer text, hold interval DEFAULT '30 s', most integer DEFAULT 10, namespace text DEFAULT 'default'
+) RETURNS TABLE (
+    lease bigint, id bigint, workspace text, payload text, delivery integer, job_id bigint, execution_id bigint,
+    tick timestamptz, run_at timestamptz, attempt integer, enqueued_at timestamptz, leased_until timestamptz
+) LANGUAGE plpgsql SECURITY DEFINER
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    asked CONSTANT text[] := ARRAY[cron_queue_take.namespace, cron_queue_take.queue];
+    this_instant timestamptz;
+    waiting CURSOR FOR
+        SELECT l.* FROM cron_queue_lanes l
+        WHERE l.namespace = asked[1] AND l.queue = asked[2] AND l.ready_at <= this_instant
+        ORDER BY l.ready_at FOR NO KEY UPDATE SKIP LOCKED;
+    lane cron_queue_lanes;
+    message record;
+    taken bigint[];
+    room integer := most;
+BEGIN
+    IF most IS NULL OR most NOT BETWEEN 1 AND 1000 OR hold IS NULL OR hold NOT BETWEEN '1 s' AND '1 day' THEN
+        RAISE EXCEPTION 'take 1 to 1000 messages, and hold them for 1 second to 1 day'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM cron_queue_absorb(asked[1], asked[2], 2 * most + 20);
+    lease := nextval('cron_queue_leases');
+    this_instant := clock_timestamp();  -- after lanes have become ready
+    OPEN waiting;
+    FOR looked IN 1..1000 LOOP
+        FETCH waiting INTO lane;
+        EXIT WHEN NOT FOUND;
+        IF lane.lease IS NOT NULL THEN
+            PERFORM cron_queue_lose(lane);
+        END IF;
+        taken := '{}';
+        leased_until := clock_timestamp() + hold;
+        FOR message IN
+            SELECT m.* FROM cron_queue m
+            WHERE m.namespace = asked[1] AND m.queue = asked[2] AND m.workspace = lane.workspace
+              AND m.ended_at IS NULL AND m.run_at <= this_instant
+            ORDER BY m.run_at, m.id LIMIT room
+        LOOP
+            EXIT WHEN message.lost AND id IS NOT NULL;
+            taken := taken || message.id;
+            id := message.id; workspace := message.workspace; payload := message.payload;
+            delivery := message.failures + 1; job_id := message.job_id; execution_id := message.execution_id;
+            tick := message.tick; run_at := message.run_at; attempt := message.attempt;
+            enqueued_at := message.enqueued_at;
+            RETURN NEXT;
+            EXIT WHEN message.lost;
+        END LOOP;
+        IF taken = '{}' THEN
+            IF message.lost IS NULL OR lane.lease IS NOT NULL THEN
+                PERFORM cron_queue_free(lane);
+            END IF;
+            EXIT WHEN message.lost;
+            CONTINUE;
+        END IF;
+        UPDATE cron_queue_lanes l
+        SET ready_at = leased_until, held = true, lease = cron_queue_take.lease, consumer = cron_queue_take.consumer,
+            given = taken, changed_at = this_instant
+        WHERE l.id = lane.id;
+        room := room - cardinality(taken);
+        EXIT WHEN room = 0 OR message.lost;
+    END LOOP;
+    CLOSE waiting;
+END $$;
+
+-- Holds all lanes of the lease for the time of `hold` from now on. Says of each message that it has given out whether
+-- it is still held, or gone: its execution was cancelled, or timed out. No row: the lease holds nothing any more.
+CREATE FUNCTION cron_queue_extend(lease bigint, hold interval DEFAULT '30 s') RETURNS TABLE (id bigint, state text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
+#variable_conflict use_column
+BEGIN
+    IF hold IS NULL OR hold NOT BETWEEN '1 s' AND '1 day' THEN
+        RAISE EXCEPTION 'hold for 1 second to 1 day' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    -- A lane that is locked is about to end, or to be taken: nobody waits for that.
+    UPDATE cron_queue_lanes l SET ready_at = clock_timestamp() + hold
+    FROM (
+        SELECT h.id FROM cron_queue_lanes h WHERE h.lease = cron_queue_extend.lease FOR NO KEY UPDATE SKIP LOCKED
+    ) held
+    WHERE l.id = held.id;
+    RETURN QUERY
+    SELECT g.id, CASE WHEN m.id IS NULL THEN 'gone' ELSE 'held' END
+    FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) WITH ORDINALITY g (id, place)
+    LEFT JOIN cron_queue m ON m.id = g.id AND m.ended_at IS NULL
+    WHERE l.lease = cron_queue_extend.lease ORDER BY l.id, g.place;
+END $$;
+
+-- These messages are done: `done`; or gone, as cron_queue_extend says; or refused: the lease no longer has them. In the
+-- transaction of the work, the two are committed together. `strict` fails that transaction unless all are done.
+-- `output`: what their executions say, of those that wait for it.
+CREATE FUNCTION cron_queue_done(lease bigint, ids bigint[], output text DEFAULT '', strict boolean DEFAULT false)
+RETURNS TABLE (id bigint, state text) LANGUAGE plpgsql SECURITY DEFINER
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    held CONSTANT bigint[] := cron_queue_hold(lease, ids);
+    decided jsonb;
+BEGIN
+    WITH ending AS MATERIALIZED (
+        SELECT m.id, m.awaited FROM cron_queue m WHERE m.id = ANY(held) AND m.ended_at IS NULL
+        ORDER BY m.id FOR UPDATE
+    ), deleted AS (
+        DELETE FROM cron_queue m USING ending e WHERE m.id = e.id AND NOT e.awaited
+    ), ended AS (
+        UPDATE cron_queue m SET ended_at = clock_timestamp(), outcome = 'completed', output = cron_queue_done.output
+        FROM ending e WHERE m.id = e.id AND e.awaited
+    )
+    SELECT jsonb_object_agg(e.id, 'done') INTO decided FROM ending e;
+    PERFORM cron_queue_let_go(lease, held);
+    RETURN QUERY SELECT * FROM cron_queue_answer(ids, held, decided, strict);
+END $$;
+
+-- A delivery of each has failed: it waits for the next one, `delay` from now (by default 1 s, then twice as long each
+-- time, up to an hour). Where the queue blocks, its lane waits with it, and what else the lease had of that lane goes
+-- back. After the last delivery it is dead, or ended: see cron_queue_strike. `last`: this was the last one.
+CREATE FUNCTION cron_queue_retry(
+    lease bigint, ids bigint[], error text, delay interval DEFAULT NULL, error_type text DEFAULT '',
+    last boolean DEFAULT false
+) RETURNS TABLE (id bigint, state text) LANGUAGE plpgsql SECURITY DEFINER
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    held CONSTANT bigint[] := cron_queue_hold(lease, ids);
+    decided jsonb;
+    waits jsonb;
+BEGIN
+    IF delay NOT BETWEEN '0' AND '30 days' THEN
+        RAISE EXCEPTION 'a delay lasts from 0 to 30 days' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT jsonb_object_agg(s.id, s.state),
+           jsonb_object_agg(s.id, coalesce(
+               extract(epoch FROM delay), least(3600, power(2, least(s.failures - 1, 12)))
+           )) FILTER (WHERE s.state = 'waits')
+    INTO decided, waits
+    FROM cron_queue_strike(held, 'failed', error_type, left(coalesce(error, ''), 10000), last) s;
+    PERFORM cron_queue_wait(lease, waits);
+    PERFORM cron_queue_let_go(lease, held);
+    RETURN QUERY SELECT * FROM cron_queue_answer(ids, held, decided, false);
+END $$;
+
+-- Gives these messages back as they are, null: all that the lease has. Others may take them at once.
+CREATE FUNCTION cron_queue_release(lease bigint, ids bigint[] DEFAULT NULL) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
+#variable_conflict use_column
+DECLARE
+    held CONSTANT bigint[] := cron_queue_hold(lease, coalesce(ids, ARRAY(
+        SELECT g.id FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) g (id)
+        WHERE l.lease = cron_queue_release.lease
+    )));
+BEGIN
+    PERFORM cron_queue_let_go(lease, held);
+    RETURN cardinality(held);
+END $$;
+
+-- For the time of `hold` whoever inserts messages of the queue notifies the channel `cronring.queues`, with
+-- `NAMESPACE/QUEUE`. It is a hint for who listens there: a lost one costs time. Call it in a transaction of its own.
+CREATE FUNCTION cron_queue_listen(queue text, hold interval DEFAULT '1 min', namespace text DEFAULT 'default')
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO cron_queue_listeners AS l (namespace, queue, until_at)
+    VALUES (cron_queue_listen.namespace, cron_queue_listen.queue,
+            clock_timestamp() + least(cron_queue_listen.hold, interval '5 min'))
+    ON CONFLICT (namespace, queue) DO UPDATE SET until_at = excluded.until_at
+    WHERE l.until_at < excluded.until_at - interval '10 s';
+END $$;
+
+-- Queues by name that have, or had lately, anything: each is found by a look into an index, whatever it holds.
+CREATE FUNCTION cron_queue_names() RETURNS TABLE (namespace text, queue text) LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+DECLARE
+    latest text[] := ARRAY['', ''];
+BEGIN
+    LOOP
+        SELECT ARRAY[n.namespace, n.queue] INTO latest FROM (
+            (SELECT m.namespace, m.queue FROM cron_queue m
+             WHERE m.ended_at IS NULL AND (m.namespace, m.queue) > (latest[1], latest[2])
+             ORDER BY m.namespace, m.queue LIMIT 1)
+            UNION ALL
+            (SELECT l.namespace, l.queue FROM cron_queue_lanes l
+             WHERE (l.namespace, l.queue) > (latest[1], latest[2]) ORDER BY l.namespace, l.queue LIMIT 1)
+            UNION ALL
+            (SELECT d.namespace, d.queue FROM cron_dead_letters d
+             WHERE (d.namespace, d.queue) > (latest[1], latest[2]) ORDER BY d.namespace, d.queue LIMIT 1)
+            UNION ALL
+            (SELECT q.namespace, q.queue FROM cron_queues q
+             WHERE (q.namespace, q.queue) > (latest[1], latest[2]) ORDER BY q.namespace, q.queue LIMIT 1)
+        ) n ORDER BY n.namespace COLLATE "C", n.queue COLLATE "C" LIMIT 1;
+        EXIT WHEN NOT FOUND;
+        namespace := latest[1];
+        queue := latest[2];
+        RETURN NEXT;
+    END LOOP;
+END $$;

@@ -76,6 +76,10 @@ SELECT now() AS database_now,
                WHERE EXISTS (SELECT FROM cron_executions e
                              WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id
                                AND e.hard_deadline <= now() OFFSET 0)) AS overdue_executions,
+       EXISTS (SELECT FROM cron_queue WHERE ended_at IS NOT NULL AND awaited)
+           OR EXISTS (SELECT FROM cron_executions
+                      WHERE outcome IS NULL AND started_at IS NOT NULL AND controller_id = :controller_id)
+           AS queue_reports,
        ARRAY(SELECT id FROM cancels) AS cancel_ids,
        ARRAY(SELECT runner_id FROM cancels) AS cancel_runners,
        ARRAY(SELECT cancel_requested_by FROM cancels) AS cancel_actors,

@@ -41,7 +41,7 @@ UPDATE deployments SET min_replicas = :min_replicas WHERE id = :deployment_id AN
 UPDATE deployments SET min_replicas = 0, deactivated_at = :now WHERE id = :deployment_id;
 
 -- name: FindDeployment
-SELECT namespace, module, digest, schema_text FROM deployments WHERE key = :key;
+SELECT namespace, module, digest, schema_text FROM deployments WHERE key = :key AND module NOT LIKE '@%';
 
 -- name: FindActive
 -- Those of these deployments that are the active ones of their modules.
@@ -63,8 +63,8 @@ WHERE d.namespace = :namespace AND d.module = :module AND d.id <> :deployment_id
 SELECT pg_notify(current_schema() || '.jobs', :payload);
 
 -- name: ListDeployments
--- The newest first. `:namespace` and `:module` may be "", for any. A runner is alive if seen in the last
--- `:lost_after_ms`.
+-- The newest first. What stands for a queue is none. `:namespace` and `:module` may be "", for any. A runner is alive
+-- if seen in the last `:lost_after_ms`.
 SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_at, d.activated_at, d.deactivated_at,
        d.schema_text,
        (SELECT count(*) FROM runners r
@@ -75,7 +75,8 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')
        ELSE 0 END AS jobs
 FROM deployments d
-WHERE d.id < :before_id AND (:namespace = '' OR d.namespace = :namespace) AND (:module = '' OR d.module = :module)
+WHERE d.id < :before_id AND d.module NOT LIKE '@%'
+  AND (:namespace = '' OR d.namespace = :namespace) AND (:module = '' OR d.module = :module)
   AND (NOT :active_only::boolean OR d.min_replicas > 0)
   AND (:namespaces?::text[] IS NULL OR d.namespace = ANY(:namespaces))
 ORDER BY d.id DESC
@@ -93,7 +94,7 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')
        ELSE 0 END AS jobs
 FROM deployments d
-WHERE d.key = :key;
+WHERE d.key = :key AND d.module NOT LIKE '@%';
 
 -- name: GetJobsOfDeployments
 -- Ids of the jobs that a change of this deployment touched: those that are its now, and those it had when it was ended.

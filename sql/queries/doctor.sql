@@ -102,7 +102,8 @@ SELECT r.id, r.hostname, r.pid, (date_part('epoch', now() - r.last_seen_at) * 10
 FROM runners r ORDER BY r.last_seen_at DESC;
 
 -- name: ListDeploymentRunners
--- A runner is alive if seen in the last `:lost_after_ms`. Active deployments, with their jobs that have a tick to come.
+-- A runner is alive if seen in the last `:lost_after_ms`. Active deployments, with their jobs that have a tick to come;
+-- without queues, which need no runners.
 SELECT d.key, d.min_replicas,
        (SELECT count(*) FROM runners r
         WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL
@@ -111,7 +112,7 @@ SELECT d.key, d.min_replicas,
 FROM deployments d
 LEFT JOIN (SELECT deployment_id, count(*) AS jobs, min(next_execution) AS next FROM cron_jobs
            WHERE removed_at IS NULL AND next_execution IS NOT NULL GROUP BY deployment_id) j ON j.deployment_id = d.id
-WHERE d.min_replicas > 0
+WHERE d.min_replicas > 0 AND d.module NOT LIKE '@%'
 ORDER BY d.key;
 
 -- name: ListOverdueExecutions

@@ -150,12 +150,13 @@ LIMIT :limit;
 
 -- name: GetSubjects
 -- The jobs of a key, removed ones among them, the newest first, and PostgreSQL's now. A runner seen in the last
--- `:lost_after_ms` lives.
+-- `:lost_after_ms` lives; a queue needs none.
 SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.created_at, j.removed_at,
        j.state = 'executing', j.execution_id, j.running, j.next_tick, j.next_execution, j.last_tick,
        j.paused_at, j.paused_tick, j.paused_until,
        j.paused_by, j.paused_note, j.cancelled_at, j.cancelled_by, j.cancelled_note, j.orphaned_at, j.orphaned_tick,
-       EXISTS (SELECT FROM runners r WHERE r.left_at IS NULL
+       d.module LIKE '@%' OR EXISTS (
+           SELECT FROM runners r WHERE r.left_at IS NULL
                AND r.last_seen_at > now() - :lost_after_ms::bigint * interval '1 millisecond'
                                        AND d.key = ANY(r.deployments)) AS hosted,
        (SELECT max(r.last_seen_at) FROM runners r WHERE d.key = ANY(r.deployments)) AS runner_seen_at,

@@ -15,7 +15,7 @@ ORDER BY namespace, (labels ->> 'workspace') COLLATE "C"
 LIMIT :limit::bigint;
 
 -- name: CountWorkspace
--- `:labels`: JSON that names it. Removed jobs may still run.
+-- `:labels`: JSON that names it. Removed jobs may still run. Messages are those that are not done, and dead letters.
 WITH chosen AS MATERIALIZED (
     SELECT id, removed_at IS NULL AS there, cron_paused(paused_at, paused_until) AS paused
     FROM cron_jobs
@@ -32,7 +32,39 @@ SELECT (SELECT count(*) FROM chosen WHERE there) AS jobs,
         WHERE e.job_id IN (SELECT id FROM chosen)) AS running,
        (SELECT count(*)
         FROM chosen j
-        CROSS JOIN LATERAL (SELECT id FROM cron_activations WHERE job_id = j.id OFFSET 0) a) AS waiting;
+        CROSS JOIN LATERAL (SELECT id FROM cron_activations WHERE job_id = j.id OFFSET 0) a) AS waiting,
+       (SELECT count(*)
+        FROM cron_queue_names() q
+        CROSS JOIN LATERAL (
+            SELECT id FROM cron_queue
+            WHERE namespace = q.namespace AND queue = q.queue AND workspace = :workspace AND ended_at IS NULL OFFSET 0
+        ) m
+        WHERE q.namespace = :namespace)
+       + (SELECT count(*) FROM cron_dead_letters WHERE namespace = :namespace AND workspace = :workspace) AS messages;
+
+-- name: DropWorkspaceMessages
+-- Some of its messages go, `:limit` of each queue, and as many dead letters; how many. What an execution waits for goes
+-- with that. What somebody has locked is being ended: nobody waits for it here.
+WITH chosen AS MATERIALIZED (
+    SELECT m.id
+    FROM cron_queue_names() q
+    CROSS JOIN LATERAL (
+        SELECT id FROM cron_queue
+        WHERE namespace = q.namespace AND queue = q.queue AND workspace = :workspace AND ended_at IS NULL
+          AND NOT awaited
+        ORDER BY run_at, id
+        LIMIT :limit::bigint FOR UPDATE SKIP LOCKED
+    ) m
+    WHERE q.namespace = :namespace
+), letters AS MATERIALIZED (
+    SELECT id FROM cron_dead_letters WHERE namespace = :namespace AND workspace = :workspace
+    LIMIT :limit FOR UPDATE SKIP LOCKED
+), dropped AS (
+    DELETE FROM cron_queue WHERE id = ANY (ARRAY(SELECT id FROM chosen)) RETURNING id
+), buried AS (
+    DELETE FROM cron_dead_letters WHERE id = ANY (ARRAY(SELECT id FROM letters)) RETURNING id
+)
+SELECT (SELECT count(*) FROM dropped) + (SELECT count(*) FROM buried) AS gone;
 
 -- name: FindWorkspaceJobs
 -- The first `:limit` of its jobs; `:going`: of those that have not been cancelled.

@@ -26,6 +26,9 @@ CREATE VIEW {where}.cron_wishes AS SELECT 1::bigint AS job_id, 1::bigint AS runs
 CREATE VIEW {where}.cron_maintenance AS SELECT interval '1 day' AS width WHERE {where}.trespass();
 CREATE VIEW {where}.cron_partitions AS
 SELECT 'x'::text AS name, now() - interval '1 day' AS from_at, now() AS until_at WHERE {where}.trespass();
+CREATE VIEW {where}.cron_queue_lanes AS
+SELECT 1::bigint AS id, 1::bigint AS lease, '{{1}}'::bigint[] AS given WHERE {where}.trespass();
+CREATE VIEW {where}.cron_queue AS SELECT 1::bigint AS id, NULL::timestamptz AS ended_at WHERE {where}.trespass();
 CREATE TABLE {where}.cron_fence_checks (id bigint GENERATED ALWAYS AS IDENTITY, job_key text, fence bigint);
 CREATE FUNCTION {where}.on_check() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN PERFORM {where}.trespass(); RETURN NULL; END $$;
@@ -43,6 +46,14 @@ CALLS = (
     "cron_stage_kept(date_trunc('day', now(), 'UTC'), 1)",
     "cron_swap_staged(date_trunc('day', now(), 'UTC'), 0, 0, 0)",
     "cron_drop_gone()",
+    "cron_queue_put('q', '1')",
+    "cron_queue_put_many('q', ARRAY['1', '2']::json[])",
+    "cron_queue_take('q', 'c')",
+    "cron_queue_extend(1)",
+    "cron_queue_done(1, '{1, 2}')",
+    "cron_queue_retry(1, '{1}', 'no')",
+    "cron_queue_release(1)",
+    "cron_queue_listen('q')",
 )
 FUNCTIONS = """
 SELECT p.oid::regprocedure::text AS name, p.prosecdef AS definer, p.proconfig AS settings, p.prosqlbody IS NULL AS text,
@@ -151,6 +162,9 @@ async def test_only_what_needs_its_owners_rights_has_them(owner: Connection) -> 
         "cron_fence", "cron_fence_commit",  # asked by authors, whose roles see no table
         "cron_fence_check",  # a deferred trigger: before PostgreSQL 18 it runs as whoever commits
         "cron_add_partition", "cron_stage_kept", "cron_swap_staged", "cron_drop_gone",  # make and drop tables
+        # Asked by consumers, likewise.
+        "cron_queue_put", "cron_queue_put_many", "cron_queue_take", "cron_queue_extend", "cron_queue_done",
+        "cron_queue_retry", "cron_queue_release", "cron_queue_listen",
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ async def test_a_renewal_tells_the_time_and_which_runners_it_renewed(world: Worl
     before = await world.scene.now()
     renewal = await observe(world, "r2", "r1", "unknown")
     assert before <= renewal.database_now <= await world.scene.now()
-    assert renewal[1:] == (("r1", "r2"), (), (), False, (), (("observer", "127.0.0.1:3"),))
+    assert renewal[1:] == (("r1", "r2"), (), (), False, (), (("observer", "127.0.0.1:3"),), False)
 
 
 async def test_peers_are_those_whose_lease_is_valid(world: World) -> None:

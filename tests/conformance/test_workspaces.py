@@ -36,10 +36,21 @@ class Tenants:
         found = await self._connection.fetch("SELECT cancel_requested_by FROM cron_executions WHERE outcome IS NULL")
         return [record[0] for record in found]
 
+    async def run(self, statement: str, *values: object) -> None:
+        await self._connection.execute(statement, *values)
+
+    async def put(self, queue: str, workspace: str, namespace: str = "default") -> int:
+        put = "SELECT cron_queue_put($1, '1', $2, $3)"
+        message_id: int = await self._connection.fetchval(put, queue, workspace, namespace)
+        return message_id
+
+    async def messages(self) -> list[int]:
+        return [record[0] for record in await self._connection.fetch("SELECT id FROM cron_queue ORDER BY id")]
+
     async def of(self, workspace: str) -> tuple[int, int, int, int]:
         row = await self.workspaces.get_workspace("default", workspace)
         assert row[:2] == ("default", workspace)
-        return row[2:]
+        return row[2:6]
 
 
 @pytest.fixture
@@ -129,3 +140,33 @@ async def test_more_than_are_locked_at_once_end_a_part_at_a_time(tenants: Tenant
     store = tenants.workspaces
     assert [await store.end_jobs("default", "ws_1", "ann", "") for _ in range(3)] == [100, 20, 0]
     assert [await store.delete_jobs("default", "ws_1", "ann", "") for _ in range(3)] == [100, 20, 0]
+
+
+async def test_its_messages_and_dead_letters_go_and_those_of_others_stay(tenants: Tenants) -> None:
+    """What an execution waits for goes with that; what a consumer is ending, with its commit."""
+    store = tenants.workspaces
+    for queue in ("reports", "reports", "mails"):
+        await tenants.put(queue, "ws_1")
+    locked = await tenants.put("mails", "ws_1")
+    others = [await tenants.put("reports", "ws_2"), await tenants.put("reports", "ws_1", "prod")]
+    await tenants.run(
+        "INSERT INTO cron_queue (namespace, queue, workspace, job_id, execution_id, tick, run_at, payload, awaited) "
+        "VALUES ('default', 'reports', 'ws_1', 1, 1, now(), now(), '1', true)"
+    )
+    for dead, workspace in ((101, "ws_1"), (102, "ws_2")):
+        await tenants.run(
+            "INSERT INTO cron_dead_letters VALUES ($1, 'default', 'mails', $2, NULL, NULL, NULL, 1, '1', now(), "
+            "now(), 5, 'failed', '', '')", dead, workspace,
+        )  # fmt: skip
+    await tenants.run("SELECT * FROM cron_queue_take('reports', 'c1')")
+    assert (await store.get_workspace("default", "ws_1")).messages == 6
+    await tenants.run("BEGIN")
+    await tenants.run("SELECT FROM cron_queue WHERE id = $1 FOR UPDATE", locked)
+    assert [await store.drop_messages("default", "ws_1") for _ in range(2)] == [4, 0]
+    await tenants.run("COMMIT")
+    assert (await store.get_workspace("default", "ws_1")).messages == 2
+    assert await store.drop_messages("default", "ws_1") == 1
+    (awaited,) = set(await tenants.messages()) - set(others)
+    assert awaited == others[-1] + 1
+    assert (await store.get_workspace("default", "ws_2")).messages == 2
+    assert (await store.get_workspace("prod", "ws_1")).messages == 1

@@ -16,12 +16,12 @@ EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
     "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys", "cron_payloads", "cron_interval_jobs",
-    "cron_verb_calls",
+    "cron_verb_calls", "cron_queue", "cron_queue_lanes", "cron_queue_wakes", "cron_dead_letters",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
     "GetUnfinished", "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver",
-    "RemoveCronJobs",
+    "RemoveCronJobs", "FindDeadLetters", "ReplayDeadLetters", "RemoveDeadLetters", "ListMessages", "ListDeadLetters",
     "ListJobs", "GetJob", "GetJobsById", "GetSkippedTicks", "GetExecution", "ListExecutions",
     "ListTroubledExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
@@ -31,9 +31,9 @@ HOT = [
     "CancelExecutionsOfJobs", "GetFateOfTick", "FindJobs", "ListActions", "ListJobActions", "ListDeploymentActions",
     "MarkCancelled", "LockJobOfExecution", "GetAttempts", "HastenRetry", "CreateRetry", "GetExecutionChanges",
     "GetLatestStarts", "ListDue", "ListTemplateActions", "FindChosenJobs", "FindChosenByKey", "CountChosenJobs",
-    "GetTemplate", "DeleteTemplate",
+    "GetTemplate", "DeleteTemplate", "CountWorkspace", "DropWorkspaceMessages", "ListQueues",
     "FollowExecutions", "FollowSkips", "FindOverdue", "GetRetriesGivenUp", "TakePauses",
-    "TakeOrphanings",
+    "TakeOrphanings", "EnqueueCronJobs", "AddMessages", "DecideExecutions", "DeleteMessages", "GetQueueReports",
     "GetLeft", "RunJobsByHand", "GetActivationsById", "CreateBackfill", "AddActions", "AddSkips", "GetJobIds",
     "ListTickRuns", "GetFollowers", "GetFollowed", "CreateCronJobs", "OrphanCronJobs", "BringCronJobsBack",
     "CountRunningOfOthers", "ActivateDeployment", "CountPlaces", "BindJobs", "GetJobFigures",
@@ -46,7 +46,7 @@ HOT = [
     "FindJobExecutionsEnd", "CountJobTicks", "RankJobExecutions", "CountJobExecutions", "RankJobs",
     "BeginRequest", "CountRequestKeys", "GetRequest", "EndRequest", "ForgetRequest",
     "AddIntervalJob", "SetIntervalJob", "ForgetRetries", "GetIntervalJob", "GetIntervalJobs", "ListIntervalExecutions",
-    "CountIntervalExecutions", "GetIntervalExecution", "GetVerbCall", "KeepVerbCall",
+    "CountIntervalExecutions", "GetIntervalExecution", "GetVerbCall", "KeepVerbCall", "GetReadyQueues", "LockMessages",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
@@ -59,8 +59,8 @@ IN_ORDER = {
     "cron_jobs_key", "cron_jobs_pkey", "cron_executions_pkey", "cron_skips_pkey", "cron_actions_pkey",
     "cron_actions_untold", "cron_sessions_pkey",
 }  # fmt: skip
-# Of what waits to be sealed alone; and bounded by LIMIT.
-OF_WHAT_WAITS = {"cron_audit_log_unsealed"}
+# Of what waits to be sealed, or settled, alone; and bounded by LIMIT.
+OF_WHAT_WAITS = {"cron_audit_log_unsealed", "cron_queue_ended"}
 FILL = f"""
 SELECT cron_add_partition('infinity') FROM generate_series(5, 34);
 INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)

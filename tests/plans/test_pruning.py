@@ -27,6 +27,19 @@ FROM cron_jobs j, generate_series(now() - interval '1 day', now() + interval '1 
 # Each of our functions of a language that plans by itself, called; a transaction's end calls the last.
 TOUR = """
 UPDATE cron_notifier SET position = 'x';
+INSERT INTO cron_queue (namespace, queue, awaited) VALUES ('n', 'q', true);
+UPDATE cron_queue SET ended_at = now(), outcome = 'completed';
+SELECT cron_queue_put('q', '1'), cron_queue_listen('q');
+SELECT cron_queue_take('q', 'c');
+SELECT cron_queue_extend(currval('cron_queue_leases'));
+UPDATE cron_queue_lanes SET ready_at = now();
+SELECT cron_queue_take('q', 'c');
+SELECT cron_queue_retry(currval('cron_queue_leases'), ARRAY(SELECT id FROM cron_queue), 'e');
+UPDATE cron_queue_lanes SET ready_at = now();
+SELECT cron_queue_take('q', 'c');
+SELECT cron_queue_release(currval('cron_queue_leases'));
+SELECT cron_queue_take('q', 'c');
+SELECT cron_queue_done(currval('cron_queue_leases'), ARRAY(SELECT id FROM cron_queue)), cron_queue_names();
 UPDATE cron_jobs SET payload = '1' WHERE id = 1;
 UPDATE cron_jobs SET labels = '{"a": "b"}' WHERE id = 1;
 UPDATE cron_jobs SET paused_at = now(), paused_by = 'cronring', paused_note = '' WHERE id = 1;

@@ -131,11 +131,14 @@ def check_accounts(store: RecordingStore) -> None:
 
 
 def _ticks(span: Span, job: JobRow) -> list[int]:
-    """Those that are decided: all of a schedule that is no more; up to the one that runs, or before the next one."""
+    """Those that are decided: all of a schedule that is no more; up to the one that runs, or before the next one.
+
+    While a retry runs, the tick after it is decided already.
+    """
     schedule = parse_schedule(span.schedule, span.anchor)
     until = span.until_at
     if until is None:
-        until = (job.last_tick if job.executing else (job.next_tick or 0) - 1) or 0
+        until = max(job.last_tick or 0, (job.next_tick or 0) - 1)
     ticks: list[int] = []
     tick = schedule.next_after(span.from_at)
     while tick is not None and tick <= until:

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, SkipRequest
+from cronring.controller.core.model import (
+    ClaimRequest,
+    ClaimResult,
+    EndRequest,
+    EndResult,
+    EnqueueRequest,
+    EnqueueResult,
+    Job,
+    SkipRequest,
+)
 from cronring.controller.errors import StoreError
 from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow
 from cronring.controller.store.memory.store import MemoryStore
@@ -19,6 +28,7 @@ class RecordingStore(MemoryStore):
         self.ended_us: dict[int, int] = {}  # by execution: when its end was committed
         self.ended: dict[int, int] = {}  # by execution: as the how many-th it ended
         self.cancelled: dict[int, int] = {}  # activations, and when
+        self.put: list[tuple[int, int, int]] = []  # messages: execution, tick, attempt
         self._by_hand = False  # what is being claimed was asked for
 
     async def start_cron_jobs(
@@ -26,6 +36,12 @@ class RecordingStore(MemoryStore):
     ) -> tuple[int, list[ClaimResult]]:
         self._may_refuse(request.job_id for request in requests)
         return await super().start_cron_jobs(controller_id, requests, hard_grace_ms)
+
+    async def enqueue_cron_jobs(
+        self, controller_id: str, requests: list[EnqueueRequest]
+    ) -> tuple[int, list[EnqueueResult]]:
+        self._may_refuse(request.job_id for request in requests)
+        return await super().enqueue_cron_jobs(controller_id, requests)
 
     async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]:
         self._may_refuse(request.report.job_id for request in requests)
@@ -61,6 +77,14 @@ class RecordingStore(MemoryStore):
         assert not takes_a_place(row) or len(beside) < most, f"no overlap: {row} is claimed beside {beside}"
         super()._add_execution(row)
 
+    def _put_message(self, execution: ExecutionRow, *, awaited: bool) -> None:
+        super()._put_message(execution, awaited=awaited)
+        self.put.append((execution.execution_id, execution.tick, execution.attempt))
+
+    def _complete(self, execution: ExecutionRow, request: EnqueueRequest, controller_id: str) -> None:
+        super()._complete(execution, request, controller_id)
+        self._note_end(execution.execution_id)
+
     def _may_refuse(self, job_ids: Iterable[int]) -> None:
         if self.refused_job in tuple(job_ids):
             raise StoreError(f"refused, for the sake of job {self.refused_job}")
@@ -68,12 +92,16 @@ class RecordingStore(MemoryStore):
     def _end(self, controller_id: str, request: EndRequest) -> EndResult:
         result = super()._end(controller_id, request)
         if result.ended:
-            assert result.execution_id not in self.ended, f"one outcome: {result} ended twice"
-            self.ended[result.execution_id] = len(self.ended) + 1
-            self.ended_us[result.execution_id] = self.now_us()
-        if result.ended and request.report.outcome is Outcome.LOST:
-            self.on_lost(self.executions[result.execution_id])
+            self._note_end(result.execution_id)
+        lost = result.ended and request.report.outcome is Outcome.LOST
+        if lost and (execution := self.executions[result.execution_id]).runner_id:  # a consumer says so itself
+            self.on_lost(execution)
         return result
+
+    def _note_end(self, execution_id: int) -> None:
+        assert execution_id not in self.ended, f"one outcome: {execution_id} ended twice"
+        self.ended[execution_id] = len(self.ended) + 1
+        self.ended_us[execution_id] = self.now_us()
 
 
 def takes_a_place(row: ExecutionRow) -> bool:

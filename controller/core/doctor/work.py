@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.doctor.finding import Finding, found, listed, problem, warning
 from cronring.schema.duration import measured
+from cronring.schema.queues import puts_messages
 
 OVERDUE_RUN_MS: Final = 15_000  # past the hard timeout, and after leases and runners had their time
 PLAIN_KEY: Final = "plain"  # as cronring/trust/envelopes.py has it, which this may not import
@@ -185,7 +186,7 @@ def check_overdue_ticks(overdue: Sequence[OverdueTicks]) -> Finding:
         seen = f"{each.jobs} jobs of {each.deployment} are due for up to {measured(each.over_ms)} ({each.job}, ...)"
         if each.limited == each.jobs:
             troubles.append(warning(f"{seen}, and wait for a limit", "See `limits`."))
-        elif not each.runners:
+        elif not each.runners and not puts_messages(each.deployment):
             troubles.append(problem(f"{seen}, and have no runner", "See `deployments`."))
         else:
             troubles.append(problem(f"{seen}, and nobody claims them",

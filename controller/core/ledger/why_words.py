@@ -46,7 +46,8 @@ def told(run: Attempt, now: int) -> str:
 
 
 def decided(run: Attempt) -> str:
-    return f"Controller {run.controller_id} claimed it at {instant(run.claimed_at)}; it ran on runner {run.runner_id}."
+    where = f"it ran on runner {run.runner_id}" if run.runner_id else "its target is a queue, which needs no runner"
+    return f"Controller {run.controller_id} claimed it at {instant(run.claimed_at)}; {where}."
 
 
 def _name(run: Attempt) -> str:
@@ -93,4 +94,5 @@ def _ending(run: Attempt) -> str:
             limit = "memory_limit" if run.outcome == "out_of_memory" else "cpu_limit"
             return f"went over its {limit}" + (f" ({detail})" if detail else "")
         case _:
-            return "was lost: its runner was heard of no more" + (f" ({detail})" if detail else "")
+            who = "runner" if run.runner_id else "consumer"
+            return f"was lost: its {who} was heard of no more" + (f" ({detail})" if detail else "")

@@ -13,6 +13,7 @@ from typing import Final
 from cronring.controller.core import ticks
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
 from cronring.controller.core.node.activation import WaitingActivation
+from cronring.controller.core.node.collecting import Collecting
 from cronring.controller.core.node.context import REFUSED_RETRY_NS, NodeContext
 from cronring.controller.core.node.effects import Activate, FetchActivations, FetchFollowers, Level
 from cronring.controller.core.node.events import Activated, ActivationsFetched, StoreFailed
@@ -39,6 +40,7 @@ class Activating:
     __slots__ = (
         "_by_job",
         "_claiming",
+        "_collecting",
         "_context",
         "_fetching",
         "_followers",
@@ -65,6 +67,7 @@ class Activating:
         sessions: Sessions,
         holding: Holding,
         places: Places,
+        collecting: Collecting,
     ) -> None:
         self._context = context
         self._window = window
@@ -72,6 +75,7 @@ class Activating:
         self._sessions = sessions
         self._holding = holding
         self._places = places
+        self._collecting = collecting
         self._waiting: dict[int, WaitingActivation] = {}
         self._by_job: dict[int, dict[int, None]] = {}
         self._timers = Timers()
@@ -287,6 +291,8 @@ class Activating:
             else:
                 self._holding.hold(execution, stale=False)
                 self._window.runner_here(execution)
+                if not execution.runner_id:  # its claim may have decided it
+                    self._collecting.wish()
                 won.append(execution)
                 epochs.append(self._places.epoch(place))
             self._follow(waiting, request, result)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from cronring.controller.core.model import CancelRequest, Execution
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import CancelRuns, Level
+from cronring.controller.core.node.follow_ups import NONE, FollowUps, Withdrawn
 from cronring.controller.core.node.sessions import Sessions
 from cronring.controller.core.node.timers import Timers
 
@@ -76,17 +77,19 @@ class Cancelling:
             self._due.pop(execution_id, None)
             self._timers.disarm(execution_id)
 
-    def turn(self) -> None:
-        """Ask the runners that are connected, one effect for each of them and reason."""
+    def turn(self) -> FollowUps:
+        """Ask the runners that are connected, one effect for each of them and reason. What none has is withdrawn."""
         context = self._context
         self._due.update(dict.fromkeys(self._timers.pop_due(context.now_us)))
         if not self._due and not self._once:
-            return
+            return NONE
         repeat_us = context.now_us + REPEAT_US
         asked: dict[_Wanted, list[int]] = {}
         for execution_id in self._due:
             asked.setdefault(self._wanted[execution_id], []).append(execution_id)
             self._timers.arm(execution_id, repeat_us)
+        due = [(each, self._wanted[each]) for each in self._due]
+        withdrawn = [Withdrawn(each, wanted.reason) for each, wanted in due if not wanted.runner_id]
         for execution_id, wanted in self._once.items():
             asked.setdefault(wanted, []).append(execution_id)
         self._due.clear()
@@ -95,3 +98,4 @@ class Cancelling:
             if wanted.runner_id in self._sessions.by_id:
                 ids, grace_ms = tuple(execution_ids), context.settings.cancel_grace_ms
                 context.effects.append(CancelRuns(wanted.runner_id, ids, wanted.reason, grace_ms))
+        return withdrawn

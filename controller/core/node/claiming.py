@@ -11,14 +11,17 @@ from itertools import islice
 from cronring.controller.core import ticks
 from cronring.controller.core.model import ClaimRequest, ClaimResult, Execution
 from cronring.controller.core.node.awaiting_runner import AwaitingRunner
+from cronring.controller.core.node.collecting import Collecting
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import Claim, Level
+from cronring.controller.core.node.enqueuing import Enqueuing
 from cronring.controller.core.node.events import Claimed, StoreFailed
 from cronring.controller.core.node.follow_ups import NONE, ClaimInDoubt, FollowUps, RowNewer, RunnerAwaited
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.limiting import Limiting
 from cronring.controller.core.node.places import Places
+from cronring.controller.core.node.putting_off import CONTENDED_BASE_MS, CONTENDED_CAP_MS, REFUSED_RETRY_US, put_off
 from cronring.controller.core.node.sessions import Picker, Sessions
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.stock import Place
@@ -26,12 +29,8 @@ from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
 from cronring.controller.core.ticks import PlannedTick
 from cronring.schema.execution import SkipReason, Trigger
 
-EARLY_MARGIN_US = 2_000  # how much later a claim that came too early is tried again
-CONTENDED_BASE_MS = 50  # a row that somebody else is claiming, or that is refused for a reason not told
-CONTENDED_CAP_MS = 2_000
 FIRST_BATCH = 50
 GROWTH = 4
-REFUSED_RETRY_US = 30_000_000  # a job whose claim PostgreSQL refuses with an error, all by itself
 
 
 class ClaimBatch:
@@ -52,7 +51,9 @@ class Claiming:
         "_awaiting_runner",
         "_batch",
         "_behind",
+        "_collecting",
         "_context",
+        "_enqueuing",
         "_failures",
         "_holding",
         "_in_flight",
@@ -82,6 +83,8 @@ class Claiming:
         skipping: Skipping,
         limiting: Limiting,
         places: Places,
+        enqueuing: Enqueuing,
+        collecting: Collecting,
     ) -> None:
         self._context = context
         self._window = window
@@ -92,6 +95,8 @@ class Claiming:
         self._skipping = skipping
         self._limiting = limiting
         self._places = places
+        self._enqueuing = enqueuing
+        self._collecting = collecting
         self._behind: dict[int, Entry] = {}  # ready, but something beside the schedule is tried first
         self._ready: dict[int, Entry] = {}
         self._ranked = False  # one of those has a priority; else they go in the order in which they came due
@@ -114,6 +119,9 @@ class Claiming:
             self._take_in(entry)
 
     def _take_in(self, entry: Entry) -> None:
+        if ticks.enqueues(entry.job):
+            self._enqueuing.take_in(entry)
+            return
         self._window.move_to(entry, Stage.READY)
         known = self._ready.get(entry.job.job_id)
         if known is not None and known is not entry:
@@ -159,7 +167,8 @@ class Claiming:
     def wants_more(self) -> bool:
         """What else is due may be offered; while there is enough for the next claims, that can wait, unless by rank."""
         claims = max(1, self._at_once() - len(self._in_flight))
-        return self._window.ranked or len(self._ready) < claims * self._context.settings.claim_batch
+        ready = max(len(self._ready), len(self._enqueuing))
+        return self._window.ranked or ready < claims * self._context.settings.claim_batch
 
     def _at_once(self) -> int:
         """How many claims may be under way: the first one of a herd is answered before the next."""
@@ -267,6 +276,8 @@ class Claiming:
             if result is not None and result.updated:
                 newer = newer or result.revision != entry.job.revision
                 won.append(self._won(entry, request, result))
+                if not request.runner_id:  # its claim may have decided it
+                    self._collecting.wish()
                 epochs.append(self._places.epoch(batch.places[request.job_id]))
                 continue
             # docs/decisions/0050: kept unused, the place would be lost by a new epoch, while others wait for it
@@ -330,23 +341,7 @@ class Claiming:
         if result.executing and result.next_tick == request.expected_tick and ticks.allows(entry.job):
             self._too_many(entry)
             return newer
-        same_tick = not result.executing and result.next_tick == request.expected_tick
-        if not same_tick or result.next_run_at is None:
-            entry.retries = 0
-            self._window.reset(entry, result.executing, result.next_tick, result.next_run_at)
-            return newer
-        entry.run_at = result.next_run_at  # another policy may have put the same tick off
-        now_us = self._context.now_us
-        early_us = max(result.next_run_at, request.run_at) - result.claimed_at
-        if early_us > 0:
-            self._context.stats.claims_early += 1
-            self._window.retry_at(entry, now_us + early_us + EARLY_MARGIN_US)
-            return newer
-        entry.retries += 1
-        wait_ns = self._context.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
-        self._window.retry_at(entry, now_us + wait_ns // 1_000)
-        # Nobody's claim takes so long as two: rather, a deployment has moved the job on.
-        return newer or entry.retries > 1
+        return put_off(self._context, self._window, entry, request, result)
 
     # docs/decisions/0026: runs that ended during an outage still count in the row
     def _too_many(self, entry: Entry) -> None:

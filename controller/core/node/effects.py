@@ -3,7 +3,14 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from cronring.controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
+from cronring.controller.core.model import (
+    ActivationRequest,
+    ClaimRequest,
+    EndRequest,
+    EnqueueRequest,
+    Execution,
+    SkipRequest,
+)
 from cronring.controller.core.swim.messages import SendPacket
 from cronring.schema.lanes import LaneDemand
 from cronring.schema.notes import Level, Note
@@ -50,6 +57,13 @@ class Claim(NamedTuple):
     request_id: int
     requests: list[ClaimRequest]
     hard_grace_ms: int
+
+
+class Enqueue(NamedTuple):
+    """-> Enqueued (EnqueueCronJobs). `requests` in ascending order of job_id."""
+
+    request_id: int
+    requests: list[EnqueueRequest]
 
 
 class End(NamedTuple):
@@ -130,6 +144,14 @@ class FetchOverdueExecutions(NamedTuple):
     request_id: int
 
 
+class FetchQueueReports(NamedTuple):
+    """-> QueueReported: how executions of this controller ended that no runner has, but for those of `known`."""
+
+    request_id: int
+    known: tuple[int, ...]
+    at_most: int
+
+
 class Dispatch(NamedTuple):
     """Send runs to a connected runner. Idempotent on the runner by execution id."""
 
@@ -193,6 +215,7 @@ Effect = (
     | FetchWindow
     | FetchOverdue
     | Claim
+    | Enqueue
     | End
     | SkipTicks
     | FetchActivations
@@ -203,6 +226,7 @@ Effect = (
     | FetchHeld
     | FetchLost
     | FetchOverdueExecutions
+    | FetchQueueReports
     | Dispatch
     | SendWishes
     | CancelRuns

@@ -10,8 +10,9 @@ from itertools import islice
 from typing import Final
 
 from cronring.controller.core import ticks
-from cronring.controller.core.model import Activation, EndRequest, EndResult, Execution
+from cronring.controller.core.model import Activation, EndRequest, EndResult, Execution, MessageFate
 from cronring.controller.core.node.activating import Activating
+from cronring.controller.core.node.collecting import Collecting
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import AckReports, End, FetchExecutions, Level, ReportRefusal
 from cronring.controller.core.node.events import Ended, ExecutionsFetched, ReportsReceived, StoreFailed
@@ -60,6 +61,7 @@ class Ending:
     __slots__ = (
         "_activating",
         "_batch",
+        "_collecting",
         "_context",
         "_ending",
         "_failures",
@@ -77,9 +79,16 @@ class Ending:
     )
 
     def __init__(
-        self, context: NodeContext, window: DueWindow, holding: Holding, activating: Activating, unread: Unread
+        self,
+        context: NodeContext,
+        window: DueWindow,
+        holding: Holding,
+        activating: Activating,
+        unread: Unread,
+        collecting: Collecting,
     ) -> None:
         self._context = context
+        self._collecting = collecting
         self._activating = activating
         self._window = window
         self._holding = holding
@@ -109,6 +118,8 @@ class Ending:
         for report in event.reports:
             known = self._pending.get(report.execution_id)
             if known is not None:
+                if not event.runner_id:  # what a consumer says tells more than what was declared meanwhile
+                    known.report = report
                 if not _joins(known, report, event.runner_id):
                     self._refuse(event.runner_id, report.execution_id, ReportRefusal.FOREIGN)
                 continue
@@ -148,6 +159,16 @@ class Ending:
         )
         self._collect(self._ready, Pending(report, execution, None))
         return True
+
+    def consumed(self) -> list[int]:
+        """Those whose end was told by no runner, and is not committed yet."""
+        return [execution_id for execution_id, pending in self._pending.items() if "" in pending.runners]
+
+    def withdraw(self, execution_id: int, reason: str) -> None:
+        """Cancel one that no runner has."""
+        execution = self._holding.executions.get(execution_id)
+        if execution is not None:
+            self.declare(execution, Outcome.CANCELLED, "Cancelled", reason)
 
     def _collect(self, into: dict[int, Pending], pending: Pending) -> None:
         into[pending.report.execution_id] = self._pending[pending.report.execution_id] = pending
@@ -208,6 +229,8 @@ class Ending:
             execution = pending.execution
             assert execution is not None, "ended without being known"
             request = request_of(execution, pending.report, now_us)
+            if not execution.runner_id:
+                request = request._replace(message=_fate(pending))
             pending.retry_at, pending.anchor = request.retry_at, request.anchor
             requests.append(request)
         # docs/decisions/0068: whoever locks jobs and executions does so in this order, or two would deadlock
@@ -271,6 +294,10 @@ class Ending:
         by_id = {pending.report.execution_id: pending for pending in batch}
         found: dict[FollowUp, None] = {}
         for result in event.results:
+            if result.busy:  # whoever wanted it ended asks again, if its consumer says nothing
+                self._forget(by_id.pop(result.execution_id))
+                self._collecting.wish()
+                continue
             if result.stale:  # what passed during the run is for its job's row to say, as it stands
                 self._unknown[result.execution_id] = by_id.pop(result.execution_id)
                 continue
@@ -347,14 +374,15 @@ class Ending:
             execution_id = pending.report.execution_id
             self._forget(pending)
             self._holding.release(execution_id)
-            for runner_id in pending.runners:
+            for runner_id in filter(None, pending.runners):
                 by_runner.setdefault(runner_id, []).append(execution_id)
         for runner_id, execution_ids in by_runner.items():
             self._context.effects.append(AckReports(runner_id, tuple(execution_ids)))
 
     def _refuse(self, runner_id: str, execution_id: int, why: ReportRefusal) -> None:
         """To be acknowledged all the same, so that it stops coming."""
-        self._refused.setdefault((runner_id, why), []).append(execution_id)
+        if runner_id:
+            self._refused.setdefault((runner_id, why), []).append(execution_id)
 
     def _tell_refused(self) -> None:
         """No runner of ours says what is foreign; what is decided may come again from one that never heard of it."""
@@ -398,6 +426,11 @@ def request_of(execution: Execution, report: Report, now_us: int) -> EndRequest:
     return EndRequest(
         report, execution.tick, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor, closes_at
     )
+
+
+def _fate(pending: Pending) -> MessageFate:
+    """Of the message of an execution that no runner has."""
+    return MessageFate.SETTLED if "" in pending.runners else MessageFate.WITHDRAWN
 
 
 def _take(waiting: dict[int, Pending], count: int) -> list[Pending]:

@@ -8,6 +8,7 @@ from cronring.controller.core.model import (
     CancelRequest,
     ClaimResult,
     EndResult,
+    EnqueueResult,
     Execution,
     Job,
     LeaseRenewal,
@@ -85,6 +86,10 @@ class PlacesFreed(NamedTuple):
     limit: int | None = None
 
 
+class ConsumersNotified(NamedTuple):
+    """PostgreSQL's NOTIFY said that a consumer has ended a message that an execution waits for."""
+
+
 class CancelsAsked(NamedTuple):
     """This controller has been asked to cancel these, and has marked them; others may answer for them."""
 
@@ -95,6 +100,12 @@ class Claimed(NamedTuple):
     request_id: int
     database_now: int
     results: list[ClaimResult]
+
+
+class Enqueued(NamedTuple):
+    request_id: int
+    database_now: int
+    results: list[EnqueueResult]
 
 
 class Ended(NamedTuple):
@@ -121,6 +132,13 @@ class ExecutionsFetched(NamedTuple):
 
     request_id: int
     executions: list[Execution]
+
+
+class QueueReported(NamedTuple):
+    """How executions ended that no runner has. Each is told again until its end is committed."""
+
+    request_id: int
+    reports: list[Report]
 
 
 class ActivationsFetched(NamedTuple):
@@ -156,10 +174,12 @@ StoreAnswer = (
     | WindowFetched
     | OverdueFetched
     | Claimed
+    | Enqueued
     | Ended
     | TicksSkipped
     | Adopted
     | ExecutionsFetched
+    | QueueReported
     | ActivationsFetched
     | Activated
 )
@@ -237,12 +257,15 @@ Event = (
     | JobsCreated
     | CancelsNotified
     | PlacesFreed
+    | ConsumersNotified
     | CancelsAsked
     | Claimed
+    | Enqueued
     | Ended
     | TicksSkipped
     | Adopted
     | ExecutionsFetched
+    | QueueReported
     | ActivationsFetched
     | Activated
     | ActivationsCreated

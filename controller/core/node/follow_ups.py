@@ -58,8 +58,25 @@ class TickOverlooked:
     slot: int
 
 
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """This execution is to be cancelled, and no runner has it: its message is taken back."""
+
+    execution_id: int
+    reason: str
+
+
 FollowUp = (
-    RingChanged | Buried | Gone | DrillOver | WindowAsked | ClaimInDoubt | RowNewer | RunnerAwaited | TickOverlooked
+    RingChanged
+    | Buried
+    | Gone
+    | DrillOver
+    | WindowAsked
+    | ClaimInDoubt
+    | RowNewer
+    | RunnerAwaited
+    | TickOverlooked
+    | Withdrawn
 )
 FollowUps = Sequence[FollowUp]
 NONE: Final[FollowUps] = ()

@@ -88,6 +88,16 @@ class Holding:
         self._sessions.change_held(execution.runner_id, -1)
         return execution
 
+    @property
+    def has_queued(self) -> bool:
+        """Some that no runner has: they are messages of queues."""
+        return "" in self._by_runner
+
+    @property
+    def on_runners(self) -> bool:
+        """Some that runners have."""
+        return len(self._by_runner) > self.has_queued
+
     def watch_releases(self) -> None:
         """From now on, until they are asked for: an answer that is under way may name what ends meanwhile."""
         self._released = {}
@@ -126,6 +136,8 @@ class Holding:
         undispatched = self.undispatched
         for execution, epoch in zip(executions, repeat(0) if epochs is None else epochs, strict=False):
             runner_id = execution.runner_id
+            if not runner_id:
+                continue
             if runner_id not in connected:
                 undispatched[execution.execution_id] = None
             else:

@@ -5,6 +5,7 @@ from cronring.controller.core.node.claiming import Claiming
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import Leave, Level
 from cronring.controller.core.node.ending import Ending
+from cronring.controller.core.node.enqueuing import Enqueuing
 from cronring.controller.core.node.follow_ups import NONE, FollowUps
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
@@ -21,6 +22,7 @@ class Leaving:
         "_claiming",
         "_context",
         "_ending",
+        "_enqueuing",
         "_holding",
         "_lease",
         "_membership",
@@ -38,6 +40,7 @@ class Leaving:
         holding: Holding,
         ending: Ending,
         claiming: Claiming,
+        enqueuing: Enqueuing,
         activating: Activating,
         sweeping: Sweeping,
     ) -> None:
@@ -48,6 +51,7 @@ class Leaving:
         self._holding = holding
         self._ending = ending
         self._claiming = claiming
+        self._enqueuing = enqueuing
         self._activating = activating
         self._sweeping = sweeping
         self.left = False
@@ -80,5 +84,6 @@ class Leaving:
         return found
 
     def _is_done(self) -> bool:
-        claiming = not (self._claiming.idle and self._activating.idle)
-        return not self._holding.executions and not len(self._ending) and not claiming and self._sweeping.idle
+        claiming = not (self._claiming.idle and self._enqueuing.idle and self._activating.idle)
+        # What no runner has needs nobody to wait for it: whoever adopts it hears of its end.
+        return not self._holding.on_runners and not len(self._ending) and not claiming and self._sweeping.idle

@@ -6,9 +6,11 @@ from cronring.controller.core.node.activating import Activating
 from cronring.controller.core.node.awaiting_runner import AwaitingRunner
 from cronring.controller.core.node.cancelling import Cancelling
 from cronring.controller.core.node.claiming import Claiming
+from cronring.controller.core.node.collecting import Collecting
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.drill import NodeDrill
 from cronring.controller.core.node.ending import Ending
+from cronring.controller.core.node.enqueuing import Enqueuing
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.leaving import Leaving
@@ -49,6 +51,7 @@ class Parts:
             self.holding,
             self.ending,
             self.claiming,
+            self.enqueuing,
             self.activating,
             self.sweeping,
         )
@@ -58,8 +61,10 @@ class Parts:
             self.refetching,
             self.looks,
             self.claiming,
+            self.enqueuing,
             self.limiting,
             self.activating,
+            self.collecting,
             self.ending,
             self.sweeping,
             self.verifying,
@@ -87,6 +92,11 @@ class Parts:
         self.awaiting_runner = AwaitingRunner(context, window, lease, self.skipping)
         self.limiting = Limiting(context, window, lease)
         self.places = Places(context, window, lease, sessions)
+        self.collecting = Collecting(context)
+        self.activating = Activating(context, window, lease, sessions, self.holding, self.places, self.collecting)
+        self.enqueuing = Enqueuing(
+            context, window, lease, self.skipping, self.holding, self.activating, self.collecting
+        )
         self.claiming = Claiming(
             context,
             window,
@@ -97,13 +107,14 @@ class Parts:
             self.skipping,
             self.limiting,
             self.places,
+            self.enqueuing,
+            self.collecting,
         )
-        self.activating = Activating(context, window, lease, sessions, self.holding, self.places)
 
     def _end(self, context: NodeContext) -> None:
         """What ends what was started, whoever started it."""
         window, lease, sessions, holding = self.window, self.lease, self.sessions, self.holding
-        self.ending = Ending(context, window, holding, self.activating, self.unread)
+        self.ending = Ending(context, window, holding, self.activating, self.unread, self.collecting)
         self.sweeping = Sweeping(context, window, lease, sessions, holding, self.ending)
         self.verifying = Verifying(context, window, lease, sessions, holding)
 

@@ -19,6 +19,7 @@ from cronring.controller.core.node.follow_ups import (
     RunnerAwaited,
     TickOverlooked,
     WindowAsked,
+    Withdrawn,
 )
 from cronring.controller.core.node.parts import Parts
 
@@ -71,14 +72,18 @@ class Phases:
             Phase("activations", parts.activating.turn),
             # All that is due by now is known.
             Phase("claims", self._claim),
+            # Behind them: claims hand on to here what needs no runner.
+            Phase("messages", parts.enqueuing.turn),
             # Runners hear how much waits here once claims have taken what they could get.
             Phase("wishes", parts.places.tell),
             # The order of these two makes no difference: one asks rows, the other tells runners what was answered.
             Phase("overlap", parts.overlap_cancel.turn),
-            Phase("cancels", parts.cancelling.turn),
+            Phase("cancels", parts.cancelling.turn, (Withdrawn,)),
             # A grace that is over makes skips, as claims do; one statement writes them all.
             Phase("graces", parts.awaiting_runner.turn),
             Phase("skips", parts.skipping.turn),
+            # Before ends: what their messages say of executions is known there a step later.
+            Phase("consumers", self._collect),
             # Behind claims: whatever goes before a claim makes its ticks later, while a result only waits.
             # What is followed up here asks for reads and looks. So it stands behind those that this step has sent:
             # they may be older than what was found out, and must not pass for those that are asked for now.
@@ -102,6 +107,9 @@ class Phases:
     def _claim(self) -> FollowUps:
         return self._parts.claiming.turn(self._parts.activating.precedes)
 
+    def _collect(self) -> None:
+        self._parts.collecting.turn(self._parts.ending.consumed())
+
     def _follow_up(self, waiting: list[FollowUp], kinds: tuple[type[FollowUp], ...]) -> list[FollowUp]:
         """Act on those of these kinds, once on each; what is left waits for its phase."""
         for each in dict.fromkeys(waiting):
@@ -109,7 +117,7 @@ class Phases:
                 self._act_on(each)
         return [each for each in waiting if not isinstance(each, kinds)]
 
-    def _act_on(self, each: FollowUp) -> None:
+    def _act_on(self, each: FollowUp) -> None:  # noqa: C901  one branch for each kind
         parts = self._parts
         match each:
             case RingChanged():
@@ -130,6 +138,8 @@ class Phases:
                 parts.refetching.wish()
             case RunnerAwaited():
                 parts.refetching.wish_rarely()
+            case Withdrawn(execution_id, reason):
+                parts.ending.withdraw(execution_id, reason)
             case TickOverlooked(slot):
                 parts.looks.wish(slot)
             case _:

@@ -9,6 +9,7 @@ waits as well.
 from collections.abc import Iterable
 from typing import Final
 
+from cronring.controller.core import ticks
 from cronring.controller.core.model import Job
 from cronring.controller.core.node.activation import WaitingActivation
 from cronring.controller.core.node.context import MS, NodeContext
@@ -26,6 +27,7 @@ FEW: Final = 32  # that are counted each time
 NOTED_LATE_MS: Final = 1_000
 NOTE_GAP_NS: Final = 60_000 * MS
 _WEIGHT: Final = 8
+NOWHERE: Final = Place("")
 
 Item = Entry | WaitingActivation
 
@@ -82,7 +84,9 @@ class Places:
 
     # docs/decisions/0050: without a place nothing is claimed
     def take(self, item: Item, job: Job, picker: Picker) -> Place | None:
-        """A place for it; None if it has to wait, or no runner is there at all."""
+        """A place for it; None if it has to wait, or no runner is there at all. What needs no runner has one."""
+        if ticks.puts_message(job):
+            return NOWHERE
         place = self._taken.pop(item.queued, None) if item.queued else None
         item.queued = 0
         if place is not None and self._sessions.valid(place):

@@ -33,7 +33,7 @@ class Routing:
                 pass
             case events.PacketReceived() | events.PeerRefused() | events.PeersFound() | events.SeedsNamed():
                 return self._from_peers(event)
-            case events.JobsNotified() | events.CancelsNotified() | events.PlacesFreed():
+            case events.JobsNotified() | events.CancelsNotified() | events.PlacesFreed() | events.ConsumersNotified():
                 self._notified(event)
             case events.JobsCreated(jobs):
                 parts.window.add_own(jobs)
@@ -86,7 +86,9 @@ class Routing:
             parts.refetching.wish()
         return found
 
-    def _notified(self, event: events.JobsNotified | events.CancelsNotified | events.PlacesFreed) -> None:
+    def _notified(
+        self, event: events.JobsNotified | events.CancelsNotified | events.PlacesFreed | events.ConsumersNotified
+    ) -> None:
         parts = self._parts
         match event:
             case events.JobsNotified():
@@ -96,6 +98,9 @@ class Routing:
             case events.PlacesFreed(limit):
                 parts.limiting.places_freed(limit)
                 parts.activating.places_freed(limit)
+            case events.ConsumersNotified():
+                if parts.holding.has_queued:
+                    parts.collecting.wish()
             case _:
                 assert_never(event)
 
@@ -160,14 +165,19 @@ class Routing:
             self._parts.refetching.wish()
         return self._take_answer(event, *asked)
 
-    def _take_answer(self, event: events.StoreAnswer, asker: Asker, sent_ns: int) -> FollowUps:  # a flat table
+    def _take_answer(self, event: events.StoreAnswer, asker: Asker, sent_ns: int) -> FollowUps:  # noqa: C901  a flat table
         parts = self._parts
         match event:
             case events.Claimed():
                 parts.places.claim_took(parts.context.now_ns - sent_ns)
                 return parts.claiming.claimed(event)
+            case events.Enqueued():
+                return parts.enqueuing.enqueued(event)
             case events.Ended():
                 return parts.ending.ended(event)
+            case events.QueueReported(_, reports):
+                parts.collecting.fetched(event)
+                parts.ending.received(events.ReportsReceived("", reports))
             case events.LeaseRenewed():
                 return self._renewed(event, sent_ns)
             case events.WindowFetched():
@@ -194,6 +204,8 @@ class Routing:
             parts.awaiting_runner.ready()
             parts.verifying.doubt()
         parts.sweeping.renewed(event.renewal)
+        if event.renewal.queue_reports:
+            parts.collecting.wish()
         parts.cancelling.asked(event.renewal.cancels, parts.holding.executions)
         if first:
             parts.membership.search()
@@ -219,11 +231,15 @@ def _database_now(event: events.StoreAnswer) -> int | None:
             return renewal.database_now
         case events.Claimed(_, database_now, _) | events.WindowFetched(_, database_now, _):
             return database_now
+        case events.Enqueued(_, database_now, _):
+            return database_now
         case events.OverdueFetched(_, database_now, _) | events.ActivationsFetched(_, database_now, _):
             return database_now
         case events.Activated(_, database_now, _):
             return database_now
-        case events.Ended() | events.TicksSkipped() | events.Adopted() | events.ExecutionsFetched():
+        case events.Ended() | events.TicksSkipped() | events.Adopted():
+            return None
+        case events.ExecutionsFetched() | events.QueueReported():
             return None
         case _:
             assert_never(event)

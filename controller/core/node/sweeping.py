@@ -236,8 +236,11 @@ class Sweeping:
         for execution in executions:
             if not self._is_overdue(execution):
                 continue
-            limit = f"its timeout of {measured(execution.job.timeout_ms)} and {measured(grace_ms)} of grace"
-            if not self._ending.declare(execution, Outcome.TIMED_OUT, "HardTimeout", f"nobody ended it within {limit}"):
+            limit = f"its timeout of {measured(execution.job.timeout_ms)}"
+            error_type, message = "TimedOut", f"no consumer ended it within {limit}"
+            if execution.runner_id:
+                error_type, message = "HardTimeout", f"nobody ended it within {limit} and {measured(grace_ms)} of grace"
+            if not self._ending.declare(execution, Outcome.TIMED_OUT, error_type, message):
                 continue
             self._context.stats.hard_timeouts += 1
             self._context.note(Level.WARNING, "hard_timeout", job=execution.job.key, execution=execution.execution_id)
@@ -249,7 +252,8 @@ class Sweeping:
     def _is_overdue(self, execution: Execution) -> bool:
         """Also by the time that really passed, if PostgreSQL's clock was set forward meanwhile."""
         clock = self._context.clock
-        limit_us = (execution.job.timeout_ms + self._context.settings.hard_timeout_grace_ms) * 1_000
+        grace_ms = self._context.settings.hard_timeout_grace_ms if execution.runner_id else 0
+        limit_us = (execution.job.timeout_ms + grace_ms) * 1_000
         passed_us = self._context.now_us - execution.claimed_at
         return passed_us - clock.stepped_forward_since_us(execution.claimed_at) >= limit_us
 

@@ -2,7 +2,8 @@
 
 from cronring.controller.core import ticks
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult
-from cronring.controller.store.memory.limits import MemoryLimits, places_of
+from cronring.controller.store.memory.limits import places_of
+from cronring.controller.store.memory.messages import MemoryMessages
 from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow, JobRow
 from cronring.schema.execution import Outcome, Trigger
 
@@ -11,7 +12,7 @@ SOON_US = 120_000_000  # followers of paused jobs wait here for the end of the p
 BESIDE_MAX = 10  # runs of one backfill beside its job's own, at once
 
 
-class MemoryActivations(MemoryLimits):
+class MemoryActivations(MemoryMessages):
     """The part of MemoryStore that is about activations."""
 
     def _add_activation(
@@ -156,7 +157,7 @@ class MemoryActivations(MemoryLimits):
         holds_job = not row.beside and job.concurrency == 0
         execution = ExecutionRow(
             len(self.executions) + 1, job, job.deployment, row.tick, row.run_at, now, controller_id,
-            request.runner_id, now + (job.spec.timeout_ms + hard_grace_ms) * 1000,
+            request.runner_id, now + (job.spec.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000,
             attempt=max([row.attempt, *(each.attempt + 1 for each in attempts)]), trigger=row.trigger,
             missed=first.missed if first is not None and row.trigger is Trigger.RETRY else 0,
             previous_tick=_told(None if first is None else first.previous_tick, job.last_tick, row.tick),
@@ -168,6 +169,8 @@ class MemoryActivations(MemoryLimits):
         if holds_job:
             job.execution_id = execution.execution_id
         job.running += execution.counted
+        if not request.runner_id:
+            self._add_message(execution)
         return execution
 
     def _move(self, row: ActivationRow, next_tick: int | None, now: int) -> None:

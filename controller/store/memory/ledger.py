@@ -13,6 +13,7 @@ from cronring.controller.services.explaining import gather
 from cronring.controller.store.memory.limits import full_in_words
 from cronring.controller.store.memory.rows import ExecutionRow, JobRow
 from cronring.controller.store.memory.tables import MemoryTables
+from cronring.schema.queues import puts_messages
 
 
 class MemoryLedger:
@@ -149,7 +150,7 @@ class MemoryArchive(MemoryBooks):
             spans[-1].until_at if row.removed else None, row.executing, row.execution_id, row.running, row.next_tick,
             row.next_run_at, row.last_tick, row.paused_at, row.paused_tick, row.paused_until, row.paused_by,
             row.paused_note, row.cancelled_at, row.cancelled_by, row.cancelled_note,
-            row.orphaned_at, row.orphaned_tick, key in self._hosted, max(seen, default=None),
+            row.orphaned_at, row.orphaned_tick, key in self._hosted or puts_messages(key), max(seen, default=None),
             full_in_words(self._tables, row), row.spec.timing[1],
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Added, Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who, as_change
 from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_job, refused_circles
@@ -18,7 +18,9 @@ from cronring.controller.store.memory.orders import MemoryOrders, standing
 from cronring.controller.store.memory.rows import DeploymentRow, JobRow
 from cronring.schema.execution import SkipReason
 from cronring.schema.keys import JobKey
+from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
+from cronring.schema.queues import queue_deployment, queue_of
 
 
 class _New(NamedTuple):
@@ -44,18 +46,23 @@ class MemoryMany(MemoryOrders):
     def _create(self, jobs: Sequence[NewJob], who: Who, *, whole: bool, dry_run: bool) -> list[Outcome]:
         keys = [str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}")) for job in jobs]
         first = dict(reversed(list(zip(keys, jobs, strict=True))))
-        planned: dict[str, Outcome | _New] = {key: self._new(key, first[key]) for key in dict.fromkeys(keys)}
+        planned: dict[str, Outcome | _New | _Change] = {key: self._new(key, first[key]) for key in dict.fromkeys(keys)}
+        again = {key: each for key, each in planned.items() if isinstance(each, _Change)}
         follows = followed(each.added for each in planned.values() if isinstance(each, _New))
+        follows |= {key: parse_policy(each.planned.spec.policy).after for key, each in again.items()}
         planned |= refused_circles(self._after(), follows)
         others = {at for at, key in enumerate(keys) if jobs[at] != first[key]}
         if not dry_run and not (whole and (others or _fails(planned))):
             new = [each for each in planned.values() if isinstance(each, _New)]
             planned |= {each.added.key: self._make(each, who) for each in new}
-            if new:
+            planned |= {key: self._change(each, who) for key, each in again.items()}
+            if new or again:
                 self.on_notify()
         told, seen = list[Outcome](), set[str]()
         for at, key in enumerate(keys):
             outcome = _told(key, planned[key])
+            if key in again and isinstance(outcome, JobDone):
+                outcome = outcome._replace(updated=True)
             if isinstance(outcome, JobDone) and key in seen:
                 outcome = outcome._replace(unchanged=True)
             told.append(other_job(key) if at in others else outcome)
@@ -122,17 +129,22 @@ class MemoryMany(MemoryOrders):
     def _after(self) -> dict[str, str]:
         return self.followers.after(self.jobs.values())
 
-    def _new(self, key: str, job: NewJob) -> Outcome | _New:
+    def _new(self, key: str, job: NewJob) -> Outcome | _New | _Change:
         name = (job.namespace, job.module)
+        queue = queue_of(job.module)
         deployment = next((row for row in self.deployments if row.module == name and row.min_replicas), None)
+        if deployment is None and queue:
+            deployment = DeploymentRow(queue_deployment(job.namespace, queue), name, "", 1, Module(job.module))
         if deployment is None:
             return Conflict(f"the module {job.module!r} isn't active")
-        if all(verb.name != job.verb for verb in deployment.schema.verbs):
+        if not queue and all(verb.name != job.verb for verb in deployment.schema.verbs):
             return Conflict(f"{deployment.key} has no verb {job.verb!r}")
         row = next((row for row in self.jobs.values() if row.key == key and not row.removed), None)
         if row is not None:
             there = row.spec if job.spec.anchor is not None else row.spec._replace(anchor=None)
             same = (there, row.template) == (job.spec, job.template)
+            if queue and not same:
+                return self._changed(key, as_change(job))
             return JobDone(key, row.job_id, unchanged=True) if same else other_job(key)
         try:
             return _New(job, plan_creation(key, job.verb, job.spec, self.now_us()), deployment)
@@ -141,6 +153,10 @@ class MemoryMany(MemoryOrders):
 
     def _make(self, new: _New, who: Who) -> JobDone:
         job, added, deployment = new
+        there = next((row for row in self.deployments if row.key == deployment.key), None)
+        if there is None:  # the first job of a queue
+            self.deployments.append(deployment)
+        deployment = there or deployment
         row = job_row(len(self.jobs) + 1, added, deployment)
         row.source, row.changed_by, row.template, row.set_name = "api", who.by, job.template, who.set_name
         self._add_job(row)

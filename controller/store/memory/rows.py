@@ -4,7 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cronring.controller.core.model import Activation, CancelRequest, Execution, Job, RunnerInfo
+from cronring.controller.core.model import (
+    Activation,
+    CancelRequest,
+    ClaimRequest,
+    EnqueueRequest,
+    Execution,
+    Job,
+    RunnerInfo,
+)
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.core.ticks import PlannedTick, upcoming
 from cronring.controller.ports.interval_jobs import Terms
@@ -137,6 +145,17 @@ class JobRow:
         )  # fmt: skip
 
 
+def is_due(row: JobRow, request: ClaimRequest | EnqueueRequest, now: int) -> bool:
+    """Whether the tick that is asked for is the job's next one, and due."""
+    return (
+        row.next_run_at is not None
+        and row.next_tick == request.expected_tick
+        and row.next_run_at <= now
+        and request.run_at <= now
+        and (row.last_tick is None or row.last_tick < request.run_tick)
+    )
+
+
 @dataclass
 class IntervalRow:
     """What a job of the interval scheduler's contract has beside its row."""
@@ -145,6 +164,14 @@ class IntervalRow:
     terms: Terms
     created_at: int
     changed_at: int
+
+
+class DecidedByClaim(NamedTuple):
+    """How an execution ends that its claim itself has decided."""
+
+    outcome: Outcome
+    error_type: str = ""
+    error_message: str = ""
 
 
 @dataclass
@@ -175,6 +202,7 @@ class ExecutionRow:
     number: int = 0  # of its job
     cancel: CancelRequest | None = None  # somebody wants it cancelled
     places: tuple[PlaceKey, ...] = ()  # of limits
+    decided: DecidedByClaim | None = None
 
     def execution(self) -> Execution:
         payload = self.job.spec.payload if self.payload is None else self.payload
@@ -183,6 +211,28 @@ class ExecutionRow:
             self.deployment.key, self.runner_id, self.missed, self.previous_tick, self.previous_success, payload,
             self.holds_job, self.of_schedule,
         )  # fmt: skip
+
+
+@dataclass
+class EnqueuedRow:
+    message_id: int
+    namespace: str
+    queue: str
+    workspace: str
+    job: JobRow
+    execution_id: int
+    tick: int
+    run_at: int
+    attempt: int
+    payload: str
+    awaited: bool
+    hard_deadline: int | None
+    enqueued_at: int
+    ended_at: int | None = None
+    outcome: Outcome | None = None
+    error_type: str = ""
+    error_message: str = ""
+    output: str = ""
 
 
 @dataclass

@@ -18,6 +18,7 @@ from cronring.controller.core.model import (
 )
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.memory.deployments import MemoryDeployments
+from cronring.controller.store.memory.enqueuing import MemoryEnqueuing
 from cronring.controller.store.memory.execution_control import MemoryExecutionControl
 from cronring.controller.store.memory.interval_jobs import MemoryIntervalJobs
 from cronring.controller.store.memory.limits import places_of
@@ -27,6 +28,7 @@ from cronring.controller.store.memory.rows import (
     ExecutionRow,
     JobRow,
     RunnerRow,
+    is_due,
 )
 from cronring.controller.store.memory.sets import MemorySets
 from cronring.controller.store.memory.templates import MemoryTemplates
@@ -49,6 +51,7 @@ class MemoryStore(
     MemoryIntervalJobs,
     MemorySets,
     MemoryVerbCalls,
+    MemoryEnqueuing,
 ):
     """Implements controller.ports.store.Store, Control and ExecutionControl, and of controller.ports Templates, Sets,
     IntervalJobs and VerbCalls.
@@ -83,6 +86,7 @@ class MemoryStore(
             any(row.hard_deadline <= now for row in unfinished),
             self._to_cancel(controller.controller_id, frozenset(cancelling)),
             tuple((row.info.controller_id, row.info.grpc_address) for _, row in sorted(self.controllers.items())),
+            self._has_queue_reports(controller.controller_id),
         )
 
     def _forget(self, now: int) -> None:
@@ -167,7 +171,7 @@ class MemoryStore(
             return ClaimResult(request.job_id, False, False, None, now, False, None, None, 0)
         active = row.deployment.min_replicas > 0
         hosted = active and row.deployment.key == request.deployment
-        claimable = leased and hosted and not row.full and self._is_due(row, request)
+        claimable = leased and hosted and not row.full and is_due(row, request, now)
         plain = (
             not row.spec.policy and request.run_tick == request.expected_tick
         )  # neither schedule nor policy was asked
@@ -185,7 +189,8 @@ class MemoryStore(
         missed, row.missed = row.missed + ticks.missed(request.skipped), 0
         execution = ExecutionRow(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
-            request.runner_id, now + (row.spec.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
+            request.runner_id, now + (row.spec.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000, 1,
+            request.trigger,
             missed, previous_tick, row.last_success,
             holds_job=row.concurrency == 0, counted=row.concurrency > 0, places=tuple(places_of(self, row)),
         )  # fmt: skip
@@ -195,20 +200,12 @@ class MemoryStore(
         else:
             row.running, row.next_tick, row.next_run_at = row.running + 1, request.next_tick, request.next_run_at
         self._skip(row, request.skipped, controller_id)
+        if not request.runner_id:
+            self._add_message(execution)
         return ClaimResult(
             row.job_id, True, True, execution.execution_id, now, row.full, row.next_tick, row.next_run_at,
             row.revision, previous_tick, row.last_success, missed,
         )  # fmt: skip
-
-    def _is_due(self, row: JobRow, request: ClaimRequest) -> bool:
-        now = self.now_us()
-        return (
-            row.next_run_at is not None
-            and row.next_tick == request.expected_tick
-            and row.next_run_at <= now
-            and request.run_at <= now
-            and (row.last_tick is None or row.last_tick < request.run_tick)
-        )
 
     async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]:
         leased = self._lease_is_valid(controller_id)
@@ -248,7 +245,11 @@ class MemoryStore(
         execution = self.unfinished.get(report.execution_id)
         row = self.jobs.get(report.job_id)
         ended, paused, moved, retry_id, followers = False, False, False, None, None
+        if self._held_by_consumer(request):
+            return EndResult(report.execution_id, report.job_id, False, None, None, request.revision, busy=True)
         stale = execution is not None and row is not None and row.revision != request.revision
+        if not stale:
+            self._delete_message(request)
         if execution is not None and execution.claimed_at == report.claimed_at and not stale:
             ended = True
             del self.unfinished[report.execution_id]

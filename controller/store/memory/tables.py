@@ -17,6 +17,7 @@ from cronring.controller.store.memory.rows import (
     ActivationRow,
     ControllerRow,
     DeploymentRow,
+    EnqueuedRow,
     ExecutionRow,
     IntervalRow,
     JobRow,
@@ -42,6 +43,11 @@ class MemoryTables:
         self.on_cancels: Callable[[], None] = lambda: None  # for each NOTIFY about executions to be cancelled
         # For each NOTIFY that a limit that was full has a place; None: any may.
         self.on_places: Callable[[int | None], None] = lambda _: None
+        self.on_consumed: Callable[[], None] = lambda: None  # for each NOTIFY that a consumer has ended a message
+        # What PostgreSQL says where it takes no message of a job: a trigger or a CHECK of the user's.
+        self.refuses_message: Callable[[JobRow], str | None] = lambda _: None
+        self.messages: dict[int, EnqueuedRow] = {}
+        self.messages_made = 0
         self.limits: dict[LimitKey, LimitRow] = {}
         self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
         self.place_ids: dict[PlaceKey, int] = {}

@@ -59,8 +59,8 @@ def import_jobs(
 ) -> None:
     """Make jobs from a file with one on each line, a million of them if need be.
 
-    A line is an object whose keys are the options of `jobs create`, and `verb`. `labels` is an object, `payload` is
-    JSON itself. Those that are there already, and the same, stay as they are.
+    A line is an object whose keys are the options of `jobs create`, and `verb` (or `queue`). `labels` is an object,
+    `payload` is JSON itself. Those that are there already, and the same, stay as they are.
 
     A wrong line is told with its number, and doesn't stop the others; the exit code is 1 then. How far it has come
     stands in FILE.position until the end: after a Ctrl-C, or an outage, the same command goes on from there.

@@ -9,7 +9,8 @@ from cronring.cli.dependencies import followed
 from cronring.cli.output import group_name, milliseconds, print_fields, print_rows, short_instant
 from cronring.cli.policies import in_words
 from cronring.cli.printing import say_lines
-from cronring.schema.duration import measured
+from cronring.schema.duration import format_duration, measured
+from cronring.schema.policy_model import CONSUMED
 
 if TYPE_CHECKING:
     from cronring.client.limits import Limit
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Limit]") -> None:
     """Everything about it, what waits beside its schedule, and the limits that it is under."""
-    from cronring.schema.duration import format_duration
-
     print_fields(
         [
             ("job", job.key),
@@ -46,9 +45,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Lim
                 "skipped ticks",
                 ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(job.skipped.items())) or "none",
             ),
-            ("timeout", format_duration(job.timeout_ms or 0)),
-            ("on disconnect", job.on_disconnect),
-            ("deployment", job.deployment),
+            *_target(job),
             ("slot", str(job.slot)),
         ]
     )
@@ -114,3 +111,12 @@ def _places(limit: "Limit") -> str:
 
 def _value(value: str | int | list[str]) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _target(job: "Job") -> list[tuple[str, str]]:
+    """What it runs, and for how long; of a queue's job, where its messages go."""
+    timeout = ("timeout", format_duration(job.timeout_ms or 0))
+    if not job.queue:
+        return [timeout, ("on disconnect", job.on_disconnect), ("deployment", job.deployment)]
+    awaited = [timeout] if job.policy.get("completes") == CONSUMED else []
+    return [*awaited, ("queue", job.queue), ("workspace", job.workspace or "-")]

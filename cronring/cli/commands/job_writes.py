@@ -18,7 +18,7 @@ from cronring.cli.bulk import (
 from cronring.cli.completion import job_key, template_name
 from cronring.cli.dependencies import followed, warn_of_unknown
 from cronring.cli.instants import resolved
-from cronring.cli.job_options import VerbParam, changed_options, job_options
+from cronring.cli.job_options import VerbParam, changed_options, job_options, queue_options
 from cronring.cli.job_specs import given_fields, spec_of
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json, short_instant
@@ -26,17 +26,21 @@ from cronring.cli.policies import policy_options
 from cronring.cli.printing import say, say_lines
 from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.schema.keys import VerbName
+from cronring.schema.policy_model import CONSUMED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from cronring.client import AsyncClient
-    from cronring.client.model import Job
+    from cronring.client.model import Job, QueueTarget, VerbTarget
+
+    Target = VerbTarget | QueueTarget
 
 
 @click.command("create")
-@click.argument("verb", type=VerbParam())
-@click.option("--name", required=True, help="Tells it from the verb's other jobs; its key is MODULE.VERB:NAME.")
+@click.argument("verb", type=VerbParam(), required=False)
+@queue_options
+@click.option("--name", default="", help="Tells it from the target's other jobs; its key is MODULE.VERB:NAME.")
 @click.option("--template", default="", metavar="NAME", shell_complete=template_name,
               help="Start from this template of VERB's namespace (cronring template list).")  # fmt: skip
 @click.option("--now", is_flag=True, help="Run it once at once, too. Without a schedule, it is --manual.")
@@ -47,8 +51,6 @@ if TYPE_CHECKING:
 @output_option
 @controllers_option
 def create_job(
-    verb: VerbName,
-    name: str,
     template: str,
     now: bool,
     note: str,
@@ -57,9 +59,13 @@ def create_job(
     controllers: tuple[str, ...],
     **values: Any,
 ) -> None:
-    """Make a job for VERB (module.verb) of an active module. Repeating it changes nothing.
+    """Make a job for VERB (module.verb) of an active module, or for a queue. Repeating it changes nothing.
 
     It stays when the module is deployed anew, as long as VERB is there.
+
+    With --queue each tick is a message in that queue, for its consumers to take: no runner is needed. There is one job
+    for each queue, workspace and name; made again, it is changed into what is given. A tick is completed when its
+    message is in the queue; with --await, when its consumer has ended it.
 
     With --template its values are copied into the job. What is given here wins, and an empty value (--window "",
     --retries 0) leaves the template's out. The template may change later: this job doesn't.
@@ -82,7 +88,14 @@ def create_job(
         --timezone Europe/Oslo --note "new branch"
       cronring jobs create billing.close_day --name again --now
       cronring jobs create billing.close_day --name often --every 1h --now
+      cronring jobs create --queue reports --workspace ws_3 --every 5m \\
+        --payload '{"kind": "daily"}'
+      cronring jobs create --queue reports --cron "0 6 * * *" --await \\
+        --timeout 1h --retries 3
     """
+    if values.pop("await"):
+        values["completes"] = CONSUMED
+    target = _target(values.pop("verb"), values.pop("queue"), values.pop("workspace"), values.pop("name"))
     if now and not template and not spec_of(values).schedule:
         values["manual"] = True
     if not template and not spec_of(values).schedule:
@@ -93,11 +106,10 @@ def create_job(
     async def question(client: "AsyncClient") -> "Job":
         zone = values["timezone"]
         if template and zone is None and (values["at"] or values["anchor"]):
-            zone = str((await client.templates.get(template, verb.namespace)).spec.policy.get("timezone", ""))
-        job = await client.jobs.create(
-            verb.module, verb.verb, name, spec_of(values, zone), verb.namespace, actor(as_name),
-            template=template, explicit=given_fields(values) if template else (), note=note,
-            run_now=now,
+            zone = str((await client.templates.get(template, target.namespace)).spec.policy.get("timezone", ""))
+        job = await client.jobs.create_for(
+            target, spec_of(values, zone), actor(as_name), template=template,
+            explicit=given_fields(values) if template else (), note=note, run_now=now,
         )  # fmt: skip
         await warn_of_unknown(client, [followed(job)] if followed(job) else [])
         return job
@@ -216,6 +228,22 @@ def delete_job(
     say(f"{key} is deleted")
 
 
+def _target(verb: VerbName | None, queue: str, workspace: str, name: str) -> "Target":
+    """Raises UsageError for none, or two."""
+    from cronring.client.model import QueueTarget, VerbTarget
+
+    if verb is not None and (queue or workspace):
+        raise click.UsageError("VERB and --queue exclude each other: a job has one target")
+    if verb is None and not queue:
+        raise click.UsageError("what does it run? Give VERB, like billing.close_month, or --queue NAME")
+    if verb is None:
+        namespace, _, plain = queue.rpartition("/")
+        return QueueTarget(plain, workspace, name, namespace or "default")
+    if not name:
+        raise click.UsageError("Missing option '--name': it tells the job from the verb's other ones, like nightly")
+    return VerbTarget(verb.module, verb.verb, name, verb.namespace)
+
+
 def _refuse_of_many(*, dry_run: bool, yes: bool, expect: int | None) -> None:
     """Raises UsageError for what makes no sense of one job."""
     if dry_run or yes or expect is not None:
@@ -244,7 +272,8 @@ def _show(job: "Job", done: str, output: str) -> None:
     if output == "json":
         print_json(job)
         return
-    lines = [f"{job.key} was so already; nothing changed" if job.unchanged else f"{job.key} is {done}"]
+    made = "changed: it was there already" if job.updated else done
+    lines = [f"{job.key} was so already; nothing changed" if job.unchanged else f"{job.key} is {made}"]
     if job.next_tick is not None:
         lines.append(f"  next tick  {job.next_tick_local}  ({short_instant(job.next_tick)})")
         lines.append(f"  runs at    {short_instant(job.next_execution)}")

@@ -34,6 +34,7 @@ def token() -> None:
       outputs-viewer  sees outputs, stacks and payloads, too
       operator        changes jobs and executions, too
       deployer        sees what a viewer sees, and changes deployments
+      consumer        works on messages of queues, and sees nothing else
       admin           does everything
     """
 

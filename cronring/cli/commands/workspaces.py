@@ -62,7 +62,7 @@ def list_workspaces(namespace: str, output: str, controllers: tuple[str, ...]) -
 @output_option
 @controllers_option
 def show_workspace(workspace: str, namespace: str, output: str, controllers: tuple[str, ...]) -> None:
-    """Count what there is of WORKSPACE: jobs, what runs, and what waits beside schedules."""
+    """Count what there is of WORKSPACE: jobs, what runs, what waits beside schedules, and messages."""
     row = ask(controllers, lambda client: client.workspaces.get(workspace, namespace))
     if output == "json":
         print_json(row)
@@ -92,7 +92,7 @@ def delete_workspace(
     output: str,
     controllers: tuple[str, ...],
 ) -> None:
-    """End all of WORKSPACE: its schedules, what waits, its runs, and then its jobs.
+    """End all of WORKSPACE: its schedules, what waits, its runs, and then its messages and jobs.
 
     Its history stays. If this is cut in the middle, the same command goes on.
 
@@ -103,7 +103,7 @@ def delete_workspace(
     """
     found = ask(controllers, lambda client: client.workspaces.get(workspace, namespace))
     if not (dry_run or yes):
-        if not found.jobs:
+        if not (found.jobs or found.messages):
             raise Failure(f"{workspace} has no job in {namespace}; `cronring workspaces list` shows those that have")
         if not sys.stdin.isatty():
             raise click.UsageError(f"would delete {visible(_told(found))}. Do it with --yes")
@@ -124,11 +124,12 @@ def delete_workspace(
         return
     told = f"; {done.left.running} runs were told to stop" if done.left.running else ""
     more = f"; {done.left.jobs} jobs were made meanwhile: repeat the command" if done.left.jobs else ""
-    say(f"{workspace}: {done.deleted} jobs deleted{told}{more}")
+    messages = f", and {done.messages} messages" if done.messages else ""
+    say(f"{workspace}: {done.deleted} jobs deleted{messages}{told}{more}")
 
 
 def _told(row: "Workspace") -> str:
     return (
         f"{row.workspace} in {row.namespace}: {row.jobs} jobs ({row.paused} paused), {row.running} runs, "
-        f"{row.waiting} waiting"
+        f"{row.waiting} waiting, {row.messages} messages"
     )

@@ -10,6 +10,7 @@ from cronring.cli.failures import Failure, nearest
 from cronring.cli.files import toml_form, yaml_form
 from cronring.cli.files.parsed import FileFault, ParsedFile, UnreadableFile
 from cronring.cli.job_lines import JobLines, WrongLine
+from cronring.schema.queues import DEFAULT_NAME, module_of_queue, verb_of_workspace
 
 if TYPE_CHECKING:
     from cronring.client.many import JobToMake
@@ -136,6 +137,8 @@ def _below(folder: Path) -> Iterator[Path]:
 def key_of(job: "JobToMake") -> str:
     """The key that it has in the cluster."""
     namespace = "" if job.namespace == "default" else f"{job.namespace}/"
+    if job.queue:
+        return f"{namespace}{module_of_queue(job.queue)}.{verb_of_workspace(job.workspace)}:{job.name or DEFAULT_NAME}"
     return f"{namespace}{job.module}.{job.verb}:{job.name}"
 
 
@@ -157,16 +160,18 @@ def _text(path: Path) -> str:
 def _called(given: object) -> str:
     if not isinstance(given, dict):
         return ""
-    verb, name = given.get("verb"), given.get("name")
-    return f"{verb}:{name}" if isinstance(verb, str) and isinstance(name, str) else ""
+    target, name = given.get("verb") or given.get("queue"), given.get("name")
+    return f"{target}:{name}" if isinstance(target, str) and isinstance(name, str) else ""
 
 
 def _in_namespace(given: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    """With the set's namespace at its verb, where it names none."""
-    verb = given.get("verb")
-    if isinstance(verb, str) and "/" not in verb and namespace != "default":
-        return {**given, "verb": f"{namespace}/{verb}"}
-    return dict(given)
+    """With the set's namespace at its verb or queue, where that names none."""
+    found = dict(given)
+    for key in ("verb", "queue"):
+        target = given.get(key)
+        if isinstance(target, str) and target and "/" not in target and namespace != "default":
+            found[key] = f"{namespace}/{target}"
+    return found
 
 
 def _moving(given: Mapping[Any, Any]) -> Iterator[str]:

@@ -35,7 +35,9 @@ def toml_lines(head: Mapping[str, str], jobs: Iterator["JobToMake"]) -> Iterator
 def said(job: "JobToMake", payload_as: Callable[[Any], Any]) -> dict[str, Any]:
     """By key. `payload_as`: the payload as the format has it; None: it can't say that but as JSON in a text."""
     spec = job.spec
-    values: dict[str, Any] = {"verb": f"{job.module}.{job.verb}", "name": job.name, **_schedule(spec)}
+    target = {"queue": job.queue, "workspace": job.workspace} if job.queue else {"verb": f"{job.module}.{job.verb}"}
+    values: dict[str, Any] = {key: name for key, name in target.items() if name}
+    values |= {"name": job.name, **_schedule(spec)}
     if spec.anchor is not None:
         values["anchor"] = instant_text(spec.anchor)
     if spec.payload:

@@ -83,6 +83,24 @@ class JobCalls(ManyJobCalls):
             )
         )
 
+    def create_for(
+        self,
+        target: model.VerbTarget | model.QueueTarget,
+        spec: model.JobSpec,
+        by: str = "",
+        *,
+        template: str = "",
+        explicit: Sequence[str] = (),
+        note: str = "",
+        run_now: bool = False,
+    ) -> model.Job:
+        """As `create`, of either kind of target. A queue's job that is there is changed into the one asked for."""
+        return self._wire.run(
+            lambda client: client.jobs.create_for(
+                target, spec, by, template=template, explicit=explicit, note=note, run_now=run_now
+            )
+        )
+
     def update(self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "", note: str = "") -> model.Job:
         """Set what `fields` names of the spec: "schedule", "policy", "policy.retries", "labels", "labels.team", ...
 

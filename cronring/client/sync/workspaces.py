@@ -30,7 +30,7 @@ class WorkspaceCalls:
         by: str = "",
         note: str = "",
     ) -> WorkspaceDeleted:
-        """Its schedules end, what waits goes, what runs is told to stop, and its jobs are removed.
+        """Its schedules end, what waits goes, what runs is told to stop, and its messages and jobs are removed.
 
         `expected`: with any other number of jobs nothing is done. Raises Invalid, Refused. What was cut in the middle
         goes on when it is called again.

@@ -28,7 +28,7 @@ class RoleGrant(_message.Message):
     ROLE_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
     role: _builtins.str
-    """viewer, outputs-viewer, operator, deployer or admin"""
+    """viewer, outputs-viewer, operator, deployer, consumer or admin"""
     namespace: _builtins.str
     """empty: "default"; "*": all of them"""
     def __init__(

@@ -86,6 +86,8 @@ class Job(_message.Message):
     SET_NAME_FIELD_NUMBER: _builtins.int
     ORPHANED_FIELD_NUMBER: _builtins.int
     OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
+    UPDATED_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
@@ -127,6 +129,8 @@ class Job(_message.Message):
     """that owns it: `cronring apply` sets it back to its file; empty: none"""
     outputs_hidden: _builtins.bool
     """who asks may not see payloads: it is left empty"""
+    updated: _builtins.bool
+    """in the answer to CreateJob, of a queue's: it was there, and was changed"""
     etag: _builtins.str
     """Of its definition: schedule, policy, payload, labels, timeout, deployment. Only from GetJob, CreateJob, UpdateJob."""
     @_builtins.property
@@ -171,6 +175,10 @@ class Job(_message.Message):
     def orphaned(self) -> Global___Orphaning:
         """absent: an active version of its module has its verb"""
 
+    @_builtins.property
+    def queue(self) -> Global___QueueTarget:
+        """absent: its target is a verb"""
+
     def __init__(
         self,
         *,
@@ -213,11 +221,13 @@ class Job(_message.Message):
         set_name: _builtins.str = ...,
         orphaned: Global___Orphaning | None = ...,
         outputs_hidden: _builtins.bool = ...,
+        queue: Global___QueueTarget | None = ...,
+        updated: _builtins.bool = ...,
         etag: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "orphaned", b"orphaned", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "orphaned", b"orphaned", "paused", b"paused", "policy", b"policy", "queue", b"queue"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "etag", b"etag", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "set_name", b"set_name", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "etag", b"etag", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "queue", b"queue", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "set_name", b"set_name", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "updated", b"updated", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -721,6 +731,31 @@ class JobSpec(_message.Message):
 Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
 
 @_typing.final
+class QueueTarget(_message.Message):
+    """QueueTarget is where a job's ticks go that runs no verb: each one becomes a message of this queue."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUEUE_FIELD_NUMBER: _builtins.int
+    WORKSPACE_FIELD_NUMBER: _builtins.int
+    queue: _builtins.str
+    workspace: _builtins.str
+    """its consumers take the messages of each in their order; empty: none"""
+    def __init__(
+        self,
+        *,
+        queue: _builtins.str = ...,
+        workspace: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["queue", b"queue", "workspace", b"workspace"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueueTarget: _TypeAlias = QueueTarget  # noqa: Y015
+
+@_typing.final
 class CreateJobRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -734,6 +769,7 @@ class CreateJobRequest(_message.Message):
     EXPLICIT_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     RUN_NOW_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """of the module; empty: "default" """
     module: _builtins.str
@@ -754,6 +790,12 @@ class CreateJobRequest(_message.Message):
     def explicit(self) -> _field_mask_pb2.FieldMask:
         """Fields that the spec sets though they are empty, as UpdateJob names them: the template's values are not taken."""
 
+    @_builtins.property
+    def queue(self) -> Global___QueueTarget:
+        """In place of module and verb: its key is `@queue.workspace:name`, and the name may be empty ("default"). One that is
+        there is changed into what is asked for. A policy with completes "consumed" awaits the consumers.
+        """
+
     def __init__(
         self,
         *,
@@ -767,10 +809,11 @@ class CreateJobRequest(_message.Message):
         explicit: _field_mask_pb2.FieldMask | None = ...,
         note: _builtins.str = ...,
         run_now: _builtins.bool = ...,
+        queue: Global___QueueTarget | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "spec", b"spec"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "queue", b"queue", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "module", b"module", "name", b"name", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by", "run_now", b"run_now", "spec", b"spec", "template", b"template", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "module", b"module", "name", b"name", "namespace", b"namespace", "note", b"note", "queue", b"queue", "requested_by", b"requested_by", "run_now", b"run_now", "spec", b"spec", "template", b"template", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1011,11 +1054,14 @@ class JobResult(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
     REFUSAL_FIELD_NUMBER: _builtins.int
+    UPDATED_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     id: _builtins.int
     """0: there is none, or not yet"""
     unchanged: _builtins.bool
     """it was so already"""
+    updated: _builtins.bool
+    """by CreateJobs, of a queue's: it was there, and was changed"""
     @_builtins.property
     def refusal(self) -> Global___JobProblem:
         """absent: none"""
@@ -1027,10 +1073,11 @@ class JobResult(_message.Message):
         id: _builtins.int = ...,
         unchanged: _builtins.bool = ...,
         refusal: Global___JobProblem | None = ...,
+        updated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "key", b"key", "refusal", b"refusal", "unchanged", b"unchanged"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "key", b"key", "refusal", b"refusal", "unchanged", b"unchanged", "updated", b"updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -189,7 +189,7 @@ class JobsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CreateJob(self, request, context):
-        """Create makes a job for a verb of an active module, under the key `module.verb:name`.
+        """Create makes a job for a verb of an active module, under the key `module.verb:name`; or for a queue.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -45,7 +45,7 @@ class JobsStub:
     WatchJobs: _grpc.UnaryStreamMultiCallable[_jobs_pb2.WatchJobsRequest, _jobs_pb2.JobEvent]
     """Watch sends every matching job once, then one JobEvent for each change."""
     CreateJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.CreateJobRequest, _jobs_pb2.Job]
-    """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
+    """Create makes a job for a verb of an active module, under the key `module.verb:name`; or for a queue."""
     UpdateJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobRequest, _jobs_pb2.Job]
     """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one
     never runs again. Two of them at once both count: each is merged with what the other left; of one field, the later
@@ -99,7 +99,7 @@ class JobsAsyncStub(JobsStub):
     WatchJobs: _aio.UnaryStreamMultiCallable[_jobs_pb2.WatchJobsRequest, _jobs_pb2.JobEvent]  # type: ignore[assignment]
     """Watch sends every matching job once, then one JobEvent for each change."""
     CreateJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CreateJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
-    """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
+    """Create makes a job for a verb of an active module, under the key `module.verb:name`; or for a queue."""
     UpdateJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one
     never runs again. Two of them at once both count: each is merged with what the other left; of one field, the later
@@ -186,7 +186,7 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         request: _jobs_pb2.CreateJobRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
-        """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
+        """Create makes a job for a verb of an active module, under the key `module.verb:name`; or for a queue."""
 
     @_abc_1.abstractmethod
     def UpdateJob(

@@ -148,6 +148,7 @@ class Policy(_message.Message):
     CPU_LIMIT_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
     HISTORY_RUNS_FIELD_NUMBER: _builtins.int
+    COMPLETES_FIELD_NUMBER: _builtins.int
     timezone: _builtins.str
     dst_gap: _builtins.str
     dst_overlap: _builtins.str
@@ -170,6 +171,8 @@ class Policy(_message.Message):
     cpu_limit: _builtins.str
     history: _builtins.str
     history_runs: _builtins.int
+    completes: _builtins.str
+    """of a queue's job: "enqueued" (default) or "consumed" """
     @_builtins.property
     def retry_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -197,10 +200,11 @@ class Policy(_message.Message):
         cpu_limit: _builtins.str = ...,
         history: _builtins.str = ...,
         history_runs: _builtins.int | None = ...,
+        completes: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_history_runs", b"_history_runs", "_max_concurrent", b"_max_concurrent", "_pause_after_failures", b"_pause_after_failures", "_priority", b"_priority", "_retries", b"_retries", "history_runs", b"history_runs", "max_concurrent", b"max_concurrent", "pause_after_failures", b"pause_after_failures", "priority", b"priority", "retries", b"retries"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_history_runs", b"_history_runs", "_max_concurrent", b"_max_concurrent", "_pause_after_failures", b"_pause_after_failures", "_priority", b"_priority", "_retries", b"_retries", "after", b"after", "backoff", b"backoff", "catch_up_window", b"catch_up_window", "cpu_limit", b"cpu_limit", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "history", b"history", "history_runs", b"history_runs", "jitter", b"jitter", "late_after", b"late_after", "max_concurrent", b"max_concurrent", "memory_limit", b"memory_limit", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "priority", b"priority", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_history_runs", b"_history_runs", "_max_concurrent", b"_max_concurrent", "_pause_after_failures", b"_pause_after_failures", "_priority", b"_priority", "_retries", b"_retries", "after", b"after", "backoff", b"backoff", "catch_up_window", b"catch_up_window", "completes", b"completes", "cpu_limit", b"cpu_limit", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "history", b"history", "history_runs", b"history_runs", "jitter", b"jitter", "late_after", b"late_after", "max_concurrent", b"max_concurrent", "memory_limit", b"memory_limit", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "priority", b"priority", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__history_runs: _TypeAlias = _typing.Literal["history_runs"]  # noqa: Y015
     _WhichOneofArgType__history_runs: _TypeAlias = _typing.Literal["_history_runs", b"_history_runs"]  # noqa: Y015

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/workspaces.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\"q\n\tWorkspace\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0c\n\x04jobs\x18\x03 \x01(\x03\x12\x0e\n\x06paused\x18\x04 \x01(\x03\x12\x0f\n\x07running\x18\x05 \x01(\x03\x12\x0f\n\x07waiting\x18\x06 \x01(\x03\"d\n\x15ListWorkspacesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\tB\x0c\n\n_page_size\"]\n\x16ListWorkspacesResponse\x12*\n\nworkspaces\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Workspace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\";\n\x13GetWorkspaceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\"\x97\x01\n\x16\x44\x65leteWorkspaceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x15\n\x08\x65xpected\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x05 \x01(\t\x12\x0c\n\x04note\x18\x06 \x01(\tB\x0b\n\t_expected\"\x85\x01\n\x17\x44\x65leteWorkspaceResponse\x12%\n\x05\x66ound\x18\x01 \x01(\x0b\x32\x16.cronring.v1.Workspace\x12\x0f\n\x07\x64\x65leted\x18\x02 \x01(\x03\x12$\n\x04left\x18\x03 \x01(\x0b\x32\x16.cronring.v1.Workspace\x12\x0c\n\x04\x64one\x18\x04 \x01(\x08\x32\xae\x03\n\nWorkspaces\x12z\n\x0eListWorkspaces\x12\".cronring.v1.ListWorkspacesRequest\x1a#.cronring.v1.ListWorkspacesResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/api/v1/cron/workspaces\x12\x81\x01\n\x0cGetWorkspace\x12 .cronring.v1.GetWorkspaceRequest\x1a\x16.cronring.v1.Workspace\"7\x82\xd3\xe4\x93\x02\x31\x12//api/v1/cron/workspaces/{namespace}/{workspace}\x12\x9f\x01\n\x0f\x44\x65leteWorkspace\x12#.cronring.v1.DeleteWorkspaceRequest\x1a$.cronring.v1.DeleteWorkspaceResponse\"A\x82\xd3\xe4\x93\x02;\"6/api/v1/cron/workspaces/{namespace}/{workspace}/delete:\x01*b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/workspaces.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\"\x83\x01\n\tWorkspace\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0c\n\x04jobs\x18\x03 \x01(\x03\x12\x0e\n\x06paused\x18\x04 \x01(\x03\x12\x0f\n\x07running\x18\x05 \x01(\x03\x12\x0f\n\x07waiting\x18\x06 \x01(\x03\x12\x10\n\x08messages\x18\x07 \x01(\x03\"d\n\x15ListWorkspacesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\tB\x0c\n\n_page_size\"]\n\x16ListWorkspacesResponse\x12*\n\nworkspaces\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Workspace\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\";\n\x13GetWorkspaceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\"\x97\x01\n\x16\x44\x65leteWorkspaceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x03 \x01(\x08\x12\x15\n\x08\x65xpected\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x05 \x01(\t\x12\x0c\n\x04note\x18\x06 \x01(\tB\x0b\n\t_expected\"\x97\x01\n\x17\x44\x65leteWorkspaceResponse\x12%\n\x05\x66ound\x18\x01 \x01(\x0b\x32\x16.cronring.v1.Workspace\x12\x0f\n\x07\x64\x65leted\x18\x02 \x01(\x03\x12$\n\x04left\x18\x03 \x01(\x0b\x32\x16.cronring.v1.Workspace\x12\x0c\n\x04\x64one\x18\x04 \x01(\x08\x12\x10\n\x08messages\x18\x05 \x01(\x03\x32\xae\x03\n\nWorkspaces\x12z\n\x0eListWorkspaces\x12\".cronring.v1.ListWorkspacesRequest\x1a#.cronring.v1.ListWorkspacesResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/api/v1/cron/workspaces\x12\x81\x01\n\x0cGetWorkspace\x12 .cronring.v1.GetWorkspaceRequest\x1a\x16.cronring.v1.Workspace\"7\x82\xd3\xe4\x93\x02\x31\x12//api/v1/cron/workspaces/{namespace}/{workspace}\x12\x9f\x01\n\x0f\x44\x65leteWorkspace\x12#.cronring.v1.DeleteWorkspaceRequest\x1a$.cronring.v1.DeleteWorkspaceResponse\"A\x82\xd3\xe4\x93\x02;\"6/api/v1/cron/workspaces/{namespace}/{workspace}/delete:\x01*b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,18 +38,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WORKSPACES'].methods_by_name['GetWorkspace']._serialized_options = b'\202\323\344\223\0021\022//api/v1/cron/workspaces/{namespace}/{workspace}'
   _globals['_WORKSPACES'].methods_by_name['DeleteWorkspace']._loaded_options = None
   _globals['_WORKSPACES'].methods_by_name['DeleteWorkspace']._serialized_options = b'\202\323\344\223\002;\"6/api/v1/cron/workspaces/{namespace}/{workspace}/delete:\001*'
-  _globals['_WORKSPACE']._serialized_start=91
-  _globals['_WORKSPACE']._serialized_end=204
-  _globals['_LISTWORKSPACESREQUEST']._serialized_start=206
-  _globals['_LISTWORKSPACESREQUEST']._serialized_end=306
-  _globals['_LISTWORKSPACESRESPONSE']._serialized_start=308
-  _globals['_LISTWORKSPACESRESPONSE']._serialized_end=401
-  _globals['_GETWORKSPACEREQUEST']._serialized_start=403
-  _globals['_GETWORKSPACEREQUEST']._serialized_end=462
-  _globals['_DELETEWORKSPACEREQUEST']._serialized_start=465
-  _globals['_DELETEWORKSPACEREQUEST']._serialized_end=616
-  _globals['_DELETEWORKSPACERESPONSE']._serialized_start=619
-  _globals['_DELETEWORKSPACERESPONSE']._serialized_end=752
-  _globals['_WORKSPACES']._serialized_start=755
-  _globals['_WORKSPACES']._serialized_end=1185
+  _globals['_WORKSPACE']._serialized_start=92
+  _globals['_WORKSPACE']._serialized_end=223
+  _globals['_LISTWORKSPACESREQUEST']._serialized_start=225
+  _globals['_LISTWORKSPACESREQUEST']._serialized_end=325
+  _globals['_LISTWORKSPACESRESPONSE']._serialized_start=327
+  _globals['_LISTWORKSPACESRESPONSE']._serialized_end=420
+  _globals['_GETWORKSPACEREQUEST']._serialized_start=422
+  _globals['_GETWORKSPACEREQUEST']._serialized_end=481
+  _globals['_DELETEWORKSPACEREQUEST']._serialized_start=484
+  _globals['_DELETEWORKSPACEREQUEST']._serialized_end=635
+  _globals['_DELETEWORKSPACERESPONSE']._serialized_start=638
+  _globals['_DELETEWORKSPACERESPONSE']._serialized_end=789
+  _globals['_WORKSPACES']._serialized_start=792
+  _globals['_WORKSPACES']._serialized_end=1222
 # @@protoc_insertion_point(module_scope)

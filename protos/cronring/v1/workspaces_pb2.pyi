@@ -28,6 +28,7 @@ class Workspace(_message.Message):
     PAUSED_FIELD_NUMBER: _builtins.int
     RUNNING_FIELD_NUMBER: _builtins.int
     WAITING_FIELD_NUMBER: _builtins.int
+    MESSAGES_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     workspace: _builtins.str
     jobs: _builtins.int
@@ -37,6 +38,8 @@ class Workspace(_message.Message):
     """executions, those of removed jobs among them; in lists, jobs that run"""
     waiting: _builtins.int
     """activations beside schedules: retries, runs by hand, backfills, followers; 0 in lists"""
+    messages: _builtins.int
+    """of queues, that are not done; dead letters among them; 0 in lists"""
     def __init__(
         self,
         *,
@@ -46,10 +49,11 @@ class Workspace(_message.Message):
         paused: _builtins.int = ...,
         running: _builtins.int = ...,
         waiting: _builtins.int = ...,
+        messages: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "namespace", b"namespace", "paused", b"paused", "running", b"running", "waiting", b"waiting", "workspace", b"workspace"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "messages", b"messages", "namespace", b"namespace", "paused", b"paused", "running", b"running", "waiting", b"waiting", "workspace", b"workspace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -181,10 +185,13 @@ class DeleteWorkspaceResponse(_message.Message):
     DELETED_FIELD_NUMBER: _builtins.int
     LEFT_FIELD_NUMBER: _builtins.int
     DONE_FIELD_NUMBER: _builtins.int
+    MESSAGES_FIELD_NUMBER: _builtins.int
     deleted: _builtins.int
     """jobs"""
     done: _builtins.bool
     """false: call again"""
+    messages: _builtins.int
+    """deleted ones, with dead letters"""
     @_builtins.property
     def found(self) -> Global___Workspace:
         """as it was before"""
@@ -200,10 +207,11 @@ class DeleteWorkspaceResponse(_message.Message):
         deleted: _builtins.int = ...,
         left: Global___Workspace | None = ...,
         done: _builtins.bool = ...,
+        messages: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["found", b"found", "left", b"left"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted", "done", b"done", "found", b"found", "left", b"left"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted", "done", b"done", "found", b"found", "left", b"left", "messages", b"messages"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

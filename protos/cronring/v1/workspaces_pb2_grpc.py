@@ -73,7 +73,8 @@ class WorkspacesServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteWorkspace(self, request, context):
-        """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then the jobs go.
+        """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then messages of
+        queues and the jobs go.
         Repeating it goes on where it was cut, and changes nothing else. A call lasts for a second or two: of thousands of
         jobs it does a part, and says that it isn't `done`.
         """

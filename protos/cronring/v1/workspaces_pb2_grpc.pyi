@@ -40,7 +40,8 @@ class WorkspacesStub:
     GetWorkspace: _grpc.UnaryUnaryMultiCallable[_workspaces_pb2.GetWorkspaceRequest, _workspaces_pb2.Workspace]
     """Get counts what there is of one, whether it has jobs or not."""
     DeleteWorkspace: _grpc.UnaryUnaryMultiCallable[_workspaces_pb2.DeleteWorkspaceRequest, _workspaces_pb2.DeleteWorkspaceResponse]
-    """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then the jobs go.
+    """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then messages of
+    queues and the jobs go.
     Repeating it goes on where it was cut, and changes nothing else. A call lasts for a second or two: of thousands of
     jobs it does a part, and says that it isn't `done`.
     """
@@ -57,7 +58,8 @@ class WorkspacesAsyncStub(WorkspacesStub):
     GetWorkspace: _aio.UnaryUnaryMultiCallable[_workspaces_pb2.GetWorkspaceRequest, _workspaces_pb2.Workspace]  # type: ignore[assignment]
     """Get counts what there is of one, whether it has jobs or not."""
     DeleteWorkspace: _aio.UnaryUnaryMultiCallable[_workspaces_pb2.DeleteWorkspaceRequest, _workspaces_pb2.DeleteWorkspaceResponse]  # type: ignore[assignment]
-    """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then the jobs go.
+    """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then messages of
+    queues and the jobs go.
     Repeating it goes on where it was cut, and changes nothing else. A call lasts for a second or two: of thousands of
     jobs it does a part, and says that it isn't `done`.
     """
@@ -89,7 +91,8 @@ class WorkspacesServicer(metaclass=_abc_1.ABCMeta):
         request: _workspaces_pb2.DeleteWorkspaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_workspaces_pb2.DeleteWorkspaceResponse, _abc.Awaitable[_workspaces_pb2.DeleteWorkspaceResponse]]:
-        """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then the jobs go.
+        """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then messages of
+        queues and the jobs go.
         Repeating it goes on where it was cut, and changes nothing else. A call lasts for a second or two: of thousands of
         jobs it does a part, and says that it isn't `done`.
         """

@@ -17,6 +17,7 @@ from cronring.protos.cronring.v1 import (
     jobs_pb2,
     limits_pb2,
     notifications_pb2,
+    queues_pb2,
     sets_pb2,
     templates_pb2,
     workspaces_pb2,
@@ -282,6 +283,38 @@ def of_the_rest(office: Office) -> list[Row]:
     ]  # fmt: skip
 
 
+def of_queues(office: Office) -> list[Row]:
+    queues = "cronring.v1.Queues/"
+    there: dict[str, Any] = {"namespace": "billing", "queue": "q"}
+
+    async def die() -> None:
+        statement = (
+            "INSERT INTO cron_dead_letters VALUES ($1, 'billing', 'q', '', NULL, NULL, NULL, 1, '4111', now(), "
+            "now(), 5, 'failed', '', '')"
+        )
+        await office.scene._connection.execute(statement, 77)
+
+    async def die_again() -> None:
+        await office.scene._connection.execute("DELETE FROM cron_queue")
+        await die()
+
+    subject = ("queue billing/q",)
+    return [
+        Row(
+            queues + "SetQueue", queues_pb2.SetQueueRequest(**there, max_deliveries=9), subject, None,
+            {"max_deliveries": 9, "on_retry": "block", "note": "because"},
+        ),
+        Row(
+            queues + "ReplayDeadLetters", queues_pb2.ReplayDeadLettersRequest(**there), subject, None,
+            {"replayed": [77]}, first=die,
+        ),
+        Row(
+            queues + "RemoveDeadLetters", queues_pb2.RemoveDeadLettersRequest(**there, message_ids=[77]), subject, None,
+            {"removed": [77]}, first=die_again,
+        ),
+    ]  # fmt: skip
+
+
 def of_identities() -> list[Row]:
     identities = "cronring.v1.Identities/"
     token = identities_pb2.CreateTokenRequest(name="ci", lasts_ms=60_000)
@@ -302,7 +335,8 @@ def of_identities() -> list[Row]:
 
 def table(office: Office) -> list[Row]:
     return [
-        *of_jobs(), *of_executions(office), *of_identities(), *of_the_rest(office), *of_deployments(office),
+        *of_jobs(), *of_executions(office), *of_identities(), *of_queues(office), *of_the_rest(office),
+        *of_deployments(office),
     ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import (
     ListActionsRequest,
     ListActionsResponse,
     PauseJobRequest,
+    QueueTarget,
     UpdateJobRequest,
 )
 from cronring.protos.cronring.v1.schema_pb2 import Policy
@@ -256,3 +257,19 @@ async def test_jobs_without_their_verb_stay_in_their_file(filled: Filled) -> Non
 
 def test_the_client_knows_how_large_a_request_may_be() -> None:
     assert POLICY[f"/{SETS}ApplySet"].max_bytes == APPLY_BYTES_MAX
+
+
+async def test_jobs_of_queues_are_of_sets_as_others_are(filled: Filled) -> None:
+    def queued(schedule: str, payload: str = "1") -> CreateJobRequest:
+        target = QueueTarget(queue="reports", workspace="ws_3")
+        return CreateJobRequest(queue=target, spec=JobSpec(schedule=schedule, payload=payload))
+
+    prod = Applying(filled, of="queued")
+    assert counts(await prod.apply(queued("every 5m"))) == {"created": 1}
+    assert counts(await prod.apply(queued("every 5m"))) == {"unchanged": 1}
+    changed = one(await prod.apply(queued("every 10m")))
+    assert (changed.key, changed.change) == ("billing/@reports.ws_3:default", "changed")
+    (exported,) = await prod.exported()
+    assert (exported.queue.queue, exported.queue.workspace, exported.module) == ("reports", "ws_3", "")
+    assert counts(await prod.apply(exported)) == {"unchanged": 1}
+    assert counts(await prod.apply(prune=True)) == {"removed": 1}

@@ -96,6 +96,7 @@ from cronring.protos.runner.v1 import runner_pb2
 from cronring.trust.channels import channel_to
 from tests.integration.api.conftest import CALLERS as ROLES
 from tests.integration.api.conftest import Scene
+from tests.integration.api.queue_calls import QUEUE_CALLS
 from tests.integration.api.visitors import Visiting, Visitor
 from tests.support.listening import listening
 from tests.support.secured import Pki
@@ -123,6 +124,7 @@ ADMIN_ANY: Final = "uffff..."
 ADMIN_THERE: Final = "uffff.f."
 EVERYWHERE: Final = "uffffff."
 OF_MEMBERS: Final = "--------"  # by the other port
+WHO: Final = {"token": TOKEN, "view": VIEW_THERE, "operate": OPERATE_THERE}
 
 KEY: Final = "billing/xm.xa"
 PAUSED: Final = "billing/xm.xc"
@@ -325,6 +327,7 @@ def table(scene: Scene) -> list[Row]:
         *of_executions_and_deployments(scene),
         *of_jobs(scene),
         *of_admins(),
+        *(Row(f"cronring.v1.Queues/{name}", call, WHO[who]) for name, call, who in QUEUE_CALLS),
         *of_the_rest(),
         *of_members_and_grpc(),
     ]

@@ -14,10 +14,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.job_specs import Defaults, new_job
-from cronring.controller.api.job_writes import AT_NOW
+from cronring.controller.api.job_writes import AT_NOW, check_names
 from cronring.controller.api.judging import Insecure, Judge
 from cronring.controller.api.keyed import keyed
 from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.queue_targets import targeted
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.errors import StoreError
 from cronring.controller.ports import fates
@@ -200,11 +201,15 @@ class FakeApi(
     async def CreateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
         await self.check(request, context)
         # As it is judged by the controllers themselves.
+        request = targeted(request)
+        check_names(request)
         verb = Verb(request.verb, "dict", "Unit", request_optional=True)
         if request.spec.schedule.split() == AT_NOW:
             request.spec.schedule = "at 2026-11-21T00:00:01Z"
         new_job(request, Module(request.module, (verb,)), verb, Defaults(1_000, ""))
-        return job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
+        made = job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
+        made.updated = request.HasField("queue") and request.queue.workspace == "known"
+        return made
 
     async def CreateJobs(self, request: Any, context: Any) -> jobs_pb2.ManyJobsResponse:  # noqa: N802
         """Those whose schedule is none are refused, as the controllers do it; those of `late` once."""

@@ -30,7 +30,7 @@ JOB: Final = "billing.refresh"
 OURS: Final = re.compile(r"\x1b\[(?:(?!38;5;201)[0-9;]*m|\?25[hl]|\?1049[hl]|[0-9]*[AGK]|H|2J|0?K)")
 OF_LINES: Final = {"logs", "executions logs"}
 # Who has controllers and asks them nothing that is printed by it.
-HOSTS: Final = {"dev", "login", "logout", "runner"}
+HOSTS: Final = {"dev", "login", "logout", "queues consume", "runner"}
 # Whose answer has no word of a stranger in it, and why.
 SILENT: Final = {
     "doctor": "what it asks each member fails here: tests/unit/cli/test_doctor.py has its findings",
@@ -47,6 +47,9 @@ SILENT: Final = {
             "jobs trigger",
             "limits remove",
             "limits set",
+            "queues remove",
+            "queues replay",
+            "queues set",
             "template delete",
             "webhook disable",
             "webhook enable",
@@ -67,6 +70,9 @@ EXTRA: Final = {
     "jobs backfill": ["--from", "2026-11-01", "--to", "2026-11-02"],
     "jobs create": ["--every", "5m"],
     "jobs update": ["--every", "5m"],
+    "queues remove": ["--all", "--yes"],
+    "queues replay": ["--all", "--yes"],
+    "queues set": ["--on-retry", "pass"],
     "rollback": ["--to", HOSTILE, "--yes"],
     "template set": ["--every", "5m"],
     "top": ["--once"],

@@ -24,6 +24,7 @@ NO_DATA: Final = {
     **{f"secrets-key {name}": "it writes a file" for name in ("init", "add", "use", "retire")},
     "completion": "a program for a shell",
     "jobs export": "it writes a file for `cronring apply`",
+    "queues consume": "its command prints what it likes",
     "controller": "a server; its log has a format of its own",
     "runner": "a server; its log has a format of its own",
 }

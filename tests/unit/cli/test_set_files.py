@@ -126,7 +126,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         "a.yaml:4: a.b:c: timeout: 'x': a number is missing; units are d, h, m, s and ms, as in `1h30m`. "
         'Leave it out for the default; "" unsets it.',
         "a.yaml:5: job 2: it is no mapping of keys and values, like verb: billing.close",
-        'a.yaml:6: job 3: it needs a "verb", like "billing.close", and a "name", both texts',
+        'a.yaml:6: job 3: it needs a "verb", like "billing.close", and a "name", both texts; or a "queue"',
         "a.yaml:7: a.b:e: at: 'now' is another instant each time; write a date, like 2027-03-29T09:00",
         "a.yaml:8: a.b:f: start_at: '+2h' is another instant each time; write a date, like 2027-03-29T09:00",
         "b.toml: it names no set: give it one at the top, like `set: billing-prod`",

@@ -57,13 +57,13 @@ def jobs(draw: st.DrawFn) -> JobToMake:
         timeout_ms=draw(st.none() | st.integers(1, 10**9)),
         on_disconnect=draw(st.sampled_from(["", "stop", "finish"])),
     )
-    return JobToMake(
-        "billing",
-        "close",
-        draw(st.sampled_from(["a", "on", "1", "a.b-c"])),
-        spec,
-        draw(st.sampled_from(["default", "ops"])),
-    )
+    name, namespace = draw(st.sampled_from(["a", "on", "1", "a.b-c"])), draw(st.sampled_from(["default", "ops"]))
+    if draw(st.booleans()):
+        workspace = draw(st.sampled_from(["", "ws_3", "1"]))
+        return JobToMake(
+            "", "", name, spec, namespace, queue=draw(st.sampled_from(["reports", "1"])), workspace=workspace
+        )
+    return JobToMake("billing", "close", name, spec, namespace)
 
 
 def meant(job: JobToMake) -> tuple[bytes, Any]:

@@ -13,7 +13,7 @@ from cronring.controller.api.policy import POLICY, Audience
 
 FOLDER: Final = Path(cronring.client.__file__).parent
 OURS: Final = "/cronring.v1."
-METHODS: Final = ("events", "poll_events", "watch_jobs", "from_env", "close", "__init__")
+METHODS: Final = ("schedule", "events", "poll_events", "watch_jobs", "from_env", "close", "__init__")
 
 
 def groups(client: object) -> dict[str, Any]:

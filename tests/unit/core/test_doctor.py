@@ -152,6 +152,7 @@ EXAMPLES: list[tuple[Callable[[], Finding], Verdict, str]] = [
     (lambda: work.check_overdue_ticks([]), OK, ""),
     (lambda: work.check_overdue_ticks([OverdueTicks("m@1", 3, 20_000, "m.a", 0, 1)]), PROBLEM, "nobody claims them"),
     (lambda: work.check_overdue_ticks([OverdueTicks("m@1", 3, 20_000, "m.a", 0, 0)]), PROBLEM, "have no runner"),
+    (lambda: work.check_overdue_ticks([OverdueTicks("@q", 3, 20_000, "@q.-:n", 0, 0)]), PROBLEM, "nobody claims them"),
     (lambda: work.check_overdue_ticks([OverdueTicks("m@1", 3, 20_000, "m.a", 3, 1)]), WARNING, "wait for a limit"),
     (lambda: work.check_overdue_ticks([OverdueTicks("m@1", 3, 20_000, "m.a", 2, 1)]), PROBLEM, "nobody claims them"),
     (lambda: work.check_limits([]), OK, ""),

@@ -98,6 +98,7 @@ _POLICY_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "cpu_limit": DURATIONS,
     "history": DURATIONS,
     "history_runs": st.integers(1, 1_000_000),
+    "completes": st.just("consumed"),
 }
 missing = {field.name for field in FIELDS} ^ set(_POLICY_VALUES)
 assert missing == set(), f"draw these here, too (or no longer): {missing}"

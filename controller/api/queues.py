@@ -1,0 +1,117 @@
+"""cronring.v1.Queues: what operators ask, beside the calls of consumers."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from cronring.controller.api.consuming import ConsumingCalls, queue_name
+from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.queue_messages import dead_letter_message, queue_message, waiting_message
+from cronring.controller.api.queue_waiting import QueueWaiting
+from cronring.controller.api.requests import Context, actor, name, note, number, one_of
+from cronring.controller.api.scope import namespaces, require
+from cronring.controller.api.token_box import TokenBox
+from cronring.controller.ports.queues import QueueName, Queues
+from cronring.protos.cronring.v1 import queues_pb2, queues_pb2_grpc
+from cronring.schema.identity import Permission
+
+LETTERS_MAX: Final = 1_000  # of one call
+DELIVERIES_MAX: Final = 1_000
+DAYS_MAX: Final = 3_650
+
+
+class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
+    """All of it is in PostgreSQL, so any controller answers."""
+
+    def __init__(self, queues: Queues, waiting: QueueWaiting, box: TokenBox) -> None:
+        super().__init__(queues, waiting)
+        self._queues = queues
+        self._box = box
+
+    async def ListQueues(
+        self, request: queues_pb2.ListQueuesRequest, context: Context
+    ) -> queues_pb2.ListQueuesResponse:
+        named, size = name("namespace", request.namespace), page_size(request)
+        pages = Pages(self._box, "ListQueues", named)
+        namespace, _, queue = pages.text_cursor(request.page_token).partition("/")
+        rows = await self._queues.list_queues(
+            None, named or None, namespaces(Permission.VIEW, named), after=QueueName(namespace, queue), limit=size + 1
+        )
+        page = rows[:size]
+        return queues_pb2.ListQueuesResponse(
+            queues=map(queue_message, page),
+            next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].queue}") if len(rows) > size else "",
+        )
+
+    async def ListMessages(
+        self, request: queues_pb2.ListMessagesRequest, context: Context
+    ) -> queues_pb2.ListMessagesResponse:
+        found, size = queue_name(request.namespace, request.queue), page_size(request)
+        require(Permission.VIEW, found.namespace)
+        pages = Pages(self._box, "ListMessages", found)
+        rows = await self._queues.list_messages(found, pages.number_cursor(request.page_token), size + 1)
+        page = rows[:size]
+        return queues_pb2.ListMessagesResponse(
+            messages=[waiting_message(row, found.namespace) for row in page],
+            next_page_token=pages.token(page[-1].message_id) if len(rows) > size else "",
+        )
+
+    async def ListDeadLetters(
+        self, request: queues_pb2.ListDeadLettersRequest, context: Context
+    ) -> queues_pb2.ListDeadLettersResponse:
+        found, size = queue_name(request.namespace, request.queue), page_size(request)
+        require(Permission.VIEW, found.namespace)
+        pages = Pages(self._box, "ListDeadLetters", found)
+        rows = await self._queues.list_dead_letters(found, pages.number_cursor(request.page_token), size + 1)
+        page = rows[:size]
+        return queues_pb2.ListDeadLettersResponse(
+            dead_letters=[dead_letter_message(row, found.namespace) for row in page],
+            next_page_token=pages.token(page[-1].message_id) if len(rows) > size else "",
+        )
+
+    async def ReplayDeadLetters(
+        self, request: queues_pb2.ReplayDeadLettersRequest, context: Context
+    ) -> queues_pb2.ReplayDeadLettersResponse:
+        found = _ordered(request, context)
+        ids = await self._queues.replay_dead_letters(
+            found, _ids(request.message_ids), LETTERS_MAX, dry_run=request.dry_run
+        )  # fmt: skip
+        return queues_pb2.ReplayDeadLettersResponse(message_ids=ids)
+
+    async def RemoveDeadLetters(
+        self, request: queues_pb2.RemoveDeadLettersRequest, context: Context
+    ) -> queues_pb2.RemoveDeadLettersResponse:
+        found = _ordered(request, context)
+        ids = await self._queues.remove_dead_letters(
+            found, _ids(request.message_ids), LETTERS_MAX, dry_run=request.dry_run
+        )  # fmt: skip
+        return queues_pb2.RemoveDeadLettersResponse(message_ids=ids)
+
+    async def SetQueue(self, request: queues_pb2.SetQueueRequest, context: Context) -> queues_pb2.Queue:
+        found = _ordered(request, context)
+        changes: dict[str, object] = {"note": request.note}
+        if request.HasField("max_deliveries"):
+            changes["max_deliveries"] = number(request, "max_deliveries", 0, DELIVERIES_MAX)
+        if request.HasField("on_retry"):
+            changes["on_retry"] = one_of("on_retry", request.on_retry or "?", ("block", "pass"))
+        if request.HasField("dead_kept_days"):
+            changes["dead_kept_days"] = number(request, "dead_kept_days", 0, DAYS_MAX)
+        if len(changes) == 1:
+            raise InvalidRequest([("max_deliveries", "give this, on_retry or dead_kept_days: nothing is changed yet")])
+        return queue_message(await self._queues.set_queue(found, changes, actor(request.requested_by, context)))
+
+
+def _ordered(
+    request: queues_pb2.ReplayDeadLettersRequest | queues_pb2.RemoveDeadLettersRequest | queues_pb2.SetQueueRequest,
+    context: Context,
+) -> QueueName:
+    """Of what operators order. Raises InvalidRequest, Forbidden."""
+    actor(request.requested_by, context)
+    note("note", request.note)
+    found = queue_name(request.namespace, request.queue)
+    require(Permission.OPERATE, found.namespace)
+    return found
+
+
+def _ids(ids: Sequence[int]) -> list[int] | None:
+    return list(ids) or None

@@ -1,0 +1,53 @@
+"""How executions ended that no runner has: their consumers say so in PostgreSQL, and there it is fetched.
+
+What was fetched becomes an end, as a runner's report does. Until that end is committed, PostgreSQL goes on telling of
+it, to whoever answers for the execution by then. NOTIFY says when there is something, and each renewal says so, too.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from cronring.controller.core.node.context import REFUSED_RETRY_NS, NodeContext
+from cronring.controller.core.node.effects import FetchQueueReports
+from cronring.controller.core.node.events import QueueReported, StoreFailed
+
+AT_MOST: Final = 1_000
+WAITING_MAX: Final = 5_000  # ends under way; beyond, PostgreSQL keeps the others
+
+
+class Collecting:
+    """One look under way, and whether another one is wanted."""
+
+    __slots__ = ("_asked", "_context", "_not_before_ns", "_wished")
+
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
+        self._wished = False
+        self._asked = False
+        self._not_before_ns = 0
+
+    def wish(self) -> None:
+        """There is something, or may be."""
+        self._wished = True
+
+    def next_deadline(self) -> int | None:
+        waiting = self._wished and not self._asked and self._context.store_ok
+        return self._not_before_ns if waiting and self._context.now_ns < self._not_before_ns else None
+
+    def turn(self, ending: Collection[int]) -> None:
+        """`ending`: what was fetched, and whose end is not committed yet."""
+        context = self._context
+        if not self._wished or self._asked or not context.store_ok or context.now_ns < self._not_before_ns:
+            return
+        if len(ending) < WAITING_MAX:
+            self._wished, self._asked = False, True
+            known = tuple(sorted(ending))
+            context.effects.append(FetchQueueReports(context.request(self), known, AT_MOST))
+
+    def fetched(self, event: QueueReported) -> None:
+        self._asked = False
+        self._wished = self._wished or len(event.reports) >= AT_MOST
+
+    def failed(self, _: StoreFailed) -> None:
+        self._asked, self._wished = False, True
+        self._not_before_ns = self._context.now_ns + REFUSED_RETRY_NS

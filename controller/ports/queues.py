@@ -1,0 +1,209 @@
+"""Queues of messages: what consumers and operators ask of them. Instants are int microseconds since 1970."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from cronring.controller.ports.reads import Namespaces
+
+COUNTED_MAX: Final = 100_000  # of a queue's messages, dead letters and lanes: beyond that nobody counts
+
+
+class QueueName(NamedTuple):
+    namespace: str
+    queue: str
+
+    def __str__(self) -> str:
+        return self.queue if self.namespace == "default" else f"{self.namespace}/{self.queue}"
+
+
+BEFORE_ALL: Final = QueueName("", "")
+
+
+class Delivery(NamedTuple):
+    """A message that its consumer has until `leased_until`. `delivery`: 1 for the first one. `job`: a key."""
+
+    lease: int
+    message_id: int
+    workspace: str
+    payload: str
+    delivery: int
+    job_id: int | None
+    execution_id: int | None
+    tick: int | None
+    run_at: int
+    attempt: int
+    enqueued_at: int
+    leased_until: int
+    job: str | None
+
+
+class MessageState(NamedTuple):
+    """What became of a message that somebody ended: done, waits, dead, ended, gone, held or refused."""
+
+    message_id: int
+    state: str
+
+
+class QueueSettings(NamedTuple):
+    """`on_retry`: `block` or `pass`."""
+
+    max_deliveries: int = 5
+    on_retry: str = "block"
+    dead_kept_days: int = 30
+    note: str = ""
+
+
+class QueueRow(NamedTuple):
+    """Counts up to COUNTED_MAX. `consumers`: who has leases now. `changed_at` None: nobody has set anything."""
+
+    namespace: str
+    queue: str
+    depth: int
+    oldest_at: int | None
+    lanes: int
+    leased: int
+    consumers: int
+    dead: int
+    max_deliveries: int
+    on_retry: str
+    dead_kept_days: int
+    changed_at: int | None
+    changed_by: str
+    note: str
+
+
+class QueueFigure(NamedTuple):
+    """For metrics. `oldest_ms`: for how long the oldest message is there."""
+
+    namespace: str
+    queue: str
+    depth: int
+    oldest_ms: int
+    dead: int
+
+
+class MessageRow(NamedTuple):
+    """One that waits, or is worked on: then `consumer` has it until `leased_until`. The error: of its last delivery."""
+
+    message_id: int
+    workspace: str
+    payload: str
+    job_id: int | None
+    job: str | None
+    execution_id: int | None
+    tick: int | None
+    run_at: int
+    attempt: int
+    enqueued_at: int
+    failures: int
+    awaited: bool
+    error_type: str | None
+    error_message: str | None
+    consumer: str
+    leased_until: int | None
+
+
+class DeadLetterRow(NamedTuple):
+    """`outcome`: how its last delivery ended, failed or lost."""
+
+    message_id: int
+    workspace: str
+    payload: str
+    job_id: int | None
+    job: str | None
+    execution_id: int | None
+    tick: int | None
+    attempt: int
+    enqueued_at: int
+    died_at: int
+    failures: int
+    outcome: str
+    error_type: str
+    error_message: str
+
+
+class Consuming(Protocol):
+    """What consumers ask: each is one statement. `namespace`: a lease of another one is none.
+
+    Raises StoreUnavailable and StoreError as controller.ports.store.Store.
+    """
+
+    async def take(self, name: QueueName, consumer: str, hold_ms: int, most: int) -> list[Delivery]:
+        """Of the lanes that wait longest. None: nothing is ready."""
+        ...
+
+    async def extend(self, namespace: str, lease: int, hold_ms: int) -> list[MessageState]:
+        """Held or gone, of all that the lease has given out and not ended; none: it has nothing any more."""
+        ...
+
+    async def finish(self, namespace: str, lease: int, ids: Sequence[int], output: str) -> list[MessageState]: ...
+
+    async def retry(
+        self,
+        namespace: str,
+        lease: int,
+        ids: Sequence[int],
+        error: tuple[str, str],
+        delay_ms: int | None,
+        *,
+        last: bool,
+    ) -> list[MessageState]:
+        """`error`: type and message. `delay_ms` None: what is usual. `last`: they are delivered no more."""
+        ...
+
+    async def release(self, namespace: str, lease: int, ids: Sequence[int] | None) -> int:
+        """How many it had. None: all of the lease."""
+        ...
+
+    async def put(self, name: QueueName, workspace: str, payload: str, not_before: int | None) -> int:
+        """Its id."""
+        ...
+
+    async def ready(self, names: Sequence[QueueName]) -> list[QueueName]:
+        """Those that may have something to take."""
+        ...
+
+
+class Queues(Consuming, Protocol):
+    """What operators ask, too."""
+
+    async def list_queues(
+        self,
+        name: QueueName | None = None,
+        namespace: str | None = None,
+        namespaces: Namespaces = None,
+        *,
+        after: QueueName = BEFORE_ALL,
+        limit: int = 1_000,
+        most: int = COUNTED_MAX,
+    ) -> list[QueueRow]:
+        """By namespace and name. `most`: where counting ends."""
+        ...
+
+    async def figures(self, queues: int, most: int) -> list[QueueFigure]:
+        """Of so many queues, those that hold most; counted up to `most`."""
+        ...
+
+    async def list_messages(self, name: QueueName, after_id: int, limit: int) -> list[MessageRow]:
+        """The oldest first."""
+        ...
+
+    async def list_dead_letters(self, name: QueueName, after_id: int, limit: int) -> list[DeadLetterRow]:
+        """The oldest first."""
+        ...
+
+    async def replay_dead_letters(
+        self, name: QueueName, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+    ) -> list[int]:
+        """Which become messages again: of these, or the oldest ones."""
+        ...
+
+    async def remove_dead_letters(
+        self, name: QueueName, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+    ) -> list[int]:
+        """Which are no more: of these, or the oldest ones."""
+        ...
+
+    async def set_queue(self, name: QueueName, changes: dict[str, object], by: str) -> QueueRow:
+        """`changes`: fields of QueueSettings; the others stay as they are."""
+        ...
