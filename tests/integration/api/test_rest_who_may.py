@@ -12,7 +12,8 @@ from grpc import StatusCode
 from cronring.controller.api.rest.bindings import OURS, Binding, bindings
 from tests.integration.api.conftest import CALLERS as ROLES
 from tests.integration.api.conftest import Scene
-from tests.integration.api.test_who_may import CALLERS, CODES, Row, at_the_door, parsed, table
+from tests.integration.api.test_who_may import at_the_door, parsed
+from tests.integration.api.who_may_table import CALLERS, CODES, Row, table
 from tests.support.callers import NamedCallers, judge_of
 from tests.support.rested import Rested, rested
 

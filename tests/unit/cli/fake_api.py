@@ -4,12 +4,10 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NoReturn
 
 import grpc
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
@@ -48,15 +46,9 @@ from cronring.schema.module import Module, Verb
 from tests.support.boxes import BOX
 from tests.support.callers import counting
 from tests.unit.cli.fake_audit_log import NothingOnRecord
+from tests.unit.cli.fake_cluster import FakeCluster
 from tests.unit.cli.fake_orders import FakeOrders
-
-EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-
-
-def stamp(seconds: float) -> Timestamp:
-    result = Timestamp()
-    result.FromDatetime((EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None))
-    return result
+from tests.unit.cli.fake_times import stamp
 
 
 def job(verb: str, **fields: Any) -> jobs_pb2.Job:
@@ -88,10 +80,10 @@ async def at_once() -> None:
 
 class FakeApi(
     FakeOrders,
+    FakeCluster,
     jobs_pb2_grpc.JobsServicer,
     executions_pb2_grpc.ExecutionsServicer,
     deployments_pb2_grpc.DeploymentsServicer,
-    cluster_pb2_grpc.ClusterServicer,
     ledger_pb2_grpc.LedgerServicer,
     limits_pb2_grpc.LimitsServicer,
     notifications_pb2_grpc.NotificationsServicer,
@@ -384,35 +376,6 @@ class FakeApi(
         return deployments_pb2.KillDeploymentResponse(
             deployment=self.deployment(), jobs_removed=self.removed, jobs_orphaned=self.orphaned
         )
-
-    async def GetCluster(self, request: Any, context: Any) -> cluster_pb2.GetClusterResponse:  # noqa: N802
-        await self.check(request, context)
-        members = [
-            cluster_pb2.Member(
-                id=name, grpc_address=f"127.0.0.1:{7400 + index}", http_address=f"127.0.0.1:{7480 + index}",
-                status="alive", incarnation=1, share=0.5, primary_slots=2048, backup_slots=2048,
-                lease_expires_at=stamp(5), pid=100 + index, version="0.1.0", started_at=stamp(-60),
-            )
-            for index, name in enumerate(self.members)
-        ]  # fmt: skip
-        runner = cluster_pb2.Runner(id="runner-1", hostname="here", pid=200, deployments=["billing-1"], alive=True,
-                                    started_at=stamp(-60), last_seen_at=stamp(0))  # fmt: skip
-        return cluster_pb2.GetClusterResponse(
-            answered_by=self.members[0], members=members, runners=[runner], database_time=stamp(1), clock_offset_ms=0.4,
-            ring_digest="d1e9",
-        )  # fmt: skip
-
-    async def GetRing(self, request: Any, context: Any) -> cluster_pb2.GetRingResponse:  # noqa: N802
-        await self.check(request, context)
-        return cluster_pb2.GetRingResponse(
-            members=self.members, primary=[0, 1, 0, -1], backup=[1, 0, 1, 0], digest="d1e9"
-        )
-
-    async def GetOwners(self, request: Any, context: Any) -> cluster_pb2.GetOwnersResponse:  # noqa: N802
-        await self.check(request, context)
-        if request.job not in {each.key for each in self.jobs}:
-            await self.not_found(context, f"job {request.job}")
-        return cluster_pb2.GetOwnersResponse(slot=7, primary="controller-1", backup="")
 
     async def GetJobStats(self, request: Any, context: Any) -> statistics_pb2.JobStats:  # noqa: N802
         await self.check(request, context)

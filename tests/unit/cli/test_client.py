@@ -11,7 +11,8 @@ from cronring.client.jobs import _Merge
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.controller.errors import StoreUnavailable
 from cronring.schema.module import Module, Verb
-from tests.unit.cli.fake_api import EPOCH, FakeApi, execution, job, serving
+from tests.unit.cli.fake_api import FakeApi, execution, job, serving
+from tests.unit.cli.fake_times import EPOCH
 
 NOBODY = "127.0.0.1:1"
 

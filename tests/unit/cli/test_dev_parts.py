@@ -24,7 +24,8 @@ from cronring.cli.glance import bar, countdown
 from cronring.cli.output import milliseconds
 from cronring.client import AsyncClient, convert
 from cronring.client.model import Audit
-from tests.unit.cli.fake_api import EPOCH, FakeApi, execution, job
+from tests.unit.cli.fake_api import FakeApi, execution, job
+from tests.unit.cli.fake_times import EPOCH
 
 
 def books(**counts: Any) -> Audit:

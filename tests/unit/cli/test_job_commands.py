@@ -23,7 +23,8 @@ from cronring.protos.cronring.v1 import jobs_pb2, limits_pb2
 from cronring.protos.cronring.v1.schema_pb2 import Policy
 from cronring.schema.policy_model import DST_GAP, DST_OVERLAP, FIELDS, ON_MISSED, OVERLAP
 from tests.unit.cli.conftest import Cronring
-from tests.unit.cli.fake_api import FakeApi, execution, job, stamp
+from tests.unit.cli.fake_api import FakeApi, execution, job
+from tests.unit.cli.fake_times import stamp
 
 
 def test_create_asks_for_what_was_given(asked: Cronring, api: FakeApi, tmp_path: Path) -> None:

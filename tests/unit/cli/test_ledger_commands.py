@@ -6,7 +6,8 @@ from click.testing import CliRunner, Result
 
 from cronring.cli.root import cli
 from cronring.protos.cronring.v1 import ledger_pb2
-from tests.unit.cli.fake_api import EPOCH, FakeApi, stamp
+from tests.unit.cli.fake_api import FakeApi
+from tests.unit.cli.fake_times import EPOCH, stamp
 
 
 def run(api: FakeApi, *arguments: str) -> Result:

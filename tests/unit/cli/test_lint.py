@@ -8,7 +8,8 @@ import pytest
 from cronring.cli.commands.lint import quantile
 from cronring.protos.cronring.v1.executions_pb2 import ListExecutionsRequest
 from tests.unit.cli.conftest import Cronring
-from tests.unit.cli.fake_api import FakeApi, execution, job, stamp
+from tests.unit.cli.fake_api import FakeApi, execution, job
+from tests.unit.cli.fake_times import stamp
 
 ODD = """
 from cronring import cron, every

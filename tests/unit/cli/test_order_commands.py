@@ -9,8 +9,9 @@ import pytest
 from cronring.cli.clock import wall_now
 from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2
 from tests.unit.cli.conftest import Cronring
-from tests.unit.cli.fake_api import FakeApi, job, stamp
+from tests.unit.cli.fake_api import FakeApi, job
 from tests.unit.cli.fake_orders import TICK
+from tests.unit.cli.fake_times import stamp
 
 
 def test_a_pause_has_a_note_an_end_and_a_name(asked: Cronring, api: FakeApi) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from cronring.protos.cronring.v1 import deployments_pb2
 from tests.unit.cli.conftest import Cronring
-from tests.unit.cli.fake_api import FakeApi, job, serving, stamp
+from tests.unit.cli.fake_api import FakeApi, job, serving
+from tests.unit.cli.fake_times import stamp
 
 DEPLOYED = """module billing {
   verb close_month(Unit) Unit

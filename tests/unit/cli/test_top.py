@@ -13,7 +13,8 @@ from cronring.client import convert
 from cronring.client.model import Cluster, Due, Execution, Member, Runner
 from cronring.client.statistics import SchedulerStats
 from tests.unit.cli.conftest import Cronring
-from tests.unit.cli.fake_api import EPOCH, execution
+from tests.unit.cli.fake_api import execution
+from tests.unit.cli.fake_times import EPOCH
 
 
 def figures(seconds: float = 0, executions: int = 0, failures: int = 0) -> SchedulerStats:
