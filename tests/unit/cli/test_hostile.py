@@ -68,7 +68,7 @@ EXTRA: Final = {
     "limits remove": ["billing"],
     "limits set": ["billing"],
     "jobs backfill": ["--from", "2026-11-01", "--to", "2026-11-02"],
-    "jobs create": [HOSTILE, "--every", "5m"],
+    "jobs create": ["billing.close_month", "--name", "nightly", "--every", "5m"],
     "jobs update": ["--every", "5m"],
     "queues remove": ["--all", "--yes"],
     "queues replay": ["--all", "--yes"],
