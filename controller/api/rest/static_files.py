@@ -39,8 +39,12 @@ class StaticFile(NamedTuple):
 
 def read(path: Path) -> StaticFile:
     """Raises OSError, KeyError: the kind of its name isn't known."""
-    body = path.read_bytes()
-    kind = _SCRIPTS.get(path.suffix) or mimetypes.types_map[path.suffix]
+    return made(path.read_bytes(), path.suffix)
+
+
+def made(body: bytes, suffix: str) -> StaticFile:
+    """As a file with that suffix has it. Raises KeyError."""
+    kind = _SCRIPTS.get(suffix) or mimetypes.types_map[suffix]
     return StaticFile(body, gzip.compress(body, mtime=0), kind, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 

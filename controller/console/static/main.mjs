@@ -1,5 +1,5 @@
 // The console: its frame, and which page is at which address.
-import { html, render, useEffect, useState } from "./base.mjs";
+import { html, render, useEffect, useLayoutEffect, useState } from "./base.mjs";
 import { openSession, Problem } from "./api.mjs";
 import { Asking } from "./doing.mjs";
 import { begin as beginKeys, Help } from "./keys.mjs";
@@ -60,7 +60,8 @@ function page(path, props) {
 function Console({ session }) {
   const { path } = useLocation();
   const health = useHealth();
-  useEffect(() => {
+  // At once, and not after the page is painted: else the focus leaves a field in which somebody types already.
+  useLayoutEffect(() => {
     const name = PAGES.find(([address]) => address === path)?.[1] ?? decodeURIComponent(path.split("/").pop());
     document.title = `${name} - cronring`;
     document.querySelector("#main")?.focus({ preventScroll: true });
