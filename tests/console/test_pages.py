@@ -51,6 +51,12 @@ def test_who_may_only_look_sees_no_button_that_would_refuse(visit: Callable[...,
         assert page.get_by_role("checkbox").count() == 0, path
 
 
+# What reaches beyond 320 px and stands in nothing that scrolls.
+BEYOND = """[...document.querySelectorAll("#main *")]
+    .filter((each) => each.getBoundingClientRect().right > 320 && !each.closest(".scroll, .output, .hidden"))
+    .map((each) => each.outerHTML.slice(0, 200))"""
+
+
 def test_a_phone_scrolls_one_way_only(visit: Callable[..., Visitor]) -> None:
     visitor = visit()
     page = visitor.page()
@@ -59,7 +65,7 @@ def test_a_phone_scrolls_one_way_only(visit: Callable[..., Visitor]) -> None:
         page.goto(visitor.base + path)
         settled(page, text)
         wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 320, f"{path} is {wide} wide"
+        assert wide <= 320, f"{path} is {wide} wide, by {page.evaluate(BEYOND)}"
 
 
 def test_without_a_session_one_is_sent_to_log_in_and_back(visit: Callable[..., Visitor]) -> None:
