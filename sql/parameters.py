@@ -773,6 +773,10 @@ class ForgetLanes(Statement): ...
 class ForgetListeners(Statement): ...
 
 
+class ForgetLives(Statement):
+    history_ms: int
+
+
 class ForgetNotices(Statement): ...
 
 
@@ -909,6 +913,9 @@ class GetFailing(Statement):
 class GetFateOfTick(Statement):
     job_id: int
     tick: int
+
+
+class GetFirstLife(Statement): ...
 
 
 class GetFollowed(Statement):
@@ -1435,6 +1442,16 @@ class ListJobs(Statement):
     limit: int
 
 
+class ListLateAt(Statement):
+    above_id: int
+    looked: int
+    since: int
+    at: int
+    late_ms: int
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class ListLeases(Statement): ...
 
 
@@ -1447,6 +1464,13 @@ class ListLimits(Statement):
     after_module: str
     after_label: str
     limit: int | None
+
+
+class ListLives(Statement):
+    since: int
+    until: int
+    limit: int
+    lost_after_ms: int
 
 
 class ListMessages(Statement):
@@ -1499,6 +1523,14 @@ class ListRunnerLeases(Statement): ...
 
 class ListRunners(Statement):
     lost_after_ms: int
+
+
+class ListRunningAt(Statement):
+    above_id: int
+    until_id: int
+    at: int
+    namespaces: Sequence[str] | None
+    limit: int
 
 
 class ListRunningJobs(Statement):
@@ -1572,6 +1604,15 @@ class ListTroubledExecutions(Statement):
     labels: str
     before_id: int
     above_id: int
+    limit: int
+
+
+class ListTroubles(Statement):
+    outcomes: Sequence[str]
+    above_id: int
+    since: int
+    until: int
+    namespaces: Sequence[str] | None
     limit: int
 
 
