@@ -963,6 +963,11 @@ class GetJobFigures(Statement):
     key: str
 
 
+class GetJobGroups(Statement):
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class GetJobId(Statement):
     key: str
 
@@ -1081,6 +1086,14 @@ class GetReadyQueues(Statement):
 
 class GetRecent(Statement):
     boundary: int
+
+
+class GetRecentFigures(Statement):
+    late_since: int
+    above_id: int
+    looked: int
+    since: int
+    namespaces: Sequence[str] | None
 
 
 class GetRequest(Statement):

@@ -15,6 +15,7 @@ from cronring.controller.api.drills import DrillsService
 from cronring.controller.api.events import EventsService
 from cronring.controller.api.executions import ExecutionsService
 from cronring.controller.api.following import OutputFollowers
+from cronring.controller.api.forecast import ForecastService
 from cronring.controller.api.history import HistoryService
 from cronring.controller.api.identities import IdentitiesService
 from cronring.controller.api.job_specs import Defaults
@@ -52,6 +53,7 @@ from cronring.protos.cronring.v1 import (
     drills_pb2_grpc,
     events_pb2_grpc,
     executions_pb2_grpc,
+    forecast_pb2_grpc,
     history_pb2_grpc,
     identities_pb2_grpc,
     jobs_pb2_grpc,
@@ -170,6 +172,7 @@ class Api:
 
     def _about_the_cluster(self) -> list[Registration]:
         parts, own_id = self.parts, self.parts.info.controller_id
+        forecast = ForecastService(parts.stores.forecast, parts.stores.reads)
         past = Past(parts.stores.history, parts.stores.reads)
         cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock, past)
         history = HistoryService(past, parts.stores.reads, parts.box)
@@ -184,6 +187,7 @@ class Api:
             ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),
             ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),
             ("cronring.v1.Events", partial(events_pb2_grpc.add_EventsServicer_to_server, events)),
+            ("cronring.v1.Forecast", partial(forecast_pb2_grpc.add_ForecastServicer_to_server, forecast)),
             ("cronring.v1.History", partial(history_pb2_grpc.add_HistoryServicer_to_server, history)),
             ("cronring.v1.Identities", partial(identities_pb2_grpc.add_IdentitiesServicer_to_server, identities)),
         ]

@@ -43,7 +43,7 @@ ORDER BY e.id DESC
 LIMIT :limit;
 
 -- name: ListLateAt
--- What had been due since `:since`, and at `:at` still waited, or had begun more than `:late_ms` late: the latest
+-- What had been due from `:since` to `:at`, and began more than `:late_ms` late, or still waited then: the latest
 -- run_at first. It is looked for among the `:looked` ids after `:above_id`. With it comes what ran of its job before.
 SELECT e.id, j.key AS job, j.slot, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at,
        coalesce(e.outcome, '') AS outcome, e.controller_id, e.runner_id, e.trigger, coalesce(b.id, 0) AS before_id,
@@ -55,8 +55,7 @@ LEFT JOIN LATERAL (
     SELECT id, ended_at FROM cron_executions
     WHERE job_id = e.job_id AND tick < e.tick AND id < e.id ORDER BY tick DESC, attempt DESC LIMIT 1) b ON true
 WHERE e.run_at > :since::timestamptz AND e.run_at <= :at::timestamptz
-  AND (e.claimed_at > :at
-       OR coalesce(e.started_at, e.claimed_at) - e.run_at > :late_ms::bigint * interval '1 millisecond')
+  AND coalesce(e.started_at, e.claimed_at) - e.run_at > :late_ms::bigint * interval '1 millisecond'
   AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
 ORDER BY e.run_at DESC, e.id DESC
 LIMIT :limit;

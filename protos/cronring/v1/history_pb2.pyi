@@ -72,7 +72,7 @@ class Moment(_message.Message):
 
     @_builtins.property
     def late(self) -> _containers.RepeatedCompositeFieldContainer[Global___LateExecution]:
-        """What was due in the ten minutes before, and still waited then or had begun more than a second late. 200 at most."""
+        """What had been due in the ten minutes before, and began more than a second late. 200 at most."""
 
     @_builtins.property
     def known_since(self) -> _timestamp_pb2.Timestamp:
