@@ -25,8 +25,9 @@ class PostgresForecast:
         """See cronring.controller.ports.forecast.Forecast. Reads every job's row."""
         async with self._one_at_a_time:
             records = await self._database.fetch(GetJobGroups(namespaces=namespaces, limit=limit))
-        found = [Group(*row[:6], tuple(row["keys"])) for row in records]
-        return found, (records[0]["all_jobs"] - sum(group.jobs for group in found)) if records else 0
+        found = [Group._make((*row[:6], tuple(row["keys"]))) for row in records]
+        every = records[0]["all_jobs"] if records else 0
+        return found, every - sum(group.jobs for group in found)
 
     async def recent(self, within_ms: int, late_within_ms: int, namespaces: Namespaces) -> Recent:
         """See cronring.controller.ports.forecast.Forecast. It looks at a bounded number of the latest."""

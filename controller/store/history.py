@@ -29,7 +29,6 @@ LATE_WITHIN_US: Final = 600_000_000  # before the instant that is asked about
 # Ids are in the order of claims, give or take a minute (FindExecutionBefore).
 _MINUTE_US: Final = 60_000_000
 _DAY_US: Final = 86_400_000_000
-_NAMES: Final = ("kind", "member", "from_at", "until_at", "departed", "place", "version")
 
 
 class PostgresHistory:
@@ -101,4 +100,4 @@ class PostgresLives:
         """See cronring.controller.ports.history.Lives."""
         asked = ListLives(since=since, until=until, lost_after_ms=lost_after_ms, limit=LIVES_MAX)
         records = await self._database.fetch(asked)
-        return [Life(*map(life.__getitem__, _NAMES), tuple(life["deployments"])) for life in records]
+        return [Life(**dict(life) | {"deployments": tuple(life["deployments"])}) for life in records]
