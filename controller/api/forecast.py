@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from cronring.controller.api.requests import Context, number
 from cronring.controller.api.scope import namespaces
-from cronring.controller.core.ledger.coming import Step, coming
+from cronring.controller.core.ledger.coming import ComingStep, coming
 from cronring.controller.ports.forecast import Forecast
 from cronring.controller.ports.reads import Namespaces, Reads
 from cronring.protos.cronring.v1 import forecast_pb2 as pb2
@@ -72,7 +72,7 @@ class ForecastService(forecast_pb2_grpc.ForecastServicer):
         )
 
 
-def _step(step: Step) -> pb2.ForecastStep:
+def _step(step: ComingStep) -> pb2.ForecastStep:
     return pb2.ForecastStep(
         at=timestamp(step.at), starts=step.starts, load=step.load, herd=step.herd, herd_at=timestamp(step.herd_at),
         herd_jobs=step.herd_keys, spread=step.spread,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from cronring.controller.core.ledger.happenings import Trouble
+from cronring.controller.core.ledger.happenings import BadRun
 from cronring.controller.core.ledger.lateness import LateRun
 from cronring.controller.core.ledger.lives import Life
 from cronring.controller.ports.reads import ExecutionRow, Namespaces
@@ -45,6 +45,6 @@ class History(Protocol):
         """At most `limit` of each kind."""
         ...
 
-    async def troubles(self, since: int, until: int, namespaces: Namespaces) -> tuple[list[Trouble], int | None]:
+    async def troubles(self, since: int, until: int, namespaces: Namespaces) -> tuple[list[BadRun], int | None]:
         """Runs that ended without success, and the end of the oldest if there are more; None: these are all."""
         ...

@@ -4,7 +4,7 @@ import asyncio
 from itertools import starmap
 from typing import Final
 
-from cronring.controller.core.ledger.happenings import TROUBLES, Trouble
+from cronring.controller.core.ledger.happenings import TROUBLES, BadRun
 from cronring.controller.core.ledger.lateness import LateRun
 from cronring.controller.core.ledger.lives import Life
 from cronring.controller.ports.history import RunsThen
@@ -69,7 +69,7 @@ class PostgresHistory:
             )  # fmt: skip
         return RunsThen(list(starmap(ExecutionRow, running)), list(starmap(LateRun, late)), looked_to)
 
-    async def troubles(self, since: int, until: int, namespaces: Namespaces) -> tuple[list[Trouble], int | None]:
+    async def troubles(self, since: int, until: int, namespaces: Namespaces) -> tuple[list[BadRun], int | None]:
         """See cronring.controller.ports.history.History. What was claimed a day before `since` is not looked at."""
         async with self._one_at_a_time:
             above_id = await self._value(FindExecutionBefore(instant=since - _DAY_US))
@@ -77,7 +77,7 @@ class PostgresHistory:
                 outcomes=TROUBLES, above_id=above_id, since=since, until=until, namespaces=namespaces,
                 limit=TROUBLES_MAX,
             )  # fmt: skip
-            found = list(starmap(Trouble, await self._database.fetch(asked)))
+            found = list(starmap(BadRun, await self._database.fetch(asked)))
         oldest = [
             min(run.ended_at for run in found if run.outcome == outcome)
             for outcome in TROUBLES

@@ -15,6 +15,7 @@ _TICKS_EACH: Final = 2  # of a group in a step, at most, to be looked at one by 
 _KEYS_SHOWN: Final = 3
 
 
+# docs/decisions/0109: by groups, as ten thousand jobs have some hundred schedules
 class Group(NamedTuple):
     """Jobs of one schedule and policy. `running_us`: how long one run of each takes, together, as measured.
 
@@ -30,7 +31,7 @@ class Group(NamedTuple):
     keys: tuple[str, ...]
 
 
-class Step(NamedTuple):
+class ComingStep(NamedTuple):
     """From `at` on. `starts`: ticks. `load`: runs that go on at once, on average.
 
     `herd`: the most that begin in one second, at `herd_at`; `spread`: the same, if all had jitter="auto".
@@ -64,7 +65,7 @@ class _Herds:
         self.often[step] = plain + weights[0], spread + weights[1]
 
 
-def coming(groups: Sequence[Group], from_at: int, step_us: int, steps: int) -> list[Step]:
+def coming(groups: Sequence[Group], from_at: int, step_us: int, steps: int) -> list[ComingStep]:
     """Steps of that length, one after the other. What a policy skips, or lets wait, is counted as if it ran."""
     starts, busy_us, herds = [0] * steps, [0.0] * steps, _Herds(steps)
     for group in groups:
@@ -107,12 +108,12 @@ def _in_a_second(jobs: int, over_us: int) -> int:
     return jobs if over_us < _SECOND_US else -(-jobs * _SECOND_US // over_us)
 
 
-def _step(at: int, step_us: int, step: int, starts: int, busy_us: float, herds: _Herds) -> Step:
+def _step(at: int, step_us: int, step: int, starts: int, busy_us: float, herds: _Herds) -> ComingStep:
     within = [tick for tick in herds.plain if at <= tick < at + step_us]
     herd_at = max(within, key=lambda tick: (herds.plain[tick], -tick), default=at)
     often, often_spread = herds.often[step]
     spread = max((herds.spread[tick] for tick in within), default=0)
-    return Step(
+    return ComingStep(
         at, starts, busy_us / step_us, herds.plain[herd_at] + often if within else often, herd_at,
         herds.keys.get(herd_at, ()), spread + often_spread,
     )  # fmt: skip

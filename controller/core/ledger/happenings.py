@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from cronring.controller.core.ledger.lives import CONTROLLER, Gap, Life, gaps
+from cronring.controller.core.ledger.lives import CONTROLLER, Life, Outage, gaps
 from cronring.controller.core.ledger.why_words import length
 
 # A controller that lost its database notices a lease of a few seconds late, and has it back as late.
@@ -43,7 +43,7 @@ class Happening(NamedTuple):
         return self.at, f"{self.kind} {self.subject} {self.number}"
 
 
-class Trouble(NamedTuple):
+class BadRun(NamedTuple):
     """A run without success. `recovered_...`: of the job's next run, if that completed; id 0: none has."""
 
     execution_id: int
@@ -82,7 +82,7 @@ def of_lives(lives: Sequence[Life]) -> Iterator[Happening]:
             before = life
 
 
-def _is_shared(outages: Iterable[Gap], came_at: int | None, went_at: int | None) -> bool:
+def _is_shared(outages: Iterable[Outage], came_at: int | None, went_at: int | None) -> bool:
     """Whether one was away just when nobody was there."""
     if came_at is None or went_at is None:
         return False
@@ -93,7 +93,7 @@ def _is_shared(outages: Iterable[Gap], came_at: int | None, went_at: int | None)
     )  # fmt: skip
 
 
-def _of_outages(outages: Iterable[Gap], lives: Sequence[Life]) -> Iterator[Happening]:
+def _of_outages(outages: Iterable[Outage], lives: Sequence[Life]) -> Iterator[Happening]:
     members = [life for life in lives if life.kind == CONTROLLER]
     for gap in outages:
         went = {life.member for life in members if life.until_at is not None and _near(life.until_at, gap.from_at)}
@@ -130,7 +130,7 @@ def _went(kind: str, member: str, at: int, life: Life) -> Happening:
     return Happening(at, f"{kind}_lost", member, f"{name} {member} was lost: {how}.")
 
 
-def of_troubles(troubles: Iterable[Trouble]) -> Iterator[Happening]:
+def of_troubles(troubles: Iterable[BadRun]) -> Iterator[Happening]:
     """Which jobs began to fail, and which recovered: one entry for all failures in a row."""
     in_a_row: dict[str, int] = defaultdict(int)
     for run in sorted(troubles, key=lambda run: (run.tick, run.execution_id)):

@@ -1,8 +1,8 @@
 """Who was there, when nobody was, and what is told of it."""
 
-from cronring.controller.core.ledger.happenings import Happening, Trouble, of_lives, of_troubles
+from cronring.controller.core.ledger.happenings import BadRun, Happening, of_lives, of_troubles
 from cronring.controller.core.ledger.lateness import LateRun, why_late
-from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, Gap, Life, alive, gaps
+from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, Life, Outage, alive, gaps
 
 SECOND = 1_000_000
 AT = 1_790_000_000 * SECOND
@@ -30,9 +30,9 @@ def test_one_lives_from_its_first_instant_to_before_its_last() -> None:
 def test_gaps_are_when_no_controller_lived() -> None:
     at = [AT + n * SECOND for n in range(100)]
     assert gaps([life("a", 0, 10), life("b", 5, 20), life("c", 30, 40), life("d", 50)]) == [
-        Gap(at[20], at[30]), Gap(at[40], at[50]),
+        Outage(at[20], at[30]), Outage(at[40], at[50]),
     ]  # fmt: skip
-    assert gaps([life("a", 0, 10)]) == [Gap(at[10], None)]
+    assert gaps([life("a", 0, 10)]) == [Outage(at[10], None)]
     assert gaps([life("a", 0), life("b", 5, 20)]) == []
     assert gaps([life("r", 0, 10, kind=RUNNER)]) == []
 
@@ -66,9 +66,9 @@ def test_a_cluster_that_was_started_anew_had_not_lost_its_database() -> None:
     assert (90, "controller_joined", "b") in told(found)
 
 
-def trouble(number: int, job: str = "m.v", before: str = "completed", recovered_s: int | None = None) -> Trouble:
+def trouble(number: int, job: str = "m.v", before: str = "completed", recovered_s: int | None = None) -> BadRun:
     recovered = None if recovered_s is None else AT + recovered_s * SECOND
-    return Trouble(
+    return BadRun(
         number, job, AT + number * SECOND, AT + number * SECOND, "failed", "ConnectionRefusedError", "no\nway",
         before, 0 if recovered is None else number + 1, recovered,
     )  # fmt: skip
