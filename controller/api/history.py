@@ -10,7 +10,7 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant
 from cronring.controller.api.scope import namespaces, shows_outputs
 from cronring.controller.api.token_box import TokenBox
-from cronring.controller.core.ledger.happenings import Happening
+from cronring.controller.core.ledger.happenings import Happened
 from cronring.controller.core.ledger.lateness import LateRun
 from cronring.controller.core.ledger.lives import Life
 from cronring.controller.core.node.ring import Ring
@@ -125,7 +125,7 @@ def _late(run: LateRun, why: str) -> pb2.LateExecution:
     )  # fmt: skip
 
 
-def _entry(each: Happening) -> pb2.TimelineEntry:
+def _entry(each: Happened) -> pb2.TimelineEntry:
     detail = each.detail[:_DETAIL_SHOWN] if each.detail and shows_outputs(each.job) else ""
     return pb2.TimelineEntry(
         at=timestamp(each.at), kind=each.kind, subject=each.subject, text=each.text, job=each.job,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from cronring.controller.core.ledger.happenings import Happening, done, of_lives, of_troubles
+from cronring.controller.core.ledger.happenings import Happened, done, of_lives, of_troubles
 from cronring.controller.core.ledger.lateness import LateRun, why_late
 from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, Life, alive
 from cronring.controller.core.node.ring import Owners, Ring
@@ -30,7 +30,7 @@ class MomentThen(NamedTuple):
 class Timeline(NamedTuple):
     """The latest first. `looked_to`: what failed before that was not looked at; None: all was."""
 
-    happenings: list[Happening]
+    happenings: list[Happened]
     looked_to: int | None
 
 
@@ -97,8 +97,8 @@ def hosted(life: Life, namespaces: Namespaces) -> tuple[str, ...] | None:
     return found if found or namespaces is None else None
 
 
-def _of_action(row: ActionRow) -> Happening:
+def _of_action(row: ActionRow) -> Happened:
     subject = row.job or row.deployment or row.template
     note = f": {row.note}" if row.note else "."
     text = f"{row.actor or 'Somebody'} {done(row.action)} {subject}{note}"
-    return Happening(row.at, row.action, subject, text, row.job, row.execution_id or 0, row.action_id)
+    return Happened(row.at, row.action, subject, text, row.job, row.execution_id or 0, row.action_id)

@@ -44,7 +44,7 @@ def test_a_herd_is_seen_and_what_jitter_would_make_of_it(visit: Callable[..., Vi
     expect(page.locator("section:has(#coming7)")).to_contain_text("ticks of", timeout=SOON_MS)
     most = day.locator("p").filter(has_text="Most in one second")
     plain = int(re.sub(r".*Most in one second: (\d+).*", r"\1", most.inner_text(), flags=re.DOTALL))
-    day.get_by_role("checkbox").check()
+    day.get_by_role("button", name="As if all jobs had").click()
     expect(day.locator("rect.herd")).to_have_count(0)
     spread = int(re.sub(r".*Most in one second: (\d+).*", r"\1", most.inner_text(), flags=re.DOTALL))
     assert plain >= HERD

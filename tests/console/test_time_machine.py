@@ -43,7 +43,7 @@ def the_past_is_there(page: Page, before: str) -> None:
     expect(page.locator("body")).to_have_class(re.compile("historic"))
     expect(page.locator(".ring .big")).to_have_text("3", timeout=SOON_MS)
     ends = page.locator("section:has(#controllers) td[data-name='And then']")
-    expect(ends.filter(has_text="lost")).to_have_count(1)
+    expect(ends.filter(has_text="lost")).to_have_count(1, timeout=SOON_MS)
     expect(ends.filter(has_text="still there")).to_have_count(2)
     found = Axe().run(page, options=RULES)
     assert found.violations_count == 0, found.generate_report()

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from cronring.controller.core.ledger.lives import CONTROLLER, Life, Outage, gaps
+from cronring.controller.core.ledger.lives import CONTROLLER, LeaseGap, Life, gaps
 from cronring.controller.core.ledger.why_words import length
 
 # A controller that lost its database notices a lease of a few seconds late, and has it back as late.
@@ -22,7 +22,7 @@ _DONE: Final = {
 }  # fmt: skip
 
 
-class Happening(NamedTuple):
+class Happened(NamedTuple):
     """`subject`: the member, job, deployment or template. `detail`: what its verb said of it, for who may see that.
 
     `number`: its execution's or action's id; 0: none.
@@ -63,7 +63,7 @@ def done(action: str) -> str:
     return _DONE.get(action, f"{action.replace('_', ' ')}:")
 
 
-def of_lives(lives: Sequence[Life]) -> Iterator[Happening]:
+def of_lives(lives: Sequence[Life]) -> Iterator[Happened]:
     """Who came and went. What all controllers went through together is told once."""
     outages = gaps(lives)
     yield from _of_outages(outages, lives)
@@ -82,7 +82,7 @@ def of_lives(lives: Sequence[Life]) -> Iterator[Happening]:
             before = life
 
 
-def _is_shared(outages: Iterable[Outage], came_at: int | None, went_at: int | None) -> bool:
+def _is_shared(outages: Iterable[LeaseGap], came_at: int | None, went_at: int | None) -> bool:
     """Whether one was away just when nobody was there."""
     if came_at is None or went_at is None:
         return False
@@ -93,16 +93,16 @@ def _is_shared(outages: Iterable[Outage], came_at: int | None, went_at: int | No
     )  # fmt: skip
 
 
-def _of_outages(outages: Iterable[Outage], lives: Sequence[Life]) -> Iterator[Happening]:
+def _of_outages(outages: Iterable[LeaseGap], lives: Sequence[Life]) -> Iterator[Happened]:
     members = [life for life in lives if life.kind == CONTROLLER]
     for gap in outages:
         went = {life.member for life in members if life.until_at is not None and _near(life.until_at, gap.from_at)}
         came = {life.member for life in members if gap.until_at is not None and _near(life.from_at, gap.until_at)}
         lasted = "" if gap.until_at is None else f" for {length(gap.until_at - gap.from_at)}"
         cause = "PostgreSQL was away, or all of them stood still" if went & came else "all of them had gone"
-        yield Happening(gap.from_at, "no_lease", "", f"No controller held a lease{lasted}: {cause}.")
+        yield Happened(gap.from_at, "no_lease", "", f"No controller held a lease{lasted}: {cause}.")
         if gap.until_at is not None:
-            yield Happening(
+            yield Happened(
                 gap.until_at, "lease_again", "",
                 f"Controllers held leases again: {', '.join(sorted(came))}. What was overdue follows on_missed.",
             )  # fmt: skip
@@ -112,39 +112,39 @@ def _near(one: int, other: int) -> bool:
     return abs(one - other) <= _AROUND_US
 
 
-def _came(life: Life, before: Life | None) -> Happening:
+def _came(life: Life, before: Life | None) -> Happened:
     name = life.kind.capitalize()
     if before is None or before.until_at is None:
         what = f"{name} {life.member} joined."
-        return Happening(life.from_at, f"{life.kind}_joined", life.member, what)
+        return Happened(life.from_at, f"{life.kind}_joined", life.member, what)
     away = length(life.from_at - before.until_at)
     held = "held a lease again" if life.kind == CONTROLLER else "was heard again"
-    return Happening(life.from_at, f"{life.kind}_back", life.member, f"{name} {life.member} {held}, after {away}.")
+    return Happened(life.from_at, f"{life.kind}_back", life.member, f"{name} {life.member} {held}, after {away}.")
 
 
-def _went(kind: str, member: str, at: int, life: Life) -> Happening:
+def _went(kind: str, member: str, at: int, life: Life) -> Happened:
     name = kind.capitalize()
     if life.departed:
-        return Happening(at, f"{kind}_left", member, f"{name} {member} left.")
+        return Happened(at, f"{kind}_left", member, f"{name} {member} left.")
     how = "its lease ran out" if kind == CONTROLLER else "nobody heard of it any more"
-    return Happening(at, f"{kind}_lost", member, f"{name} {member} was lost: {how}.")
+    return Happened(at, f"{kind}_lost", member, f"{name} {member} was lost: {how}.")
 
 
-def of_troubles(troubles: Iterable[BadRun]) -> Iterator[Happening]:
+def of_troubles(troubles: Iterable[BadRun]) -> Iterator[Happened]:
     """Which jobs began to fail, and which recovered: one entry for all failures in a row."""
     in_a_row: dict[str, int] = defaultdict(int)
     for run in sorted(troubles, key=lambda run: (run.tick, run.execution_id)):
         in_a_row[run.job] += 1
         if run.before_outcome not in TROUBLES:
             what = run.error_type or run.outcome.replace("_", " ")
-            yield Happening(
+            yield Happened(
                 run.ended_at, "failing", run.job, f"{run.job} began to fail: {what}.", run.job, run.execution_id,
                 run.execution_id, run.error_message.strip().partition("\n")[0],
             )  # fmt: skip
         if run.recovered_at is not None:
             count = in_a_row.pop(run.job)
             runs = "1 run" if count == 1 else f"{count:,} runs"
-            yield Happening(
+            yield Happened(
                 run.recovered_at, "recovered", run.job, f"{run.job} completed again, after {runs} without success.",
                 run.job, run.recovered_id, run.recovered_id,
             )  # fmt: skip

@@ -27,7 +27,7 @@ class Life(NamedTuple):
         return self.from_at <= at and (self.until_at is None or at < self.until_at)
 
 
-class Outage(NamedTuple):
+class LeaseGap(NamedTuple):
     """A time in which no controller held a lease. `until_at` None: it goes on."""
 
     from_at: int
@@ -39,21 +39,21 @@ def alive(lives: Iterable[Life], kind: str, at: int) -> list[Life]:
     return sorted((life for life in lives if life.kind == kind and life.spans(at)), key=lambda life: life.member)
 
 
-def gaps(lives: Iterable[Life]) -> list[Outage]:
+def gaps(lives: Iterable[Life]) -> list[LeaseGap]:
     """Between the lives of controllers, in order. Before the first there is none."""
-    found: list[Outage] = []
+    found: list[LeaseGap] = []
     covered_to: int | None = None
     for life in sorted((life for life in lives if life.kind == CONTROLLER), key=lambda life: life.from_at):
         if covered_to is not None and life.from_at > covered_to:
-            found.append(Outage(covered_to, life.from_at))
+            found.append(LeaseGap(covered_to, life.from_at))
         if life.until_at is None:
             return found
         covered_to = life.until_at if covered_to is None else max(covered_to, life.until_at)
     if covered_to is not None:
-        found.append(Outage(covered_to, None))
+        found.append(LeaseGap(covered_to, None))
     return found
 
 
-def gap_at(found: Sequence[Outage], at: int) -> Outage | None:
+def gap_at(found: Sequence[LeaseGap], at: int) -> LeaseGap | None:
     """The one that an instant lies in."""
     return next((gap for gap in found if gap.from_at <= at and (gap.until_at is None or at < gap.until_at)), None)

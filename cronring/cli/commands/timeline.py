@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cronring.cli.instants import instant_option, past
+from cronring.cli.instants import instant_option, past, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.printing import say
@@ -34,12 +34,12 @@ def timeline(
     \b
     Examples:
       cronring timeline --since -2h
-      cronring timeline --since 2026-03-29T02:00 --until 2026-03-29T04:00 --markdown
+      cronring timeline --since 02:00 --until 04:00 --markdown
     """
     if markdown and output == "json":
         raise click.UsageError("give --markdown or -o json, not both")
     begin = past("--since", since)
-    end = None if until is None else past("--until", until, end_of_day=True)
+    end = None if until is None else resolved(until, end_of_day=True)
     rows = ask(controllers, lambda client: client.history.timeline(begin, end, limit))
     if output == "json":
         print_json(rows)

@@ -1,8 +1,8 @@
 """Who was there, when nobody was, and what is told of it."""
 
-from cronring.controller.core.ledger.happenings import BadRun, Happening, of_lives, of_troubles
+from cronring.controller.core.ledger.happenings import BadRun, Happened, of_lives, of_troubles
 from cronring.controller.core.ledger.lateness import LateRun, why_late
-from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, Life, Outage, alive, gaps
+from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, LeaseGap, Life, alive, gaps
 
 SECOND = 1_000_000
 AT = 1_790_000_000 * SECOND
@@ -16,7 +16,7 @@ def life(
     return Life(kind, member, AT + from_s * SECOND, until, departed, "here", "1", deployments)
 
 
-def told(found: list[Happening]) -> list[tuple[int, str, str]]:
+def told(found: list[Happened]) -> list[tuple[int, str, str]]:
     return sorted(((each.at - AT) // SECOND, each.kind, each.subject) for each in found)
 
 
@@ -30,9 +30,9 @@ def test_one_lives_from_its_first_instant_to_before_its_last() -> None:
 def test_gaps_are_when_no_controller_lived() -> None:
     at = [AT + n * SECOND for n in range(100)]
     assert gaps([life("a", 0, 10), life("b", 5, 20), life("c", 30, 40), life("d", 50)]) == [
-        Outage(at[20], at[30]), Outage(at[40], at[50]),
+        LeaseGap(at[20], at[30]), LeaseGap(at[40], at[50]),
     ]  # fmt: skip
-    assert gaps([life("a", 0, 10)]) == [Outage(at[10], None)]
+    assert gaps([life("a", 0, 10)]) == [LeaseGap(at[10], None)]
     assert gaps([life("a", 0), life("b", 5, 20)]) == []
     assert gaps([life("r", 0, 10, kind=RUNNER)]) == []
 

@@ -16,7 +16,7 @@ export function Coming({ days = 1, more }) {
       said &&
       Number(said.jobs) === 0 &&
       html`<${Empty} command="cronring deploy yours.py">No job has a tick to come.<//>`
-    }>${said && html`<label class="check"><input type="checkbox" checked=${spread} onChange=${() => setSpread(!spread)} />
-        As if all jobs had <code>jitter="auto"</code></label><${Strip} said=${said} spread=${spread} />
+    }>${said && html`<button class="small" aria-pressed=${spread}
+        onClick=${() => setSpread(!spread)}>As if all jobs had <code>jitter="auto"</code></button><${Strip} said=${said} spread=${spread} />
         ${spread && html`<p class="says">Write it in the module, or in a template. What would move: <${Copied} text="cronring plan yours.py" /></p>`}`}<//><//>`;
 }

@@ -64,7 +64,7 @@ const late = (at) => [
 ];
 
 export function Past({ at, iso }) {
-  const query = useQuery("/cluster/moment", { at: iso }, { every: 300_000 });
+  const query = useQuery("/cluster/moment", { at: iso }, { on: (kind) => kind === "cluster_changed", every: 15_000 });
   const owners = useOwners(iso);
   const said = query.data;
   return html`<${Answered} query=${query}>${said && html`<${Stood} said=${said} at=${at} owners=${owners} />`}<//>
