@@ -16,7 +16,7 @@ EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
     "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys", "cron_payloads", "cron_interval_jobs",
-    "cron_verb_calls", "cron_queue", "cron_queue_lanes", "cron_queue_wakes", "cron_dead_letters",
+    "cron_verb_calls", "cron_queue", "cron_queue_lanes", "cron_queue_wakes", "cron_dead_letters", "cron_lives",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
@@ -47,6 +47,7 @@ HOT = [
     "BeginRequest", "CountRequestKeys", "GetRequest", "EndRequest", "ForgetRequest",
     "AddIntervalJob", "SetIntervalJob", "ForgetRetries", "GetIntervalJob", "GetIntervalJobs", "ListIntervalExecutions",
     "CountIntervalExecutions", "GetIntervalExecution", "GetVerbCall", "KeepVerbCall", "GetReadyQueues", "LockMessages",
+    "ListRunningAt", "ListTroubles",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
