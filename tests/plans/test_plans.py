@@ -26,7 +26,7 @@ HOT = [
     "ListTroubledExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
     "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJobsById", "LabelJobs", "FindJobIds",
-    "GetJobsByKey", "CreateApiJobs", "GetSpecs",
+    "GetJobsByKey", "CreateApiJobs", "GetSpecs", "ListRunningAt", "ListTroubles",
     "LockJobsById", "OrderJobs", "TakeBackSkips", "CloseBooks", "OpenBooks", "ForgetActivations",
     "CancelExecutionsOfJobs", "GetFateOfTick", "FindJobs", "ListActions", "ListJobActions", "ListDeploymentActions",
     "MarkCancelled", "LockJobOfExecution", "GetAttempts", "HastenRetry", "CreateRetry", "GetExecutionChanges",
@@ -47,7 +47,6 @@ HOT = [
     "BeginRequest", "CountRequestKeys", "GetRequest", "EndRequest", "ForgetRequest",
     "AddIntervalJob", "SetIntervalJob", "ForgetRetries", "GetIntervalJob", "GetIntervalJobs", "ListIntervalExecutions",
     "CountIntervalExecutions", "GetIntervalExecution", "GetVerbCall", "KeepVerbCall", "GetReadyQueues", "LockMessages",
-    "ListRunningAt", "ListTroubles",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
