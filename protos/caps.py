@@ -125,8 +125,8 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts audit_rows books dead_letters deliveries due entries executions extension_number "
-    "findings first_ticks jobs limits members messages queues results runner_grants sessions sets settings skipped "
-    "templates tokens waiting webhooks workspaces"
+    "findings first_ticks jobs late limits members messages queues results runner_grants sessions sets settings "
+    "skipped steps templates tokens waiting webhooks workspaces"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),
@@ -137,6 +137,8 @@ _LISTS_OF_ANSWERS: Final = {
     "jobs_misfit": Cap(items=40 * COLUMN),
     "faults": Cap(TRACE, COLUMN),
     "fullest": Cap(items=COLUMN),
+    "herd_jobs": Cap(NAME, 10),
+    "skip_reasons": Cap(items=COLUMN),
     **dict.fromkeys(("first_gone", "first_new"), Cap(NAME, 100)),
     "terms": Cap(PATTERN, 50),
     "file_descriptor_proto": Cap(SCHEMA, 1_000),

@@ -773,6 +773,10 @@ class ForgetLanes(Statement): ...
 class ForgetListeners(Statement): ...
 
 
+class ForgetLives(Statement):
+    history_ms: int
+
+
 class ForgetNotices(Statement): ...
 
 
@@ -911,6 +915,9 @@ class GetFateOfTick(Statement):
     tick: int
 
 
+class GetFirstLife(Statement): ...
+
+
 class GetFollowed(Statement):
     keys: Sequence[str]
 
@@ -954,6 +961,11 @@ class GetJob(Statement):
 
 class GetJobFigures(Statement):
     key: str
+
+
+class GetJobGroups(Statement):
+    namespaces: Sequence[str] | None
+    limit: int
 
 
 class GetJobId(Statement):
@@ -1074,6 +1086,14 @@ class GetReadyQueues(Statement):
 
 class GetRecent(Statement):
     boundary: int
+
+
+class GetRecentFigures(Statement):
+    late_since: int
+    above_id: int
+    looked: int
+    since: int
+    namespaces: Sequence[str] | None
 
 
 class GetRequest(Statement):
@@ -1435,6 +1455,16 @@ class ListJobs(Statement):
     limit: int
 
 
+class ListLateAt(Statement):
+    above_id: int
+    looked: int
+    since: int
+    at: int
+    late_ms: int
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class ListLeases(Statement): ...
 
 
@@ -1447,6 +1477,13 @@ class ListLimits(Statement):
     after_module: str
     after_label: str
     limit: int | None
+
+
+class ListLives(Statement):
+    since: int
+    until: int
+    limit: int
+    lost_after_ms: int
 
 
 class ListMessages(Statement):
@@ -1499,6 +1536,14 @@ class ListRunnerLeases(Statement): ...
 
 class ListRunners(Statement):
     lost_after_ms: int
+
+
+class ListRunningAt(Statement):
+    above_id: int
+    until_id: int
+    at: int
+    namespaces: Sequence[str] | None
+    limit: int
 
 
 class ListRunningJobs(Statement):
@@ -1572,6 +1617,15 @@ class ListTroubledExecutions(Statement):
     labels: str
     before_id: int
     above_id: int
+    limit: int
+
+
+class ListTroubles(Statement):
+    outcomes: Sequence[str]
+    above_id: int
+    since: int
+    until: int
+    namespaces: Sequence[str] | None
     limit: int
 
 

@@ -15,8 +15,8 @@ _STATIC: Final = Path(__file__).parent / "static"
 FILES_PATH: Final = "/console"
 # Nothing of the API or the login begins so.
 PAGES: Final = (
-    "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/cluster", "/deployments",
-    "/limits", "/webhooks", "/templates", "/access", "/actions", "/audit", "/wall",
+    "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/cluster", "/timeline",
+    "/deployments", "/limits", "/webhooks", "/templates", "/access", "/actions", "/audit", "/wall",
 )  # fmt: skip
 
 

@@ -21,8 +21,9 @@ COMMANDS: Final = Commands({
     "login": "login", "logout": "login:logout", "logs": "logs", "migrate": "migrate", "next": "next:next_ticks",
     "plan": "plan", "queues": "queues", "rollback": "rollback", "runner": "runner", "runner-grant": "runner_grant",
     "schema": "check:schema", "secrets-key": "secrets_key", "sets": "sets", "session": "web_session", "stats": "stats",
-    "template": "templates:template", "token": "token", "top": "top", "undeploy": "deployments:undeploy",
-    "webhook": "webhook", "whoami": "whoami", "why": "why", "workspaces": "workspaces",
+    "template": "templates:template", "timeline": "timeline", "token": "token", "top": "top",
+    "undeploy": "deployments:undeploy", "webhook": "webhook", "whoami": "whoami", "why": "why",
+    "workspaces": "workspaces",
 })  # fmt: skip
 
 
@@ -113,6 +114,7 @@ def cli() -> None:
                cronring queues list              which messages wait, and for whom
                cronring cluster members          who is there
                cronring why billing.close_month  why a tick ran, or not
+               cronring timeline --since -2h     what happened, and when?
                cronring audit --since -1d        did every tick end as it must?
                cronring stats                    how do all jobs do?
                cronring doctor                   what is wrong?

@@ -88,6 +88,7 @@ ARGUMENTS = {
         SELECT array_agg(job_id) AS job_ids, array_agg(3) AS due, array_agg(job_id) AS cut_job_ids,
                array_agg('paused'::text) AS cut_reasons, array_agg(2) AS cut_tick_counts FROM cron_closings""",
     "ForgetActions": "SELECT 1000 AS history_ms",
+    "ForgetLives": "SELECT 1000 AS history_ms",
     "ForgetIdentities": "SELECT 1000 AS kept_ms",
     "UseToken": "SELECT secret_hash FROM cron_tokens WHERE name = 't1'",
     "RevokeToken": "SELECT id AS token_id, 'somebody' AS actor FROM cron_tokens WHERE name = 't1'",

@@ -12,8 +12,10 @@ import { JobPage } from "./pages/job.mjs";
 import { Jobs } from "./pages/jobs.mjs";
 import { Access, Listed } from "./pages/lists.mjs";
 import { Overview } from "./pages/overview.mjs";
+import { TimelinePage } from "./pages/timeline.mjs";
 import { Upcoming } from "./pages/upcoming.mjs";
 import { Wall } from "./pages/wall.mjs";
+import { PastBar } from "./moment.mjs";
 import { begin as beginRouter, useLocation } from "./router.mjs";
 import { useHealth, Verdict } from "./verdict.mjs";
 
@@ -23,6 +25,7 @@ const PAGES = [
   ["/executions", "Runs"],
   ["/upcoming", "Upcoming"],
   ["/cluster", "Cluster"],
+  ["/timeline", "Timeline"],
   ["/deployments", "Deployments"],
   ["/limits", "Limits"],
   ["/webhooks", "Webhooks"],
@@ -50,6 +53,7 @@ function page(path, props) {
       : html`<${Jobs} ...${props} />`;
   if (first === "executions")
     return rest ? html`<${ExecutionPage} key=${rest} id=${rest} ...${props} />` : html`<${Executions} />`;
+  if (path === "/timeline") return html`<${TimelinePage} />`;
   if (path === "/upcoming") return html`<${Upcoming} />`;
   if (path === "/cluster") return html`<${Cluster} ...${props} />`;
   if (path === "/access") return html`<${Access} ...${props} />`;
@@ -76,7 +80,7 @@ function Console({ session }) {
         aria-current=${here(path, address) ? "page" : undefined}>${name}</a>`)}</nav>
       <div class="who"><button class="small" onClick=${openPalette}>Go to <kbd>Ctrl-K</kbd></button>
         <a href="/login" title="who you are, and log out">${session.name}</a></div></header>
-    <${Verdict} health=${health} />
+    <${Verdict} health=${health} /><${PastBar} path=${path} />
     <main id="main" tabindex="-1">${page(path, { session, health })}</main>`;
   return html`${frame}<${Palette} pages=${PAGES} /><${Help} /><${Asking} />`;
 }

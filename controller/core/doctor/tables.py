@@ -31,6 +31,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_keys": "pkey",
         "cron_late": "pkey",
         "cron_limits": "module pkey rule value",
+        "cron_lives": "pkey until",
         "cron_maintenance": "pkey",
         "cron_notifier": "pkey",
         "cron_partitions": "pkey",

@@ -291,10 +291,12 @@ class ControllerRow:
     info: ControllerInfo
     draining: bool
     lease_expires_at: int
+    held_since: int
 
 
 @dataclass
 class RunnerRow:
     info: RunnerInfo
     last_seen_at: int
+    held_since: int
     left_at: int | None = None
