@@ -83,6 +83,7 @@ class ApiParts(NamedTuple):
     vault: Vault
     around: ProcessFacts
     examine: Callable[[], Awaitable[Sequence[Finding]]]
+    console_url: str = ""  # where browsers find the console
 
 
 class Api:
@@ -167,7 +168,7 @@ class Api:
 
     def _about_the_cluster(self) -> list[Registration]:
         parts, own_id = self.parts, self.parts.info.controller_id
-        cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock)
+        cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock, parts.console_url)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)
         events = EventsService(self._jobs, self._executions, parts.stores.reads, parts.node, self._defaults)
