@@ -16,7 +16,7 @@ from cronring.controller.api.cookies import LOGIN, SESSION, clear, set_login, se
 from cronring.controller.api.judging import TO_DO as SEND_TOKEN
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.login_attempts import Attempts
-from cronring.controller.api.login_links import LASTS_MS, LINK_PATH, Link, code_of, link_of, session_of
+from cronring.controller.api.login_links import LASTS_MS, LINK_PATH, LoginLink, code_of, link_of, session_of
 from cronring.controller.api.login_state import (
     NoSuchLoginError,
     begun,
@@ -148,7 +148,7 @@ class Login:
         if caller.csrf_token is not None or caller.principal.kind is not Kind.TOKEN:
             raise Forbidden("links are made for a token of `cronring token create`; others log in at /login")
         token = await parts.known.get_token(caller.principal.name)
-        code = code_of(parts.box, Link(token.name, token.token_id, parts.now_us() // 1_000))
+        code = code_of(parts.box, LoginLink(token.name, token.token_id, parts.now_us() // 1_000))
         said = {"path": f"{LINK_PATH}/{code}", "lasts_ms": LASTS_MS}
         return web.json_response(said, headers=pages.HEADERS)
 
@@ -249,7 +249,7 @@ class Login:
         parts.notes.warning("login_refused", reason=why, origin=_origin(request))
 
 
-async def _of_link(parts: LoginParts, link: Link) -> Principal:
+async def _of_link(parts: LoginParts, link: LoginLink) -> Principal:
     """Raises NoSuchLoginError: its token is gone, though another may have its name by now."""
     try:
         row = await parts.known.get_token(link.token)

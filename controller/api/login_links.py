@@ -20,7 +20,7 @@ _ID_BYTES: Final = 5
 _HEAD_BYTES: Final = _TIME_BYTES + _ID_BYTES
 
 
-class Link(NamedTuple):
+class LoginLink(NamedTuple):
     """Of the token of that name and id. `made_ms`: by the wall clock of the controller that made it."""
 
     token: str
@@ -28,20 +28,20 @@ class Link(NamedTuple):
     made_ms: int
 
 
-def code_of(box: TokenBox, link: Link) -> str:
+def code_of(box: TokenBox, link: LoginLink) -> str:
     """Short, as terminals break what is longer than a line."""
     head = link.made_ms.to_bytes(_TIME_BYTES) + link.token_id.to_bytes(_ID_BYTES)
     return box.lock(_KIND, head + link.token.encode())
 
 
-def link_of(box: TokenBox, code: str, now_ms: int) -> Link:
+def link_of(box: TokenBox, code: str, now_ms: int) -> LoginLink:
     """Raises NoSuchLoginError."""
     try:
         body = box.open(_KIND, code)
     except StrangeTokenError:
         raise NoSuchLoginError("this link was not made here; copy it as a whole") from None
     token_id = int.from_bytes(body[_TIME_BYTES:_HEAD_BYTES])
-    link = Link(body[_HEAD_BYTES:].decode(), token_id, int.from_bytes(body[:_TIME_BYTES]))
+    link = LoginLink(body[_HEAD_BYTES:].decode(), token_id, int.from_bytes(body[:_TIME_BYTES]))
     if not -_LEEWAY_MS <= now_ms - link.made_ms < LASTS_MS:
         raise NoSuchLoginError("this link was made more than ten minutes ago; `cronring console` makes another")
     return link

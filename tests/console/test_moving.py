@@ -22,7 +22,9 @@ def test_a_page_goes_on_at_another_controller(visit: Callable[..., Visitor], clu
     cluster.controllers[1].kill()
     expect(page.locator(".verdict")).to_contain_text("As it was", ignore_case=True, timeout=SOON_MS)
     assert page.locator("tr[data-row]").count() > 0
-    elsewhere = re.compile(rf"https://(?!{re.escape(cluster.controllers[1].http)})127\.0\.0\.1:\d+/jobs\?q=module:shop&")
+    elsewhere = re.compile(
+        rf"https://(?!{re.escape(cluster.controllers[1].http)})127\.0\.0\.1:\d+/jobs\?q=module:shop&"
+    )
     expect(page).to_have_url(elsewhere, timeout=SOON_MS)
     assert page.url.endswith("/jobs?q=module:shop&sort=failures")
     expect(page.locator(".signal")).to_have_text("live", timeout=SOON_MS)

@@ -18,7 +18,13 @@ OPEN_S = 5.0  # a browser that is started may not come back
 
 @click.command()
 @click.argument("page", default="/", metavar="[PAGE]")
-@click.option("--print", "only_print", is_flag=True, help="Print the address, and open no browser.")
+@click.option(
+    "--print",
+    "only_print",
+    is_flag=True,
+    envvar="CRONRING_CONSOLE_PRINT",
+    help="Print the address, and open no browser.",
+)
 @output_option
 @controllers_option
 def console(page: str, only_print: bool, output: str, controllers: tuple[str, ...]) -> None:
