@@ -1,7 +1,8 @@
 // When the controller that this page is of is gone, the page goes on at another one: the same address, the same session.
 //
 // A cookie is of a host, whatever the port. So it goes to controllers of the same host alone: elsewhere one would have
-// to log in. Behind a name that leads to all controllers (--public-url) the page stays, and whoever is left answers.
+// to log in. Behind a name that leads to all controllers (--public-url) the page stays, and whoever is left answers
+// (docs/decisions/0115).
 import { onSignal } from "./live.mjs";
 
 const ASK_MS = 1_000;
