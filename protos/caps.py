@@ -67,7 +67,7 @@ _TEXTS: Final = (
 _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
-        "action actor answered_by applied_by base_type_name by change code "
+        "action actor answered_by applied_by base_type_name by change code console_url "
         "cancel_requested_by changed_by check created_by ended event "
         "event_id grpc_address hash http_address id issuer kind last_outcome next_tick_local paused_by payload_of "
         "peer_address principal refused revoked_by ring_digest runner secrets_key source valid_host verdict zone_data",

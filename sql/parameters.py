@@ -408,6 +408,7 @@ class CreateSession(Statement):
     principal: str
     others: int
     secret_hash: bytes
+    token_id: int | None
     token_hash: bytes | None
     grants: str | None
     issuer: str

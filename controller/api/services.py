@@ -88,6 +88,7 @@ class ApiParts(NamedTuple):
     vault: Vault
     around: ProcessFacts
     examine: Callable[[], Awaitable[Sequence[Finding]]]
+    console_url: str = ""  # where browsers find the console
 
 
 class Api:
@@ -174,7 +175,7 @@ class Api:
         parts, own_id = self.parts, self.parts.info.controller_id
         forecast = ForecastService(parts.stores.forecast, parts.stores.reads)
         past = Past(parts.stores.history, parts.stores.reads)
-        cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock, past)
+        cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock, past, parts.console_url)
         history = HistoryService(past, parts.stores.reads, parts.box)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)

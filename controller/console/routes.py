@@ -27,7 +27,7 @@ class ConsoleRoutes:
         files = {f"{FILES_PATH}/{file.relative_to(_STATIC)}": file for file in sorted(_STATIC.rglob("*.*"))}
         index = _index([path for path in files if path.endswith(".mjs")])
         for path in PAGES:
-            add_file(router, path, index)
+            add_file(router, path, index, asks_host=True)  # docs/decisions/0115
         for path, file in files.items():
             add_file(router, path, read(file))
 

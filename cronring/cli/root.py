@@ -14,7 +14,8 @@ from cronring.cli.variables import warn_of_unknown
 COMMANDS: Final = Commands({
     "apply": "apply", "audit": "audit", "audit-log": "audit_log", "certs": "certs", "check": "check",
     "cluster": "cluster",
-    "completion": "completion", "controller": "controller", "convert": "convert", "deploy": "deployments:deploy",
+    "completion": "completion", "console": "console", "controller": "controller", "convert": "convert",
+    "deploy": "deployments:deploy",
     "deployments": "deployments", "dev": "dev", "doctor": "doctor", "drill": "drill", "events": "events",
     "executions": "executions",
     "explain": "explain", "import": "importing:import_group", "jobs": "jobs", "limits": "limits", "lint": "lint",
@@ -119,6 +120,7 @@ def cli() -> None:
                cronring stats                    how do all jobs do?
                cronring doctor                   what is wrong?
                cronring top                      what happens now? live
+               cronring console                  all of it in a browser
                cronring drill kill-owner         do others take over in time?
     Guard it:  cronring token create ...         who may call
                cronring runner-grant create ...  which runners may join

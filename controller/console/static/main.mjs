@@ -4,6 +4,7 @@ import { openSession, Problem } from "./api.mjs";
 import { Asking } from "./doing.mjs";
 import { begin as beginKeys, Help } from "./keys.mjs";
 import { begin as beginLive } from "./live.mjs";
+import { begin as beginMoving, know } from "./moving.mjs";
 import { openPalette, Palette } from "./palette.mjs";
 import { Cluster } from "./pages/cluster.mjs";
 import { ExecutionPage } from "./pages/execution.mjs";
@@ -70,6 +71,7 @@ function Console({ session }) {
     document.title = `${name} - cronring`;
     document.querySelector("#main")?.focus({ preventScroll: true });
   }, [path]);
+  useEffect(() => know(health.cluster.data?.members), [health.cluster.data]);
   const frame =
     path === "/wall"
       ? html`<${Wall} health=${health} />`
@@ -96,6 +98,7 @@ function Begin() {
       try {
         setSession(await openSession());
         beginLive();
+        beginMoving();
       } catch (found) {
         if (!(found instanceof Problem)) throw found;
         setProblem(found);
