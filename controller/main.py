@@ -58,7 +58,6 @@ from cronring.controller.runtime.host_clock import HostClock
 from cronring.controller.runtime.lag import watch_loop_lag
 from cronring.controller.runtime.logs import set_up_logging
 from cronring.controller.runtime.maintenance import look_after_history
-from cronring.controller.runtime.memory import spare_memory
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
@@ -87,6 +86,7 @@ from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresOutbox
 from cronring.controller.web import Web, intervals_of, issuers_of, key_ages
+from cronring.memory import spare_memory
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 

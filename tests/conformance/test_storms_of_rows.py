@@ -141,7 +141,7 @@ ARGUMENTS = {
 # The scene has no queues. Consumers, claims and ends that meet there are tried by tests/integration/queues and by
 # tests/conformance/test_messages.py.
 QUEUES = {
-    "DecideExecutions", "DeleteMessages", "DropWorkspaceMessages", "EnqueueCronJobs", "FindDeadLetters",
+    "DeleteMessages", "DropWorkspaceMessages", "FindDeadLetters",
     "ForgetDeadLetters", "ForgetLanes", "ForgetListeners", "GetQueue", "LockMessages", "RemoveDeadLetters",
     "ReplayDeadLetters", "SetQueue",
 }  # fmt: skip

@@ -115,7 +115,7 @@ CHANGED = {
     "cron_request_keys": "answer", "cron_verb_calls": "made_at",
 }  # fmt: skip
 # How far figures are folded is passed over while somebody holds it: nobody does.
-READ = (*CHANGED, "cron_folding", "cron_unfolded")
+READ = (*CHANGED, "cron_folding", "cron_unfolded", "cron_queue")
 # A statement that waits for no row is held at a table that it reads before it locks: as a view, that asks here first.
 GATE = """
 CREATE FUNCTION storm_gate() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$

@@ -29,7 +29,6 @@ from cronring.controller.store.memory.rows import (
     ExecutionRow,
     JobRow,
     RunnerRow,
-    is_due,
 )
 from cronring.controller.store.memory.sets import MemorySets
 from cronring.controller.store.memory.templates import MemoryTemplates
@@ -177,7 +176,7 @@ class MemoryStore(
             return ClaimResult(request.job_id, False, False, None, now, False, None, None, 0)
         active = row.deployment.min_replicas > 0
         hosted = active and row.deployment.key == request.deployment
-        claimable = leased and hosted and not row.full and is_due(row, request, now)
+        claimable = leased and hosted and not row.full and row.is_due(request, now)
         plain = (
             not row.spec.policy and request.run_tick == request.expected_tick
         )  # neither schedule nor policy was asked
