@@ -1,5 +1,7 @@
 """`cronring doctor`'s checks of a database, on the oldest and the newest PostgreSQL that we have."""
 
+import re
+
 import pytest
 
 from cronring.controller.core.doctor import tables
@@ -114,8 +116,9 @@ async def test_what_the_tables_say(database_url: str) -> None:
     said = {check: finding.seen for check, finding in found.items() if finding.verdict is not Verdict.OK}
     assert "1 executions still carry its id" in said["leases"]
     assert "runner r1 (h, pid 1) was not seen for" in said["runners"]
-    assert "m@1 has no runner: none of its 2 jobs runs, the next tick due for 50" in said["deployments"]
-    assert "2 jobs of m@1 are due for up to 50" in said["overdue ticks"]
+    # Half a minute may pass on a busy machine until it looks.
+    assert re.search(r"m@1 has no runner: none of its 2 jobs runs, the next tick due for [5-7]\d", said["deployments"])
+    assert re.search(r"2 jobs of m@1 are due for up to [5-7]\d", said["overdue ticks"])
     assert "execution 1 of m.a on r1 is 1m past its hard timeout" in said["hard timeouts"]
     assert "default/x runs 2 of 2" in said["limits"]
     assert "webhook ops is disabled: HTTP 410" in said["webhooks"]
