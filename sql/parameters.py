@@ -191,6 +191,8 @@ class CountChosenJobs(Statement):
     namespace: str
     verb: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
 
 
@@ -254,6 +256,8 @@ class CountJobs(Statement):
     verb: str
     labels: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
 
 
@@ -588,6 +592,8 @@ class FindChosenByKey(Statement):
     namespace: str
     verb: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
     limit: int
 
@@ -600,6 +606,8 @@ class FindChosenJobs(Statement):
     namespace: str
     verb: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
     limit: int
 
@@ -664,6 +672,8 @@ class FindJobs(Statement):
     verb: str
     labels: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
     limit: int
 
@@ -1431,6 +1441,8 @@ class ListJobs(Statement):
     verb: str
     statuses: Sequence[str]
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     labels: str
     limit: int
 

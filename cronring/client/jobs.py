@@ -190,6 +190,7 @@ class JobCalls(ManyJobCalls):
         verb: str = "",
         status: str = "",
         labels: Mapping[str, str] | None = None,
+        contains: Sequence[str] = (),
         note: str = "",
         by: str = "",
         until: datetime | None = None,
@@ -205,8 +206,10 @@ class JobCalls(ManyJobCalls):
         delete, and whatever `expected` so many, raise OutcomeUnknown then. Raises Conflict unless `expected` match,
         with nothing done.
         """
+        statuses = (status,) if status else ()
+        query = JobQuery(namespace, module, verb, labels or {}, statuses, contains=tuple(contains))
         request = jobs_pb2.ControlJobsRequest(
-            filter=job_filter(JobQuery(namespace, module, verb, labels or {}, (status,) if status else ())),
+            filter=job_filter(query),
             action=jobs_pb2.ControlJobsRequest.Action.Value(f"ACTION_{action.upper()}"), dry_run=dry_run, note=note,
             requested_by=by, until=convert.timestamp(until), expected=expected,
             spec=None if spec is None else convert.job_spec(spec),
