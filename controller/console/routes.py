@@ -15,7 +15,7 @@ FILES_PATH: Final = "/console"
 # Nothing of the API or the login begins so.
 PAGES: Final = (
     "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/cluster", "/deployments",
-    "/limits", "/webhooks", "/templates", "/access", "/actions", "/audit", "/wall",
+    "/limits", "/queues", "/sets", "/templates", "/workspaces", "/webhooks", "/access", "/actions", "/audit", "/wall",
 )  # fmt: skip
 
 

@@ -42,7 +42,12 @@ const said = (found, would) =>
 
 const command = (chosen, words) => {
   if (!chosen.keys) return `${words} --filter ${quoted(chosen.query)}`;
-  return chosen.keys.slice(0, 3).map((key) => `${words} ${quoted(key)}`).join("; ") + (chosen.keys.length > 3 ? " …" : "");
+  return (
+    chosen.keys
+      .slice(0, 3)
+      .map((key) => `${words} ${quoted(key)}`)
+      .join("; ") + (chosen.keys.length > 3 ? " …" : "")
+  );
 };
 
 // A dialog that tries it, asks, and does it to exactly as many as were shown.
@@ -53,7 +58,9 @@ function orderMany(chosen, { action, verb, undo, inverse, typed, fields = [], sp
   ask({
     title: `${verb}: ${count(many, "job")}`,
     verb,
-    says: chosen.keys ? "This is done to each job that is selected." : `This is done to each job that fits: ${chosen.query}`,
+    says: chosen.keys
+      ? "This is done to each job that is selected."
+      : `This is done to each job that fits: ${chosen.query}`,
     preview:
       again &&
       (async () => {
@@ -63,7 +70,8 @@ function orderMany(chosen, { action, verb, undo, inverse, typed, fields = [], sp
     undo,
     typed: typed && `${verb.toLowerCase()} ${many}`,
     fields: [...fields, NOTE],
-    command: (values) => command(chosen, `cronring jobs ${CLI[action] ?? action.toLowerCase()}`) + (option?.(values) ?? ""),
+    command: (values) =>
+      command(chosen, `cronring jobs ${CLI[action] ?? action.toLowerCase()}`) + (option?.(values) ?? ""),
     act: async (values) => {
       const expected = tried ? tried.total : many;
       const found = await order(chosen, action, { note: values.note, expected, ...spec?.(values) });
@@ -119,10 +127,19 @@ export function Many({ picked, every, matching, session, selectEvery, clear }) {
   const many = every ? every.count : jobs.length;
   return html`<div class="bar" role="region" aria-label="Selected jobs">
     <span>${count(many, "job")} selected${every ? ": all that match" : ""}</span>
-    ${!every && matching && matching.count > jobs.length && html`<button class="small"
-      onClick=${() => selectEvery(matching)}>Select all ${matching.count.toLocaleString("en")} that match</button>`}
-    ${may("operate") && [...DEEDS, LABEL, DELETE].map(
-      (deed) => html`<button key=${deed.action} onClick=${() => orderMany(chosen, deed, finished)}>${deed.verb}</button>`,
-    )}
+    ${
+      !every &&
+      matching &&
+      matching.count > jobs.length &&
+      html`<button class="small"
+      onClick=${() => selectEvery(matching)}>Select all ${matching.count.toLocaleString("en")} that match</button>`
+    }
+    ${
+      may("operate") &&
+      [...DEEDS, LABEL, DELETE].map(
+        (deed) =>
+          html`<button key=${deed.action} onClick=${() => orderMany(chosen, deed, finished)}>${deed.verb}</button>`,
+      )
+    }
     <button onClick=${clear}>Select none</button></div>`;
 }

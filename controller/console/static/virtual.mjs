@@ -45,8 +45,10 @@ export function VirtualRows({ caption, columns, rows, keyOf, open, picked, pick,
   return html`<div class="scroll" ref=${place}><table class="rows virtual" aria-rowcount=${rows.length + 1}>
     <caption class="hidden">${caption}</caption>
     <thead><tr aria-rowindex="1">${pick && html`<th scope="col"><span class="hidden">Selected</span></th>`}
-      ${columns.map((each) => html`<th key=${each.name} scope="col" title=${each.title}
-        class=${each.number ? "number" : ""}>${each.name}</th>`)}</tr></thead>
+      ${columns.map(
+        (each) => html`<th key=${each.name} scope="col" title=${each.title}
+        class=${each.number ? "number" : ""}>${each.name}</th>`,
+      )}</tr></thead>
     <tbody>${space(from, wide)}${rows.slice(from, to).map((row, index) => {
       const key = keyOf(row);
       return html`<tr key=${key} tabindex="-1" data-row=${key} aria-rowindex=${from + index + 2} class=${mark?.(row) ?? ""}
@@ -58,7 +60,9 @@ export function VirtualRows({ caption, columns, rows, keyOf, open, picked, pick,
           html`<td><input type="checkbox" aria-label=${`Select ${key}`} checked=${picked.has(key)}
           onChange=${(event) => pick(row, event)} /></td>`
         }
-        ${columns.map((each) => html`<td key=${each.name} class=${each.number ? "number" : ""}
-          data-name=${each.name}>${each.of(row)}</td>`)}</tr>`;
+        ${columns.map(
+          (each) => html`<td key=${each.name} class=${each.number ? "number" : ""}
+          data-name=${each.name}>${each.of(row)}</td>`,
+        )}</tr>`;
     })}${space(rows.length - to, wide)}</tbody></table></div>`;
 }

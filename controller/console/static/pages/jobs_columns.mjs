@@ -33,7 +33,12 @@ const ALL = [
     ready: true,
     of: (job) => html`<${Bars} job=${job.key} entries=${job.book ?? []} high=${20} />`,
   },
-  { name: "Late by", ready: true, number: true, of: (job) => (job.last_started_at ? duration(job.last_lateness_ms) : "–") },
+  {
+    name: "Late by",
+    ready: true,
+    number: true,
+    of: (job) => (job.last_started_at ? duration(job.last_lateness_ms) : "–"),
+  },
   { name: "Failures", ready: true, number: true, of: (job) => job.failures || "" },
   { name: "Last success", of: (job) => html`<${When} at=${job.last_success} zone=${job.timezone} />` },
   { name: "Skipped", number: true, title: "ticks of all time", of: (job) => skipped(job) },
