@@ -54,7 +54,6 @@ const command = (chosen, words) => {
 function orderMany(chosen, { action, verb, undo, inverse, typed, fields = [], spec, option }, finished) {
   let tried = null;
   const many = chosen.keys ? chosen.keys.length : chosen.count;
-  const again = action === "UPDATE" ? null : { action, verb };
   ask({
     title: `${verb}: ${count(many, "job")}`,
     verb,
@@ -62,7 +61,7 @@ function orderMany(chosen, { action, verb, undo, inverse, typed, fields = [], sp
       ? "This is done to each job that is selected."
       : `This is done to each job that fits: ${chosen.query}`,
     preview:
-      again &&
+      action !== "UPDATE" &&
       (async () => {
         tried = await order(chosen, action, { dry_run: true });
         return said(tried, "It would change ");
@@ -71,7 +70,9 @@ function orderMany(chosen, { action, verb, undo, inverse, typed, fields = [], sp
     typed: typed && `${verb.toLowerCase()} ${many}`,
     fields: [...fields, NOTE],
     command: (values) =>
-      command(chosen, `cronring jobs ${CLI[action] ?? action.toLowerCase()}`) + (option?.(values) ?? ""),
+      command(chosen, `cronring jobs ${CLI[action] ?? action.toLowerCase()}`) +
+      (option?.(values) ?? "") +
+      (values.note ? ` --note ${quoted(values.note)}` : ""),
     act: async (values) => {
       const expected = tried ? tried.total : many;
       const found = await order(chosen, action, { note: values.note, expected, ...spec?.(values) });

@@ -113,7 +113,7 @@ const deeds = (row) => [
     undo: row.disabled_at ? "disable it again." : "enable it again.",
     fields: row.disabled_at ? [] : [{ name: "reason", label: "Why? Others will ask later.", optional: true }],
     command: ({ reason }) =>
-      `cronring webhook ${row.disabled_at ? "enable" : "disable"} ${quoted(row.name)}${reason ? ` --reason ${quoted(reason)}` : ""}`,
+      `cronring webhook ${row.disabled_at ? "enable" : "disable"} ${quoted(row.name)}${reason ? ` --note ${quoted(reason)}` : ""}`,
     act: ({ reason }) => put(`${pathOf(row.name)}/enabled`, { enabled: Boolean(row.disabled_at), reason }),
   },
   {
@@ -184,7 +184,7 @@ const redeliver = (webhook, delivery) => ({
   title: delivery ? `Deliver #${delivery.id} again` : `Deliver all that failed to ${webhook} again`,
   verb: "Deliver again",
   says: "The same events with the same ids are tried anew. A receiver that has seen an id passes it over.",
-  command: () => `cronring webhook redeliver ${quoted(webhook)}${delivery ? ` ${delivery.id}` : " --failed"}`,
+  command: () => `cronring webhook redeliver ${quoted(webhook)}${delivery ? ` ${delivery.id}` : ""}`,
   act: async () => {
     const said = await post(`${pathOf(webhook)}/redeliver`, delivery ? { delivery_id: delivery.id } : {});
     return `${said.deliveries} tried again.`;
