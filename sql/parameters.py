@@ -412,6 +412,7 @@ class CreateSession(Statement):
     principal: str
     others: int
     secret_hash: bytes
+    token_id: int | None
     token_hash: bytes | None
     grants: str | None
     issuer: str
@@ -783,6 +784,10 @@ class ForgetLanes(Statement): ...
 class ForgetListeners(Statement): ...
 
 
+class ForgetLives(Statement):
+    history_ms: int
+
+
 class ForgetNotices(Statement): ...
 
 
@@ -921,6 +926,9 @@ class GetFateOfTick(Statement):
     tick: int
 
 
+class GetFirstLife(Statement): ...
+
+
 class GetFollowed(Statement):
     keys: Sequence[str]
 
@@ -964,6 +972,11 @@ class GetJob(Statement):
 
 class GetJobFigures(Statement):
     key: str
+
+
+class GetJobGroups(Statement):
+    namespaces: Sequence[str] | None
+    limit: int
 
 
 class GetJobId(Statement):
@@ -1084,6 +1097,14 @@ class GetReadyQueues(Statement):
 
 class GetRecent(Statement):
     boundary: int
+
+
+class GetRecentFigures(Statement):
+    late_since: int
+    above_id: int
+    looked: int
+    since: int
+    namespaces: Sequence[str] | None
 
 
 class GetRequest(Statement):
@@ -1447,6 +1468,16 @@ class ListJobs(Statement):
     limit: int
 
 
+class ListLateAt(Statement):
+    above_id: int
+    looked: int
+    since: int
+    at: int
+    late_ms: int
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class ListLeases(Statement): ...
 
 
@@ -1459,6 +1490,13 @@ class ListLimits(Statement):
     after_module: str
     after_label: str
     limit: int | None
+
+
+class ListLives(Statement):
+    since: int
+    until: int
+    limit: int
+    lost_after_ms: int
 
 
 class ListMessages(Statement):
@@ -1511,6 +1549,14 @@ class ListRunnerLeases(Statement): ...
 
 class ListRunners(Statement):
     lost_after_ms: int
+
+
+class ListRunningAt(Statement):
+    above_id: int
+    until_id: int
+    at: int
+    namespaces: Sequence[str] | None
+    limit: int
 
 
 class ListRunningJobs(Statement):
@@ -1584,6 +1630,15 @@ class ListTroubledExecutions(Statement):
     labels: str
     before_id: int
     above_id: int
+    limit: int
+
+
+class ListTroubles(Statement):
+    outcomes: Sequence[str]
+    above_id: int
+    since: int
+    until: int
+    namespaces: Sequence[str] | None
     limit: int
 
 

@@ -598,6 +598,21 @@ export interface FinishMessagesResponse {
   messages: MessageFate[];
 }
 
+/** ForecastStep is a part of the time to come. Runs that a policy will skip are counted as well. */
+export interface ForecastStep {
+  at?: string;
+  starts: string;
+  /** runs that go on at once, on average */
+  load: number;
+  /** the most that begin in one second */
+  herd: string;
+  herd_at?: string;
+  /** some of them */
+  herd_jobs: string[];
+  /** the most in one second if all had jitter="auto" */
+  spread: string;
+}
+
 export interface GetClusterResponse {
   /** the controller whose view this is */
   answered_by: string;
@@ -608,6 +623,19 @@ export interface GetClusterResponse {
   clock_offset_ms: number;
   /** equal on all controllers that agree */
   ring_digest: string;
+  /** where browsers find the console: the public URL, else that controller's own */
+  console_url: string;
+}
+
+export interface GetForecastResponse {
+  steps: ForecastStep[];
+  step_ms: string;
+  /** that were looked at */
+  jobs: string;
+  /** jobs of rare schedules, beyond the 300 most common ones */
+  left_out: string;
+  /** jobs of which no run has ended: they count as lasting no time */
+  unmeasured: string;
 }
 
 export interface GetOwnersResponse {
@@ -615,6 +643,16 @@ export interface GetOwnersResponse {
   /** a controller's id; empty for none */
   primary: string;
   backup: string;
+}
+
+export interface GetRecentResponse {
+  /** of runs that were claimed since; "running" are those that go on */
+  outcomes: Record<string, string>;
+  /** ticks that were skipped since, by why */
+  skip_reasons: Record<string, string>;
+  /** of runs that began in the last five minutes; absent: none has */
+  lateness_p50_ms?: number;
+  lateness_p99_ms?: number;
 }
 
 export interface GetRingResponse {
@@ -804,6 +842,20 @@ export interface KillDeploymentResponse {
   jobs_orphaned: string[];
 }
 
+export interface LateExecution {
+  execution_id: string;
+  job: string;
+  tick?: string;
+  run_at?: string;
+  claimed_at?: string;
+  /** actual start minus run_at */
+  lateness_ms: number;
+  /** empty: it runs */
+  outcome: string;
+  /** why it was late, in a sentence */
+  text: string;
+}
+
 export interface Limit {
   namespace: string;
   /** empty: of the whole namespace */
@@ -935,6 +987,14 @@ export interface ListTemplatesResponse {
   next_page_token: string;
 }
 
+export interface ListTimelineResponse {
+  entries: TimelineEntry[];
+  /** empty: that was all */
+  next_page_token: string;
+  /** what failed before it was not looked at; absent: all was */
+  looked_to?: string;
+}
+
 export interface ListTokensResponse {
   tokens: Token[];
   /** empty: that was the last page */
@@ -1019,6 +1079,25 @@ export interface Module {
   types?: DataType[];
 }
 
+export interface Moment {
+  at?: string;
+  /** controllers that held a lease */
+  members: PastMember[];
+  /** that were heard */
+  runners: PastRunner[];
+  /** that ran, the newest first; 200 at most */
+  executions: Execution[];
+  /** What had been due in the ten minutes before, and began more than a second late. 200 at most. */
+  late: LateExecution[];
+  ring_digest: string;
+  /** of members; absent: nothing is known of any */
+  known_since?: string;
+  /** runs of ticks before it were not looked at; absent: all were */
+  looked_to?: string;
+  /** PostgreSQL's now */
+  database_time?: string;
+}
+
 /** A job that CreateJob made, and whose verb no active version of its module has: it waits for one that has it. */
 export interface Orphaning {
   at?: string;
@@ -1031,6 +1110,36 @@ export interface OutputChunk {
   data: string;
   /** only in the last one: how it ended, or (once) how it stands; without its output */
   execution?: Execution;
+}
+
+/** PastMember is a controller. Its share follows from who held a lease: a dead one keeps its share for up to a lease. */
+export interface PastMember {
+  id: string;
+  grpc_address: string;
+  version: string;
+  /** of the 4,096 slots, as primary, 0..1 */
+  share: number;
+  primary_slots: number;
+  backup_slots: number;
+  /** its lease, without a gap */
+  held_since?: string;
+  /** absent: it goes on */
+  held_until?: string;
+  /** it ended as the controller left; else it ran out */
+  departed: boolean;
+}
+
+export interface PastRunner {
+  id: string;
+  hostname: string;
+  version: string;
+  deployments: string[];
+  /** without a gap */
+  seen_since?: string;
+  /** absent: it goes on */
+  seen_until?: string;
+  /** it left; else nobody heard of it any more */
+  departed: boolean;
 }
 
 export interface Pause {
@@ -1425,6 +1534,22 @@ export interface TickDifference {
   new_schedule: string;
 }
 
+export interface TimelineEntry {
+  at?: string;
+  /** controller_joined controller_left controller_lost controller_back, the same of runners; no_lease lease_again; failing recovered; or what somebody did, like pause or deploy */
+  kind: string;
+  /** a controller, runner, job, deployment or template; empty: the cluster */
+  subject: string;
+  /** a sentence */
+  text: string;
+  /** its key; empty: it concerns none */
+  job: string;
+  /** 0: it concerns none */
+  execution_id: string;
+  /** its first line, for those who may see outputs */
+  error_message: string;
+}
+
 export interface Token {
   name: string;
   grants: RoleGrant[];
@@ -1597,7 +1722,7 @@ export interface Operations {
   ReadAuditChain: { query: { after_seq?: string | number; page_size?: number }; answer: ReadAuditChainResponse };
   GetCluster: { answer: GetClusterResponse };
   GetRing: { answer: GetRingResponse };
-  GetOwners: { path: { job: string }; answer: GetOwnersResponse };
+  GetOwners: { path: { job: string }; query: { at?: string }; answer: GetOwnersResponse };
   ListDue: { query: { limit?: number; within_ms?: string | number }; answer: ListDueResponse };
   CreateDeployment: { body: { schema?: Module; digest?: string; min_replicas?: number; requested_by?: string; note?: string; dry_run?: boolean }; answer: CreateDeploymentResponse };
   ListDeployments: { query: { page_size?: number; page_token?: string; namespace?: string; module?: string; active_only?: boolean }; answer: ListDeploymentsResponse };
@@ -1617,6 +1742,10 @@ export interface Operations {
   RetryExecution: { path: { id: string | number }; body: { requested_by?: string; note?: string }; answer: Activation };
   FollowExecution: { path: { id: string | number }; query: { from_offset?: string | number; once?: boolean }; item: OutputChunk };
   WatchExecutions: { query: { job?: string; resume_token?: string; outcome?: string }; item: ExecutionEvent };
+  GetForecast: { query: { within_ms?: string | number }; answer: GetForecastResponse };
+  GetRecent: { query: { within_ms?: string | number }; answer: GetRecentResponse };
+  GetMoment: { query: { at?: string }; answer: Moment };
+  ListTimeline: { query: { since?: string; until?: string; page_size?: number; page_token?: string }; answer: ListTimelineResponse };
   CreateToken: { body: { name?: string; grants?: RoleGrant[]; lasts_ms?: string | number; requested_by?: string }; answer: CreateTokenResponse };
   ListTokens: { query: { page_size?: number; page_token?: string; with_revoked?: boolean }; answer: ListTokensResponse };
   RevokeToken: { path: { name: string }; query: { requested_by?: string }; answer: Token };
@@ -1717,6 +1846,10 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   RetryExecution: ["POST", "/api/v1/cron/executions/{id}/retry"],
   FollowExecution: ["GET", "/api/v1/cron/executions/{id}/output"],
   WatchExecutions: ["GET", "/api/v1/cron/executions:watch"],
+  GetForecast: ["GET", "/api/v1/cron/forecast"],
+  GetRecent: ["GET", "/api/v1/cron/recent"],
+  GetMoment: ["GET", "/api/v1/cron/cluster/moment"],
+  ListTimeline: ["GET", "/api/v1/cron/timeline"],
   CreateToken: ["POST", "/api/v1/cron/tokens"],
   ListTokens: ["GET", "/api/v1/cron/tokens"],
   RevokeToken: ["DELETE", "/api/v1/cron/tokens/{name}"],

@@ -79,4 +79,6 @@ def _read(row: DeploymentRow) -> Module:
     try:
         return parse_module(row.schema_text)
     except SchemaError as error:
-        raise Conflict(f"the schema of {row.key} can't be read: {error}; ask a controller of a newer release") from error
+        raise Conflict(
+            f"the schema of {row.key} can't be read: {error}; ask a controller of a newer release"
+        ) from error

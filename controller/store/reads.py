@@ -50,6 +50,7 @@ from cronring.controller.store.execution_lists import ExecutionLists
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import spec_of
 from cronring.controller.store.slices import sliced
+from cronring.schema.filters import lower
 from cronring.sql.parameters import (
     CountChosenJobs,
     CountJobs,
@@ -85,7 +86,6 @@ from cronring.sql.parameters import (
     SuggestOfDeployments,
     SuggestOfJobs,
 )
-from cronring.schema.filters import lower
 from cronring.sql.records import Statement
 
 # However many ask, claims and ends find a free connection.
@@ -402,8 +402,9 @@ def _rank(row: JobRow, sort: JobSort) -> int:
     if sort is JobSort.LAST:
         return _NONE if row.last_run_at is None else row.last_run_at
     if sort is JobSort.LATENESS:
-        known = row.last_started_at is not None and row.last_run_at is not None
-        return row.last_started_at - row.last_run_at if known else _NONE
+        if row.last_started_at is None or row.last_run_at is None:
+            return _NONE
+        return row.last_started_at - row.last_run_at
     if sort is JobSort.SUCCESS:
         return _NONE if row.last_outcome is None else -(row.last_success or 0)
     return row.failures

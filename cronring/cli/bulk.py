@@ -88,7 +88,9 @@ def one_or_many(key: str | None, many: Many) -> None:
     if key and many.given:
         raise click.UsageError("give either a KEY, or which jobs (--label, --module, --filter ...), not both")
     if not key and not many.given:
-        raise click.UsageError("which job? Give its KEY; or which jobs: --label, --module, --filter, --namespace or --verb")
+        raise click.UsageError(
+            "which job? Give its KEY; or which jobs: --label, --module, --filter, --namespace or --verb"
+        )
 
 
 class BulkOrder(NamedTuple):

@@ -39,6 +39,4 @@ def compared(message: deployments_pb2.CompareDeploymentsResponse) -> Compared:
 
 
 def _verb(message: deployments_pb2.VerbDifference) -> VerbDifference:
-    return VerbDifference(
-        message.verb, message.change, tick_difference(message.ticks), tuple(message.changed_fields)
-    )
+    return VerbDifference(message.verb, message.change, tick_difference(message.ticks), tuple(message.changed_fields))

@@ -69,7 +69,10 @@ async def test_jobs_are_listed_by_key_page_by_page(world: World, reads: Postgres
         (JobFilter(contains=("billing",), statuses=("failed",)), ["billing.c"]),
         (JobFilter(contains=("ling_a",)), []),
         (JobFilter(contains=("%",)), []),
-        (JobFilter(keys=("billing.c", "billing.a", "none.x"), statuses=("failed", "scheduled")), ["billing.a", "billing.c"]),
+        (
+            JobFilter(keys=("billing.c", "billing.a", "none.x"), statuses=("failed", "scheduled")),
+            ["billing.a", "billing.c"],
+        ),
         (JobFilter(contains=("\\",)), []),
     ],
 )

@@ -1,22 +1,22 @@
 // One line of the API's filter language: asked for while one types, and completed by what the API suggests.
 import { html, useEffect, useRef, useState } from "./base.mjs";
 import { get } from "./api.mjs";
+import { useTyped } from "./typing.mjs";
 
 const TYPING_MS = 120;
 const SHOWN = 10;
 
-// `list`: "jobs" or "executions". `set(text)` is told once typing pauses. `says`: id of the line that tells faults.
-export function FilterField({ list, value, set, hint, says }) {
-  const [typed, setTyped] = useState(value);
-  const [offer, setOffer] = useState(null); // {at, terms}: what may stand from character `at` on
+// `list`: "jobs" or "executions". `name`: of the address's parameter. `says`: id of the line that tells faults.
+export function FilterField({ list, name, hint, says }) {
+  const [value, typed, type, say] = useTyped(name, TYPING_MS);
+  const [latest, setOffer] = useState(null); // {text, at, terms}: what may stand from character `at` of `text` on
+  const offer = latest?.text === typed ? latest : null;
   const [chosen, setChosen] = useState(-1);
-  const timer = useRef(0);
   const asking = useRef(null);
   const field = useRef(null);
   useEffect(() => {
-    if (document.activeElement !== field.current) setTyped(value);
+    if (document.activeElement === field.current) suggest(typed);
   }, [value]);
-  useEffect(() => () => clearTimeout(timer.current), []);
 
   const suggest = async (text) => {
     asking.current?.abort();
@@ -31,14 +31,6 @@ export function FilterField({ list, value, set, hint, says }) {
       if (problem.name !== "AbortError") setOffer(null);
     }
   };
-  const type = (text) => {
-    setTyped(text);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      set(text.trim());
-      suggest(text);
-    }, TYPING_MS);
-  };
   const take = (term) => {
     const text = offer.text.slice(0, offer.at) + term + (term.endsWith(":") ? "" : " ");
     setOffer(null);
@@ -50,10 +42,13 @@ export function FilterField({ list, value, set, hint, says }) {
       event.preventDefault();
       if (offer && chosen >= 0) take(offer.terms[chosen]);
       else {
-        clearTimeout(timer.current);
         setOffer(null);
-        set(typed.trim());
+        say(typed);
       }
+    }
+    if (event.key === "Escape" && offer) {
+      event.preventDefault();
+      setOffer(null);
     }
     const step = offer && { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {

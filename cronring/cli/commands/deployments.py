@@ -109,7 +109,7 @@ def compare_deployments(key: str, from_key: str, days: int, output: str, control
 
     \b
     Examples:
-      cronring deployments compare billing@41d0            # what would a rollback do?
+      cronring deployments compare billing@41d0        # what would a rollback do?
       cronring deployments compare billing@9c3e --from billing@41d0 --days 30
     """
     found = ask(controllers, lambda client: client.deployments.compare(key, from_key, days))

@@ -154,7 +154,8 @@ class JobCalls(ManyJobCalls):
     ) -> Iterator[model.Progress]:
         """Pause, resume, skip_next, trigger, cancel, restore, delete or update all that match.
 
-        First comes how many, then each one. `text`: a filter in words, besides. `spec`, `fields`: of an update, as `update` takes them.
+        First comes how many, then each one. `text`: a filter in words, besides.
+        `spec`, `fields`: of an update, as `update` takes them.
         When its controller dies, another begins anew, and finds what was done unchanged. But skip_next, trigger,
         delete, and whatever `expected` so many, raise OutcomeUnknown then. Raises Conflict unless `expected` match,
         with nothing done.

@@ -11,6 +11,8 @@ from cronring.protos.cronring.v1 import (
     cluster_pb2,
     deployments_pb2,
     executions_pb2,
+    forecast_pb2,
+    history_pb2,
     jobs_pb2,
     ledger_pb2,
     limits_pb2,
@@ -51,6 +53,9 @@ LISTS: Final[list[tuple[str, Any]]] = [
     ("cronring.v1.Cluster/ListDue", cluster_pb2.ListDueRequest(within_ms=86_400_000, limit=100)),
     ("cronring.v1.Cluster/GetCluster", cluster_pb2.GetClusterRequest()),
     ("cronring.v1.Notifications/ListDeliveries", notifications_pb2.ListDeliveriesRequest()),
+    ("cronring.v1.Forecast/GetForecast", forecast_pb2.GetForecastRequest()),
+    ("cronring.v1.History/GetMoment", history_pb2.GetMomentRequest()),
+    ("cronring.v1.History/ListTimeline", history_pb2.ListTimelineRequest()),
 ]
 BY_JOB: Final[list[tuple[str, Callable[[str], Any]]]] = [
     (JOBS + "GetJob", lambda key: jobs_pb2.GetJobRequest(key=key)),

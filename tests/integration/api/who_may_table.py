@@ -8,7 +8,14 @@ from grpc import StatusCode
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from cronring.protos.cronring.v1 import notifications_pb2, sets_pb2, templates_pb2, workspaces_pb2
+from cronring.protos.cronring.v1 import (
+    forecast_pb2,
+    history_pb2,
+    notifications_pb2,
+    sets_pb2,
+    templates_pb2,
+    workspaces_pb2,
+)
 from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
@@ -249,6 +256,10 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Doctor/DiagnoseController", DiagnoseControllerRequest(), EVERYWHERE),
         Row("cronring.v1.Doctor/DiagnoseDatabase", DiagnoseDatabaseRequest(), EVERYWHERE),
         Row("cronring.v1.Drills/HoldDrill", HoldDrillRequest(controller="c1"), EVERYWHERE, BAD),
+        Row("cronring.v1.Forecast/GetForecast", forecast_pb2.GetForecastRequest(), TOKEN),
+        Row("cronring.v1.Forecast/GetRecent", forecast_pb2.GetRecentRequest(), TOKEN),
+        Row("cronring.v1.History/GetMoment", history_pb2.GetMomentRequest(), TOKEN),
+        Row("cronring.v1.History/ListTimeline", history_pb2.ListTimelineRequest(), TOKEN),
         Row("cronring.v1.Ledger/Audit", AuditRequest(), TOKEN),
         Row("cronring.v1.Ledger/Audit", AuditRequest(job=KEY), VIEW),
         Row("cronring.v1.Ledger/Why", WhyRequest(job=KEY), VIEW),

@@ -1,4 +1,5 @@
 // Which of my 10,000 jobs need me?
+import { queryText } from "../api.mjs";
 import { html, useEffect, useMemo, useRef, useState } from "../base.mjs";
 import { clockTime } from "../clock.mjs";
 import { FilterField } from "../filterfield.mjs";
@@ -37,7 +38,7 @@ const keyOf = (job) => job.key;
 const MEMBERS = (kind) => kind === "job_changed" || kind === "job_removed";
 
 export function Jobs({ session }) {
-  const [text, setText] = useParameter("q");
+  const [text] = useParameter("q");
   const [sort, setSort] = useParameter("sort", "key");
   const { query: shown } = useLocation();
   const [picked, setPicked] = useState(new Map());
@@ -60,11 +61,11 @@ export function Jobs({ session }) {
   }, [sight[2], rows.length, list.whole]);
 
   const pick = useRange(rows, setPicked, () => setEvery(null));
-  const many = counted.data && counted.asked?.includes(encodeURIComponent(text)) ? Number(counted.data.count) : null;
+  const many = counted.data && counted.asked === `/jobs:count${queryText({ filter: text })}` ? Number(counted.data.count) : null;
   return html`<h1>Jobs <span class="says">${many === null ? "" : many.toLocaleString("en")}</span></h1>
     <${Views} page="/jobs" ready=${VIEWS} query=${shown} />
     <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
-      <${FilterField} list="jobs" value=${text} set=${setText} says="filter-says"
+      <${FilterField} list="jobs" name="q" says="filter-says"
         hint="part of a name, status:paused module:billing label:team=core" />
       <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
         ${Object.entries(SORTS).map(
