@@ -223,11 +223,8 @@ class _Found:
 
     def take(self, key: str, value: str) -> None:
         """Raises FilterError."""
-        key = key or _meant(value, self._words)
         if key not in self._words:
-            close = nearest(key, self._words)
-            hint = f"did you mean {close[0]}:?" if close else f"there are {', '.join(self._words)}"
-            raise FilterError(f"{_shown(key)}: is not known here; {hint}")
+            key, value = _unknown(key, value, self._words) if key else (_meant(value, self._words), value)
         allowed = self._words[key]
         if key in _LISTS:
             self.lists.setdefault(_LISTS[key], []).extend(_one_of(key, each, allowed) for each in value.split(","))
@@ -251,6 +248,18 @@ def _read(terms: Iterable[Term], words: Mapping[str, tuple[str, ...]], now: int)
     if len(lists.get("contains", ())) > CONTAINS_LIMIT:
         raise FilterError(f"the filter has more than {CONTAINS_LIMIT} texts that a key is to contain")
     return found.single | lists | ({"labels": found.labels} if found.labels else {})
+
+
+def _unknown(key: str, value: str, words: Mapping[str, tuple[str, ...]]) -> tuple[str, str]:
+    """What is meant by a word with a colon whose key isn't known: a job's key has a dot or a slash before its colon.
+
+    Raises FilterError for all others.
+    """
+    if "contains" in words and ("." in key or "/" in key):
+        return "contains", f"{key}:{value}"
+    close = nearest(key, words)
+    hint = f"did you mean {close[0]}:?" if close else f"there are {', '.join(words)}"
+    raise FilterError(f"{_shown(key)}: is not known here; {hint}")
 
 
 def _meant(word: str, words: Mapping[str, tuple[str, ...]]) -> str:

@@ -1612,7 +1612,7 @@ export interface VerbDifference {
   /** added removed changed same: then only the fields differ */
   change: string;
   ticks?: TickDifference;
-  /** of its description, like "timeout" */
+  /** of its description, like "timeout_ms" */
   changed_fields: string[];
 }
 

@@ -377,7 +377,7 @@ class VerbDifference(_message.Message):
     def ticks(self) -> _sets_pb2.TickDifference: ...
     @_builtins.property
     def changed_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """of its description, like "timeout" """
+        """of its description, like "timeout_ms" """
 
     def __init__(
         self,

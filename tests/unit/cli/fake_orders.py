@@ -84,7 +84,7 @@ class FakeOrders:
             new_schedule="0 * * * *",
         )
         changed = deployments_pb2.VerbDifference(
-            verb="refresh", change="changed", ticks=ticks, changed_fields=["timeout"]
+            verb="refresh", change="changed", ticks=ticks, changed_fields=["timeout_ms"]
         )
         return deployments_pb2.CompareDeploymentsResponse(
             key=request.key, from_key=request.from_key, verbs=[changed], same=2, from_at=TICK, until_at=TICK

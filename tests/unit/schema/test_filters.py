@@ -72,6 +72,8 @@ def test_executions_are_asked_for_in_one_line(text: str, query: ExecutionQuery) 
         ("contains:bill contains:CLOSE bill", JobQuery(contains=("bill", "CLOSE"))),
         ("close_mon paused 50%", JobQuery(statuses=("paused",), contains=("close_mon", "50%"))),
         ("contains:paused", JobQuery(contains=("paused",))),
+        ("shop.prints:late", JobQuery(contains=("shop.prints:late",))),
+        ("contains:prints:late east/shop.prints:a", JobQuery(contains=("prints:late", "east/shop.prints:a"))),
     ],
 )
 def test_jobs_are_asked_for_in_the_same_language(text: str, query: JobQuery) -> None:
