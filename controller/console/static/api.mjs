@@ -68,15 +68,17 @@ export function queryText(query) {
 }
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });
-export const post = (path, body) => call("POST", path, { body: body ?? {} });
+export const post = (path, body) => call("POST", path, { body: body ?? {}, keyed: true });
+// Of what answers with a secret: those calls take no Idempotency-Key, as no secret is kept with one.
+export const postForSecret = (path, body) => call("POST", path, { body });
 export const put = (path, body) => call("PUT", path, { body: body ?? {} });
 export const remove = (path, query) => call("DELETE", path, { query });
 
-async function call(method, path, { query, body, signal }) {
+async function call(method, path, { query, body, signal, keyed }) {
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
-  if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+  if (keyed) headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   const answer = await fetched(apiPath(path) + queryText(query), {
     method,
     headers,

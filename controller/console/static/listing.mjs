@@ -1,5 +1,5 @@
 // What lists of things that are set have in common: their state, their pages, what can be done to a row and to all.
-import { html, useState } from "./base.mjs";
+import { html, useEffect, useState } from "./base.mjs";
 import { ask } from "./doing.mjs";
 import { useQuery } from "./queries.mjs";
 import { useParameter } from "./router.mjs";
@@ -34,24 +34,32 @@ export const words = (text) => text.split(/[\s,]+/).filter(Boolean);
 export const Refused = ({ needs: [permission, namespace] }) =>
   html`<p class="problem">Your role doesn't show this: it takes ${permission}${namespace === "*" ? " of all namespaces" : ""}.</p>`;
 
-// `of`: {title, says, path, query, rows, keyOf, columns, none, command, needs, deeds(row), make, open(row), on, id}.
+// `of`: {title, says, path, query, rows, keyOf, columns, none, command, needs, deeds(row), make, open(row), on, every}.
 // A deed is what `ask` takes, and `word`, which stands on its button. `make`: deeds of the list as a whole.
+// Lists of one page that change together: `changed()` is called after a deed, and a new `turn` asks for rows anew.
 export function Listing({ of, session, level = 1 }) {
   const [token, setToken] = useState("");
   const allowed = !of.needs || session.may(...of.needs);
-  const query = useQuery(allowed ? of.path : null, { ...of.query, page_size: PAGE, page_token: token }, { on: of.on });
+  const query = useQuery(allowed ? of.path : null, { ...of.query, page_size: PAGE, page_token: token }, {
+    on: of.on,
+    every: of.every,
+  });
+  useEffect(() => {
+    if (of.turn) query.again();
+  }, [of.turn]);
+  const again = of.changed ?? query.again;
   const rows = query.data?.[of.rows] ?? [];
   const deeds = rows.map((row) => (of.deeds?.(row) ?? []).filter(Boolean));
   const done = {
     name: "Do",
-    of: (row) => html`<${Deeds} of=${deeds[rows.indexOf(row)]} again=${query.again} small />`,
+    of: (row) => html`<${Deeds} of=${deeds[rows.indexOf(row)]} again=${again} small />`,
   };
   const columns = deeds.some((each) => each.length) ? [...of.columns, done] : of.columns;
   const make = (of.make ?? []).filter(Boolean);
   const head = level === 1 ? html`<h1>${of.title}</h1>` : html`<h2 class="apart">${of.title}</h2>`;
   if (!allowed) return html`${head}<p class="says">${of.says}</p><${Refused} needs=${of.needs} />`;
   return html`${head}<p class="says">${of.says}</p>
-    <div class="tools">${of.tools}<${Deeds} of=${make} again=${query.again} /></div>
+    <div class="tools">${of.tools}<${Deeds} of=${make} again=${again} /></div>
     <${Answered} query=${query} empty=${
       query.data && !rows.length && !token && html`<${Empty} command=${of.command}>${of.none}<//>`
     }>

@@ -1,6 +1,6 @@
 // Who may call, which runners may join, and where somebody is logged in.
 import { html, useState } from "../base.mjs";
-import { post, remove } from "../api.mjs";
+import { postForSecret, remove } from "../api.mjs";
 import { inPath, Listing, Secret, when, words } from "../listing.mjs";
 import { State } from "../parts.mjs";
 import { quoted, wordOf } from "../words.mjs";
@@ -84,7 +84,7 @@ const CREATE_TOKEN = {
   command: ({ name, role, namespace, days }) =>
     `cronring token create --name ${quoted(name || "NAME")} --role ${role} --namespace ${quoted(namespace)}${expires(days)}`,
   act: async ({ name, role, namespace, days }) => {
-    const made = await post("/tokens", { name, grants: [{ role, namespace }], ...lasting(days) });
+    const made = await postForSecret("/tokens", { name, grants: [{ role, namespace }], ...lasting(days) });
     return {
       shows: html`<${Secret} name=${name} secret=${made.secret}>The token ${name} may act as ${role} in ${namespace}.<//>`,
     };
@@ -158,7 +158,7 @@ const CREATE_GRANT = {
     (may_activate ? " --may-activate" : "") +
     expires(days),
   act: async ({ name, namespace, modules, uses, days, may_activate }) => {
-    const made = await post("/runner-grants", {
+    const made = await postForSecret("/runner-grants", {
       name,
       namespace,
       modules: words(modules),

@@ -1,5 +1,5 @@
 // Messages: what waits, who works on it, and what nobody could do.
-import { html } from "../base.mjs";
+import { html, useState } from "../base.mjs";
 import { post, put } from "../api.mjs";
 import { visible } from "../ansi.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, parted, useOne, when } from "../listing.mjs";
@@ -9,6 +9,7 @@ import { count, quoted } from "../words.mjs";
 
 const COUNTED = 100_000; // where the API stops counting
 const PAGE = 1_000;
+const EVERY_MS = 5_000; // no event tells of messages
 const nameOf = (row) => `${row.namespace}/${row.queue}`;
 const pathOf = (row) => `/queues${inPath(row.namespace, row.queue)}`;
 const short = (row) => quoted(row.namespace === "default" ? row.queue : nameOf(row));
@@ -98,14 +99,20 @@ const putMessage = (row) => ({
 
 function Queue({ name, session }) {
   const [namespace, queue] = parted(name);
-  const query = useQuery("/queues", { namespace, page_size: PAGE }, { every: 5_000 });
+  const query = useQuery("/queues", { namespace, page_size: PAGE }, { every: EVERY_MS });
+  const [turn, setTurn] = useState(0);
+  const changed = () => {
+    query.again();
+    setTurn((before) => before + 1);
+  };
+  const together = { changed, turn, every: EVERY_MS };
   const row = query.data?.queues.find((each) => each.queue === queue);
   const may = session.may("operate", namespace);
   const of = { namespace, queue };
   return html`<p><a href="/queues">All queues</a></p><h1><span class="key">${name}</span> ${row && stateOf(row)}</h1>
     <${Answered} query=${query} empty=${query.data && !row && html`<p>There is no queue of this name, or it is empty and nobody has set anything.</p>`}>${
       row &&
-      html`<${Deeds} of=${[may && settings(row), session.may("admin", namespace) && putMessage(row)].filter(Boolean)} again=${query.again} />
+      html`<${Deeds} of=${[may && settings(row), session.may("admin", namespace) && putMessage(row)].filter(Boolean)} again=${changed} />
       <${Facts} of=${[
         ["Waiting", html`${depth(row)}${row.oldest_at && html`, the oldest since <${When} at=${row.oldest_at} />`}`],
         ["Worked on", `${row.leased}, by ${count(row.consumers, "consumer")}`],
@@ -120,6 +127,7 @@ function Queue({ name, session }) {
       ]} /><${Copied} text=${`cronring queues consume ${short(of)} -- COMMAND`} />`
     }<//>
     <${Listing} level=${2} session=${session} of=${{
+      ...together,
       title: "Dead letters",
       says: "Deliveries of them failed so often that nobody is given them any more. The oldest first.",
       path: `${pathOf(of)}/dead-letters`,
@@ -132,6 +140,7 @@ function Queue({ name, session }) {
       command: `cronring queues dead ${short(of)}`,
     }} />
     <${Listing} level=${2} session=${session} of=${{
+      ...together,
       title: "Messages that aren't done",
       says: "The oldest first.",
       path: `${pathOf(of)}/messages`,

@@ -1,6 +1,6 @@
 // Who is told of what, and how that goes.
 import { html, useState } from "../base.mjs";
-import { post, put, remove } from "../api.mjs";
+import { post, postForSecret, put, remove } from "../api.mjs";
 import { visible } from "../ansi.mjs";
 import { Deeds, inPath, Listing, oneOf, pairs, Refused, Secret, useOne, when, words } from "../listing.mjs";
 import { Answered, Copied, Facts, JobLink, State } from "../parts.mjs";
@@ -83,7 +83,7 @@ const ADD = {
       .map(([key, value]) => ` --label ${quoted(`${key}=${value}`)}`)
       .join(""),
   act: async (values) => {
-    const made = await post("/webhooks", { ...values, events: words(values.events), labels: pairs(values.labels) });
+    const made = await postForSecret("/webhooks", { ...values, events: words(values.events), labels: pairs(values.labels) });
     return {
       shows: html`<${Secret} name=${values.name} secret=${made.secret}>Its receiver checks signatures with this.<//>`,
     };
