@@ -60,8 +60,8 @@ const setTemplate = (row) => {
       ...(row
         ? []
         : [
-            { name: "namespace", label: "Namespace", value: "default" },
             { name: "name", label: "Name", hint: "nightly" },
+            { name: "namespace", label: "Namespace", value: "default" },
           ]),
       { name: "description", label: "What for", value: row?.description ?? "", optional: true },
       {
