@@ -49,7 +49,7 @@ export function Listing({ of, session, level = 1 }) {
   }, [of.turn]);
   const again = of.changed ?? query.again;
   const rows = query.data?.[of.rows] ?? [];
-  const deeds = rows.map((row) => (of.deeds?.(row) ?? []).filter(Boolean));
+  const deeds = rows.map((row) => (of.deeds?.(row) || []).filter(Boolean));
   const done = {
     name: "Do",
     of: (row) => html`<${Deeds} of=${deeds[rows.indexOf(row)]} again=${again} small />`,

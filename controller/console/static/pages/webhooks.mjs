@@ -95,7 +95,7 @@ const deeds = (row) => [
     word: "Test",
     title: `Test ${row.name}`,
     verb: "Send a test",
-    says: `One signed event "test" is sent to ${row.origin} now, once, also if the webhook is disabled.`,
+    says: `One signed event "webhook.test" is sent to ${row.origin} now, once, also if the webhook is disabled.`,
     command: () => `cronring webhook test ${quoted(row.name)}`,
     act: async () => {
       const said = await post(`${pathOf(row.name)}/test`);
