@@ -124,7 +124,7 @@ def expand_outcomes(outcomes: Iterable[str]) -> tuple[str, ...]:
 
 
 def contained(key: str, texts: Iterable[str]) -> bool:
-    """Whether a job's key has all of them, in whatever case."""
+    """Whether a job's key has all of them, in whatever case (docs/decisions/0112)."""
     lowered = lower(key)
     return all(lower(text) in lowered for text in texts)
 
