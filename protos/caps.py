@@ -40,7 +40,7 @@ _TEXTS: Final = (
     (
         NAME,
         "after key module name namespace queue set_name template webhook value address sender_address "
-        "target_address principal method subject request response label workspace type containing_type "
+        "target_address from_key principal method subject request response label workspace type containing_type "
         "file_by_filename file_containing_symbol "
         "all_extension_numbers_of_type list_services host service",
     ),
@@ -94,6 +94,8 @@ _LISTS: Final = {
     "paths": Cap(NAME, PATHS),
     # Of filters, where each is one of a few; and what answers count.
     **dict.fromkeys(("outcomes", "statuses"), Cap(ACTOR, COLUMN)),
+    "contains": Cap(NAME, 16),
+    "changed_fields": Cap(NAME, 1_000),
     "events": Cap(ACTOR, 16),
     "reasons": Cap(ACTOR, 32),
     "retry_on": Cap(NAME, 50),

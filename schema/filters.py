@@ -16,6 +16,7 @@ from cronring.schema.nearest import nearest
 
 TEXT_LIMIT: Final = 4_000
 NAME_LIMIT: Final = 400
+CONTAINS_LIMIT: Final = 16
 RUNNING: Final = "running"
 UNSUCCESSFUL: Final = "unsuccessful"  # every way to end but `completed`
 UNSUCCESSFUL_OUTCOMES: Final = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.COMPLETED)
@@ -23,7 +24,7 @@ LAST_OUTCOMES: Final = (*(outcome.value for outcome in Outcome), UNSUCCESSFUL)
 OUTCOMES: Final = (RUNNING, *LAST_OUTCOMES)
 STATUSES: Final = ("pending", "scheduled", "running", "completed", "failed", "cancelled", "paused", "orphaned")
 EXECUTION_SORTS: Final = ("newest", "slowest", "latest")
-JOB_SORTS: Final = ("key", "next", "last", "failures")
+JOB_SORTS: Final = ("key", "next", "last", "lateness", "success", "failures")
 _MS: Final = 1_000  # microseconds
 
 
@@ -66,7 +67,7 @@ class ExecutionQuery(NamedTuple):
 
 
 class JobQuery(NamedTuple):
-    """Which jobs. Empty: any. `outcomes`: of the last run that has ended."""
+    """Which jobs. Empty: any. `outcomes`: of the last run that has ended. `contains`: texts that are in the key."""
 
     namespace: str = ""
     module: str = ""
@@ -74,6 +75,7 @@ class JobQuery(NamedTuple):
     labels: Mapping[str, str] = MappingProxyType({})
     statuses: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
+    contains: tuple[str, ...] = ()
     sort: str = ""
 
 
@@ -83,8 +85,8 @@ EXECUTION_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
 })  # fmt: skip
 """What may stand before a colon, and the words that may follow it (none: any text)."""
 JOB_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({
-    "namespace": (), "module": (), "verb": (), "label": (), "status": STATUSES, "outcome": LAST_OUTCOMES,
-    "sort": JOB_SORTS,
+    "contains": (), "namespace": (), "module": (), "verb": (), "label": (), "status": STATUSES,
+    "outcome": LAST_OUTCOMES, "sort": JOB_SORTS,
 })  # fmt: skip
 _INSTANTS: Final = ("since", "until")
 _LISTS: Final = {"outcome": "outcomes", "status": "statuses"}
@@ -119,6 +121,17 @@ def expand_outcomes(outcomes: Iterable[str]) -> tuple[str, ...]:
     if UNSUCCESSFUL in asked:
         asked |= set(UNSUCCESSFUL_OUTCOMES)
     return tuple(each for each in OUTCOMES if each in asked and each != UNSUCCESSFUL)
+
+
+def contained(key: str, texts: Iterable[str]) -> bool:
+    """Whether a job's key has all of them, in whatever case (docs/decisions/0112)."""
+    lowered = lower(key)
+    return all(lower(text) in lowered for text in texts)
+
+
+def lower(text: str) -> str:
+    """Only A to Z, as PostgreSQL does it for the collation "C"."""
+    return text.encode().lower().decode()
 
 
 def split_terms(text: str) -> list[Term]:
@@ -210,16 +223,15 @@ class _Found:
 
     def take(self, key: str, value: str) -> None:
         """Raises FilterError."""
-        key = key or _meant(value, self._words)
         if key not in self._words:
-            close = nearest(key, self._words)
-            hint = f"did you mean {close[0]}:?" if close else f"there are {', '.join(self._words)}"
-            raise FilterError(f"{_shown(key)}: is not known here; {hint}")
+            key, value = _unknown(key, value, self._words) if key else (_meant(value, self._words), value)
         allowed = self._words[key]
         if key in _LISTS:
             self.lists.setdefault(_LISTS[key], []).extend(_one_of(key, each, allowed) for each in value.split(","))
         elif key == "label":
             _add_label(self.labels, value)
+        elif key == "contains":
+            self.lists.setdefault(key, []).append(_one_of(key, value, ()))
         else:
             one = _instant(key, value, self._now) if key in _INSTANTS else _one_of(key, value, allowed)
             _set_once(self.single, key, one)
@@ -233,16 +245,35 @@ def _read(terms: Iterable[Term], words: Mapping[str, tuple[str, ...]], now: int)
         except FilterError as error:
             raise FilterError(error.message, term.at) from None
     lists = {key: tuple(dict.fromkeys(values)) for key, values in found.lists.items()}
+    if len(lists.get("contains", ())) > CONTAINS_LIMIT:
+        raise FilterError(f"the filter has more than {CONTAINS_LIMIT} texts that a key is to contain")
     return found.single | lists | ({"labels": found.labels} if found.labels else {})
 
 
+def _unknown(key: str, value: str, words: Mapping[str, tuple[str, ...]]) -> tuple[str, str]:
+    """What is meant by a word with a colon whose key isn't known: a job's key has a dot or a slash before its colon.
+
+    Raises FilterError for all others.
+    """
+    if "contains" in words and ("." in key or "/" in key):
+        return "contains", f"{key}:{value}"
+    close = nearest(key, words)
+    hint = f"did you mean {close[0]}:?" if close else f"there are {', '.join(words)}"
+    raise FilterError(f"{_shown(key)}: is not known here; {hint}")
+
+
 def _meant(word: str, words: Mapping[str, tuple[str, ...]]) -> str:
-    """The key of a word that stands alone, as `failed` does. Raises FilterError where it could be several, or none."""
+    """The key of a word that stands alone, as `failed` does; of a list of jobs any other word is in their keys.
+
+    Raises FilterError where it could be several, or none.
+    """
     keys = [key for key in _LISTS if word in words.get(key, ())]
     if len(keys) == 1:
         return keys[0]
     if keys:
         raise FilterError(f"{word} may be {' or '.join(f'{key}:{word}' for key in keys)}; write which")
+    if word and "contains" in words:
+        return "contains"
     alone = [each for key in _LISTS for each in words.get(key, ())]
     close = nearest(word, alone)
     hint = f"did you mean {close[0]}?" if close else "write KEY:VALUE, like outcome:failed or module:reports"

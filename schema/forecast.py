@@ -82,27 +82,37 @@ class _Ticks:
 
 
 def forecast(
-    old: Module | None, new: Module, now: int, until: int, anchors: Mapping[str, int] | None = None
-) -> list[JobForecast]:
+    old: Module | None, new: Module, now: int, until: int, anchors: Mapping[str, int] | None = None,
+    most: int | None = None,
+) -> list[JobForecast]:  # fmt: skip
     """Every job of either, the new module's first. `old` is None when nothing is deployed.
 
     `anchors`: where the intervals of deployed jobs count from, by verb. An interval that is new or changed counts from
-    its deployment, taken to be `now`, unless it names its anchor.
+    its deployment, taken to be `now`, unless it names its anchor. `most`: ticks that are compared one by one in all.
     """
     old_verbs = {verb.name: verb for verb in (old.verbs if old is not None else ()) if verb.schedule}
     new_verbs = {verb.name: verb for verb in new.verbs if verb.schedule}
     known = anchors or {}
     names = [*new_verbs, *(name for name in old_verbs if name not in new_verbs)]
-    return [_job(name, old_verbs.get(name), new_verbs.get(name), now, until, known.get(name)) for name in names]
+    found: list[JobForecast] = []
+    for name in names:
+        compared = COMPARED if most is None else min(COMPARED, most)
+        job = _job(name, old_verbs.get(name), new_verbs.get(name), now, until, known.get(name), compared)
+        if most is not None and job.change == "changed":
+            most = max(most - job.before - job.after, 0)
+        found.append(job)
+    return found
 
 
-def _job(name: str, old: Verb | None, new: Verb | None, now: int, until: int, known: int | None) -> JobForecast:
+def _job(
+    name: str, old: Verb | None, new: Verb | None, now: int, until: int, known: int | None, compared: int
+) -> JobForecast:
     old_anchor = now if old is None else _anchor(old, now, known)
     stays = old is not None and new is not None and (old.schedule, old.anchor) == (new.schedule, new.anchor)
     new_anchor = old_anchor if stays or new is None else _anchor(new, now, None)
     before = None if old is None else Timing(old.schedule, old_anchor, old.policy)
     after = None if new is None else Timing(new.schedule, new_anchor, new.policy)
-    return compare(name, before, after, now, until)
+    return compare(name, before, after, now, until, compared)
 
 
 def compare(

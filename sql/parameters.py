@@ -191,6 +191,8 @@ class CountChosenJobs(Statement):
     namespace: str
     verb: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
 
 
@@ -254,6 +256,8 @@ class CountJobs(Statement):
     verb: str
     labels: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
 
 
@@ -589,6 +593,8 @@ class FindChosenByKey(Statement):
     namespace: str
     verb: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
     limit: int
 
@@ -601,6 +607,8 @@ class FindChosenJobs(Statement):
     namespace: str
     verb: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
     limit: int
 
@@ -665,6 +673,8 @@ class FindJobs(Statement):
     verb: str
     labels: str
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     statuses: Sequence[str]
     limit: int
 
@@ -1452,6 +1462,8 @@ class ListJobs(Statement):
     verb: str
     statuses: Sequence[str]
     outcomes: Sequence[str]
+    contains: Sequence[str]
+    keys: Sequence[str]
     labels: str
     limit: int
 

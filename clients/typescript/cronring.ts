@@ -221,6 +221,20 @@ export interface ClusterState {
   ring_digest: string;
 }
 
+export interface CompareDeploymentsResponse {
+  key: string;
+  /** empty: none was active */
+  from_key: string;
+  /** those that differ */
+  verbs: VerbDifference[];
+  /** verbs with a schedule that don't */
+  same: number;
+  /** ticks are compared after this */
+  from_at?: string;
+  /** and up to this */
+  until_at?: string;
+}
+
 export interface ControlJobsProgress {
   /** empty: the first message, which only has the total */
   key: string;
@@ -753,6 +767,10 @@ export interface JobFilter {
   outcomes?: string[];
   /** The same in words, as the command line takes them: "status:paused label:team=billing". They add to the fields; what both say differently is INVALID_ARGUMENT. In a URL `filter=` is this text. */
   text?: string;
+  /** any of these, 10,000 at most */
+  keys?: string[];
+  /** texts that the key has, all of them, in any case of letters; at most 16 */
+  contains?: string[];
 }
 
 /** What the method for a single job would fail with. */
@@ -1588,6 +1606,16 @@ export interface Verb {
   request_optional?: boolean;
 }
 
+/** VerbDifference is of what a verb declares. Jobs that CreateJob made keep their ticks. */
+export interface VerbDifference {
+  verb: string;
+  /** added removed changed same: then only the fields differ */
+  change: string;
+  ticks?: TickDifference;
+  /** of its description, like "timeout_ms" */
+  changed_fields: string[];
+}
+
 /** WaitingRun waits beside a job's schedule. */
 export interface WaitingRun {
   id: string;
@@ -1699,6 +1727,7 @@ export interface Operations {
   CreateDeployment: { body: { schema?: Module; digest?: string; min_replicas?: number; requested_by?: string; note?: string; dry_run?: boolean }; answer: CreateDeploymentResponse };
   ListDeployments: { query: { page_size?: number; page_token?: string; namespace?: string; module?: string; active_only?: boolean }; answer: ListDeploymentsResponse };
   GetDeployment: { path: { key: string }; answer: Deployment };
+  CompareDeployments: { path: { key: string }; query: { from_key?: string; days?: number }; answer: CompareDeploymentsResponse };
   ActivateDeployment: { path: { key: string }; body: { note?: string; requested_by?: string; min_replicas?: number; dry_run?: boolean; etag?: string }; answer: ActivateDeploymentResponse };
   KillDeployment: { path: { key: string }; body: { requested_by?: string; note?: string; dry_run?: boolean; etag?: string }; answer: KillDeploymentResponse };
   DiagnoseController: { answer: DiagnoseControllerResponse };
@@ -1726,14 +1755,14 @@ export interface Operations {
   ListSessions: { query: { page_size?: number; page_token?: string; with_ended?: boolean }; answer: ListSessionsResponse };
   RevokeSession: { path: { id: string | number }; query: { requested_by?: string }; answer: Session };
   WhoAmI: { answer: WhoAmIResponse };
-  ListJobs: { query: { page_size?: number; page_token?: string; "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; sort?: string; total?: boolean }; answer: ListJobsResponse };
+  ListJobs: { query: { page_size?: number; page_token?: string; "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; "filter.keys"?: string[]; "filter.contains"?: string[]; sort?: string; total?: boolean }; answer: ListJobsResponse };
   CreateJob: { body: { namespace?: string; module?: string; verb?: string; name?: string; spec?: JobSpec; requested_by?: string; template?: string; explicit?: string; note?: string; run_now?: boolean; queue?: QueueTarget }; answer: Job };
-  CountJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string }; answer: CountJobsResponse };
+  CountJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; "filter.keys"?: string[]; "filter.contains"?: string[] }; answer: CountJobsResponse };
   SuggestFilter: { query: { list?: string; text?: string }; answer: SuggestFilterResponse };
   GetJob: { path: { key: string }; answer: Job };
   UpdateJob: { path: { key: string }; body: { spec?: JobSpec; update_mask?: string; requested_by?: string; note?: string; etag?: string }; answer: Job };
   DeleteJob: { path: { key: string }; query: { requested_by?: string; note?: string; etag?: string }; answer: undefined };
-  WatchJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; resume_token?: string }; item: JobEvent };
+  WatchJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; "filter.keys"?: string[]; "filter.contains"?: string[]; resume_token?: string }; item: JobEvent };
   CreateJobs: { body: { jobs?: CreateJobRequest[]; all_or_nothing?: boolean; dry_run?: boolean; requested_by?: string; note?: string }; answer: ManyJobsResponse };
   UpdateJobs: { body: { jobs?: UpdateJobRequest[]; all_or_nothing?: boolean; dry_run?: boolean; requested_by?: string; note?: string }; answer: ManyJobsResponse };
   DeleteJobs: { body: { keys?: string[]; all_or_nothing?: boolean; dry_run?: boolean; requested_by?: string; note?: string }; answer: ManyJobsResponse };
@@ -1780,7 +1809,7 @@ export interface Operations {
   GetSet: { path: { namespace: string; name: string }; answer: Set };
   ListSets: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListSetsResponse };
   ListSetJobs: { path: { namespace: string; name: string }; query: { page_size?: number; page_token?: string }; answer: ListSetJobsResponse };
-  ExportJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; set_name?: string }; item: CreateJobRequest };
+  ExportJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; "filter.keys"?: string[]; "filter.contains"?: string[]; set_name?: string }; item: CreateJobRequest };
   GetJobStats: { path: { job: string }; answer: JobStats };
   GetSchedulerStats: { answer: SchedulerStats };
   SetTemplate: { path: { namespace: string; name: string }; body: { description?: string; spec?: JobSpec; update_mask?: string; requested_by?: string; note?: string; etag?: string }; answer: Template };
@@ -1802,6 +1831,7 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   CreateDeployment: ["POST", "/api/v1/cron/deployments"],
   ListDeployments: ["GET", "/api/v1/cron/deployments"],
   GetDeployment: ["GET", "/api/v1/cron/deployments/{key}"],
+  CompareDeployments: ["GET", "/api/v1/cron/deployments/{key}/compare"],
   ActivateDeployment: ["POST", "/api/v1/cron/deployments/{key}/activate"],
   KillDeployment: ["POST", "/api/v1/cron/deployments/{key}/kill"],
   DiagnoseController: ["GET", "/api/v1/cron/doctor/controller"],

@@ -60,7 +60,9 @@ class JobsInBulk(ManyJobWrites):
     ) -> AsyncIterator[jobs_pb2.ControlJobsProgress]:
         by, where = actor(request.requested_by, context), job_filter(request.filter)
         if not any(where):
-            raise InvalidRequest([("filter", "is empty; name a namespace, module, verb, statuses, outcomes or labels")])
+            raise InvalidRequest(
+                [("filter", "is empty; name a namespace, module, verb, statuses, outcomes, labels, contains or keys")]
+            )
         where = where._replace(namespaces=namespaces(Permission.OPERATE, where.namespace))
         until = await until_of(request, self._reads)
         if until is not None and request.action != _Request.ACTION_PAUSE:

@@ -1,12 +1,14 @@
-"""cronring.v1.Deployments: create, list, get, activate an older one, kill."""
+"""cronring.v1.Deployments: create, list, get, compare, activate an older one, kill."""
 
 import contextlib
 
+from cronring.controller.api.comparing import DAYS_DEFAULT, DAYS_MAX, active_of, compared
 from cronring.controller.api.etags import check_etag, deployment_etag
 from cronring.controller.api.lookup import admit_to_deployment, check_followed
 from cronring.controller.api.messages import deployment_message
 from cronring.controller.api.paging import Pages, page_size
-from cronring.controller.api.requests import Context, actor, name, note, required
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import Context, actor, name, note, number, required
 from cronring.controller.api.scope import namespaces, require, sees, shows_outputs
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotFound
@@ -95,6 +97,21 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         key = required("key", request.key, _KEY)
         admit_to_deployment(key, Permission.VIEW)
         return await self._told(key)
+
+    async def CompareDeployments(
+        self, request: deployments_pb2.CompareDeploymentsRequest, context: Context
+    ) -> deployments_pb2.CompareDeploymentsResponse:
+        key, from_key = required("key", request.key, _KEY), name("from_key", request.from_key)
+        days = number(request, "days", DAYS_DEFAULT, DAYS_MAX)
+        admit_to_deployment(key, Permission.VIEW)
+        row = await self._reads.get_deployment(key)
+        if not from_key:
+            return await compared(self._reads, row, await active_of(self._reads, row), days)
+        admit_to_deployment(from_key, Permission.VIEW)
+        other = await self._reads.get_deployment(from_key)
+        if (other.namespace, other.module) != (row.namespace, row.module):
+            raise InvalidRequest([("from_key", f"is a version of another module; give one of {row.module!r}")])
+        return await compared(self._reads, row, other, days)
 
     async def ActivateDeployment(
         self, request: deployments_pb2.ActivateDeploymentRequest, context: Context

@@ -1,6 +1,6 @@
 """Filters of lists: as fields of a message, and as a text of words. What they come to, judged field by field."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from cronring.controller.api.problems import InvalidRequest, Violations
@@ -51,8 +51,17 @@ def jobs_asked(asked: jobs_pb2.JobFilter, sort: str) -> JobsAsked:
         statuses=any_of("filter.statuses", where.statuses, STATUSES),
         labels=labels("filter.labels", where.labels),
         outcomes=expand_outcomes(any_of("filter.outcomes", where.outcomes, LAST_OUTCOMES)),
+        contains=_texts("filter.contains", where.contains),
+        keys=_texts("filter.keys", where.keys),
     )
     return JobsAsked(found, JobSort(_sort(sort, query.sort, tuple(JobSort)) or JobSort.KEY))
+
+
+def _texts(field: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Raises InvalidRequest, also for an empty one: it would be in every key."""
+    if "" in given:
+        raise InvalidRequest([(field, "has an empty text; leave it out")])
+    return tuple(name(field, text) for text in given)
 
 
 def job_filter(asked: jobs_pb2.JobFilter) -> JobFilter:

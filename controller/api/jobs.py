@@ -23,7 +23,7 @@ from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, Job
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates, template_key
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc, lists_pb2
-from cronring.schema.filters import EXECUTION_WORDS, JOB_WORDS, FilterError, suggested, term_of, unfinished
+from cronring.schema.filters import EXECUTION_WORDS, JOB_WORDS, FilterError, contained, suggested, term_of, unfinished
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
 
@@ -170,8 +170,10 @@ class _Watched:
             all(not wanted or wanted == found for wanted, found in named)
             and all(not wanted or found in wanted for wanted, found in among)
             and where.labels.items() <= row.spec.labels.items()
+            and contained(row.key, where.contains)
+            and (not where.keys or row.key in where.keys)
         )
 
 
 def _named(where: JobFilter) -> tuple[object, ...]:
-    return where.namespace, where.module, where.verb, where.statuses, where.outcomes
+    return where.namespace, where.module, where.verb, where.statuses, where.outcomes, where.contains, where.keys

@@ -65,7 +65,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     "cronring.v1.Deployments": (
         (_PEOPLE, _DEPLOY, _ONE, MODULE, "CreateDeployment"),
         (_PEOPLE, _DEPLOY, _ONE, NAMES, "ActivateDeployment KillDeployment"),
-        (_PEOPLE, _VIEW, _ONE, NAMES, "ListDeployments GetDeployment"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "ListDeployments GetDeployment CompareDeployments"),
     ),
     # It only reads. But it tells of all runners, queues and tables, whoever they are for.
     "cronring.v1.Doctor": ((_PEOPLE, _VIEW, _ALL, NOTHING, "DiagnoseController DiagnoseDatabase"),),

@@ -43,7 +43,7 @@ class SetAnswer(NamedTuple):
                 ticks = ticks_of(step, self.now, self.until, min(COMPARED, left))
                 left = max(left - (ticks.before + ticks.after if ticks.change == "changed" else 0), 0)
             yield sets_pb2.SetJob(
-                key=step.key, change=step.change.value, ticks=None if ticks is None else _ticks_message(ticks),
+                key=step.key, change=step.change.value, ticks=None if ticks is None else ticks_message(ticks),
                 fields=[sets_pb2.FieldDifference(field=each.field, old=each.old, new=each.new)
                         for each in (fields_of(step) if step.change is JobFate.CHANGED else ())],
                 by_hand=_hand_message(self.by_hand.get(step.key)), adopted=step.adopts,
@@ -59,7 +59,7 @@ def set_message(row: SetRow) -> sets_pb2.Set:
     )  # fmt: skip
 
 
-def _ticks_message(ticks: JobForecast) -> sets_pb2.TickDifference:
+def ticks_message(ticks: JobForecast) -> sets_pb2.TickDifference:
     return sets_pb2.TickDifference(
         before=ticks.before, after=ticks.after, gone=ticks.gone, new=ticks.new, first_gone=_stamps(ticks.first_gone),
         first_new=_stamps(ticks.first_new), shift_ms=ticks.shift_us // 1_000, old_schedule=ticks.old_schedule,

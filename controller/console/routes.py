@@ -16,7 +16,8 @@ FILES_PATH: Final = "/console"
 # Nothing of the API or the login begins so.
 PAGES: Final = (
     "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/cluster", "/timeline",
-    "/deployments", "/limits", "/webhooks", "/templates", "/access", "/actions", "/audit", "/wall",
+    "/deployments", "/limits", "/queues", "/sets", "/templates", "/workspaces", "/webhooks", "/access", "/actions",
+    "/audit", "/wall",
 )  # fmt: skip
 
 

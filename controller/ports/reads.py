@@ -27,6 +27,8 @@ class JobSort(StrEnum):
     KEY = "key"  # in the order of their keys
     NEXT = "next"  # those that run next
     LAST = "last"  # those that ran last
+    LATENESS = "lateness"  # those whose last run began the latest after its run_at
+    SUCCESS = "success"  # those that have run, and whose last success is the longest ago
     FAILURES = "failures"  # those with the most ticks in a row that ended without success
 
 
@@ -39,7 +41,10 @@ class ExecutionSort(StrEnum):
 
 
 class JobFilter(NamedTuple):
-    """Empty: any. `outcomes`: of the last run that has ended."""
+    """Empty: any. `outcomes`: of the last run that has ended. `keys`: any of them.
+
+    `contains`: texts that are in the key, in any case.
+    """
 
     namespace: str = ""
     module: str = ""
@@ -48,6 +53,8 @@ class JobFilter(NamedTuple):
     labels: Mapping[str, str] = MappingProxyType({})
     namespaces: Namespaces = None
     outcomes: tuple[str, ...] = ()
+    contains: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 class ActionRow(NamedTuple):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from itertools import starmap
@@ -49,6 +50,7 @@ from cronring.controller.store.execution_lists import ExecutionLists
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import spec_of
 from cronring.controller.store.slices import sliced
+from cronring.schema.filters import lower
 from cronring.sql.parameters import (
     CountChosenJobs,
     CountJobs,
@@ -92,6 +94,7 @@ _HIGHEST: Final = 2**63 - 1
 _SUGGESTED_OF: Final = 5_000  # jobs that one suggestion looks at
 _NONE: Final = -9_000_000_000_000_000_000  # the `value` in RankJobs of what a job has none of
 RANKED_MAX: Final = 20_000  # jobs
+_WILD: Final = re.compile(r"[\\%_]")  # what LIKE takes for more than itself
 _SPEC_FIRST: Final = JobRow._fields.index("spec")
 
 
@@ -398,6 +401,12 @@ def _rank(row: JobRow, sort: JobSort) -> int:
         return _NONE if row.next_run_at is None else -row.next_run_at
     if sort is JobSort.LAST:
         return _NONE if row.last_run_at is None else row.last_run_at
+    if sort is JobSort.LATENESS:
+        if row.last_started_at is None or row.last_run_at is None:
+            return _NONE
+        return row.last_started_at - row.last_run_at
+    if sort is JobSort.SUCCESS:
+        return _NONE if row.last_outcome is None else -(row.last_success or 0)
     return row.failures
 
 
@@ -411,6 +420,8 @@ class _Columns(TypedDict):
     outcomes: Sequence[str]
     labels: str
     namespaces: Namespaces
+    contains: Sequence[str]
+    keys: Sequence[str]
 
 
 def _columns(where: JobFilter) -> _Columns:
@@ -422,6 +433,8 @@ def _columns(where: JobFilter) -> _Columns:
         "outcomes": where.outcomes,
         "labels": json.dumps(dict(where.labels)),
         "namespaces": where.namespaces,
+        "contains": ["%" + _WILD.sub(r"\\\g<0>", lower(text)) + "%" for text in where.contains],
+        "keys": where.keys,
     }
 
 

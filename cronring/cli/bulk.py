@@ -36,13 +36,14 @@ class Many(NamedTuple):
     verb: str
     status: str
     labels: dict[str, str]
+    text: str = ""
 
     @classmethod
     def taken_from(cls, values: dict[str, Any]) -> "Many":
         """What `many_options` gave, which leaves `values`."""
-        labels = labels_of(values.pop("label"))
+        labels, text = labels_of(values.pop("label")), values.pop("filter") or ""
         namespace, module, verb, status = (values.pop(name) or "" for name in ("namespace", "module", "verb", "status"))
-        return cls(namespace, module, verb, status, labels)
+        return cls(namespace, module, verb, status, labels, text)
 
     @property
     def given(self) -> bool:
@@ -64,6 +65,7 @@ def many_options(command: Command) -> Command:
     """In place of a KEY: all jobs that match."""
     options = (
         click.option("--label", type=Label(), multiple=True, help="All jobs with this label; may be repeated."),
+        click.option("--filter", metavar="TEXT", help="All jobs that fit these words, as `jobs list` takes them."),
         click.option("--module", help="All jobs of this module."),
         click.option("--namespace", help="All jobs in this namespace."),
         click.option("--verb", help="All jobs of verbs with this name."),
@@ -84,9 +86,11 @@ def many_options(command: Command) -> Command:
 def one_or_many(key: str | None, many: Many) -> None:
     """Raises UsageError unless exactly one of them is given."""
     if key and many.given:
-        raise click.UsageError("give either a KEY, or which jobs (--label, --module, --namespace, --verb), not both")
+        raise click.UsageError("give either a KEY, or which jobs (--label, --module, --filter ...), not both")
     if not key and not many.given:
-        raise click.UsageError("which job? Give its KEY; or which jobs: --label, --module, --namespace or --verb")
+        raise click.UsageError(
+            "which job? Give its KEY; or which jobs: --label, --module, --filter, --namespace or --verb"
+        )
 
 
 class BulkOrder(NamedTuple):
@@ -131,7 +135,7 @@ def _ordered(controllers: tuple[str, ...], many: Many, wanted: BulkOrder, *, dry
         rows: dict[str, Progress] = {}
         progress = client.jobs.control(
             wanted.action, namespace=many.namespace, module=many.module, verb=many.verb, status=many.status,
-            labels=many.labels, note=wanted.note, by=wanted.by, until=wanted.until, dry_run=dry_run,
+            labels=many.labels, text=many.text, note=wanted.note, by=wanted.by, until=wanted.until, dry_run=dry_run,
             expected=wanted.expected, spec=wanted.spec, fields=wanted.fields,
         )  # fmt: skip
         with progress_bar(0, "looking" if dry_run else "jobs", show_pos=True) as bar:

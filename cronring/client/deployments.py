@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from grpc.aio import Channel
 
-from cronring.client import convert, versions
+from cronring.client import comparing, convert, versions
 from cronring.client.channel import Failover
 from cronring.client.paging import follow
 from cronring.protos.cronring.v1 import deployments_pb2
@@ -19,7 +19,7 @@ _LIST: Final = "`cronring deployments list`"
 
 
 class DeploymentCalls:
-    """Create, list, get, activate, kill."""
+    """Create, list, get, compare, activate, kill."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
@@ -64,6 +64,18 @@ class DeploymentCalls:
         request = deployments_pb2.GetDeploymentRequest(key=key)
         return convert.deployment(
             await self._failover.unary(lambda channel: DeploymentsStub(channel).GetDeployment(request, timeout=timeout))
+        )
+
+    async def compare(self, key: str, from_key: str = "", days: int | None = None) -> comparing.Compared:
+        """What a change from one version (the active one) to `key` does to the ticks of the next `days`.
+
+        Raises NotFound, Invalid for versions of two modules, and Conflict for a schema that can't be read.
+        """
+        request = deployments_pb2.CompareDeploymentsRequest(key=key, from_key=from_key, days=days)
+        return comparing.compared(
+            await self._failover.unary(
+                lambda channel: DeploymentsStub(channel).CompareDeployments(request, timeout=self._failover.timeout_s)
+            )
         )
 
     async def activate(

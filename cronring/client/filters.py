@@ -38,7 +38,7 @@ def job_filter(query: JobQuery) -> jobs_pb2.JobFilter:
     """Without how it is sorted: a request says that beside it."""
     return jobs_pb2.JobFilter(
         namespace=query.namespace, module=query.module, verb=query.verb, labels=query.labels,
-        statuses=query.statuses, outcomes=query.outcomes,
+        statuses=query.statuses, outcomes=query.outcomes, contains=query.contains,
     )  # fmt: skip
 
 

@@ -190,6 +190,7 @@ class JobCalls(ManyJobCalls):
         verb: str = "",
         status: str = "",
         labels: Mapping[str, str] | None = None,
+        text: str = "",
         note: str = "",
         by: str = "",
         until: datetime | None = None,
@@ -200,13 +201,16 @@ class JobCalls(ManyJobCalls):
     ) -> AsyncIterator[model.Progress]:
         """Pause, resume, skip_next, trigger, cancel, restore, delete or update all that match.
 
-        First comes how many, then each one. `spec`, `fields`: of an update, as `update` takes them.
+        First comes how many, then each one. `text`: a filter in words, besides.
+        `spec`, `fields`: of an update, as `update` takes them.
         When its controller dies, another begins anew, and finds what was done unchanged. But skip_next, trigger,
         delete, and whatever `expected` so many, raise OutcomeUnknown then. Raises Conflict unless `expected` match,
         with nothing done.
         """
+        chosen = job_filter(JobQuery(namespace, module, verb, labels or {}, (status,) if status else ()))
+        chosen.text = text
         request = jobs_pb2.ControlJobsRequest(
-            filter=job_filter(JobQuery(namespace, module, verb, labels or {}, (status,) if status else ())),
+            filter=chosen,
             action=jobs_pb2.ControlJobsRequest.Action.Value(f"ACTION_{action.upper()}"), dry_run=dry_run, note=note,
             requested_by=by, until=convert.timestamp(until), expected=expected,
             spec=None if spec is None else convert.job_spec(spec),

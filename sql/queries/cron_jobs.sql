@@ -422,7 +422,8 @@ FROM unnest(:job_ids::bigint[], :reasons::text[], :first_ticks::timestamptz[], :
     AS s (job_id, reason, first_tick, last_tick, ticks);
 
 -- name: ListJobs
--- Namespace, module and verb may be "", statuses and outcomes empty, for any. `:labels` that they have: JSON.
+-- Namespace, module and verb may be "", statuses, outcomes and contains empty, for any. `:labels`: JSON.
+-- `:contains`: patterns of LIKE, in lower case. `:keys`: any of these, or empty.
 -- `:namespaces` null: all, here and wherever somebody lists what they may see.
 SELECT * FROM cron_job_details
 WHERE removed_at IS NULL AND key > '' AND key > :after_key
@@ -431,18 +432,23 @@ WHERE removed_at IS NULL AND key > '' AND key > :after_key
   AND (:verb = '' OR verb = :verb)
   AND (:statuses::text[] = '{}' OR status = ANY(:statuses))
   AND (:outcomes::text[] = '{}' OR last_outcome = ANY(:outcomes))
+  AND lower(key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR key = ANY(:keys))
   AND (:labels::text = '{}' OR labels @> :labels::text::jsonb)
 ORDER BY key
 LIMIT :limit;
 
 -- name: RankJobs
--- Of these jobs the highest `value` first, from below `:below` on. `:sort`: "next", "last" or "failures".
+-- Of these jobs the highest `value` first, from below `:below` on. `:sort`: as JobSort has it.
 SELECT j.*
 FROM unnest(:job_ids::bigint[]) AS f (id)
 CROSS JOIN LATERAL (SELECT * FROM cron_job_details WHERE id = f.id OFFSET 0) j
 CROSS JOIN LATERAL (
     SELECT coalesce(CASE :sort WHEN 'next' THEN -(extract(epoch FROM j.next_execution) * 1000000)::bigint
                                WHEN 'last' THEN (extract(epoch FROM j.last_run_at) * 1000000)::bigint
+                               WHEN 'lateness'
+                               THEN (extract(epoch FROM j.last_started_at - j.last_run_at) * 1000000)::bigint
+                               WHEN 'success' THEN CASE WHEN j.last_outcome IS NULL THEN NULL
+                                   ELSE -coalesce((extract(epoch FROM j.last_success) * 1000000)::bigint, 0) END
                                ELSE j.failures END, -9000000000000000000) AS value
 ) r
 WHERE j.removed_at IS NULL AND (r.value, j.id) < (:below_value, :below_id)

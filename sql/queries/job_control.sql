@@ -220,6 +220,7 @@ WHERE j.removed_at IS NULL AND j.id > :after_id
   AND (:verb = '' OR j.verb = :verb)
   AND (:labels::text = '{}' OR j.labels @> :labels::text::jsonb)
   AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND lower(j.key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR j.key = ANY(:keys))
   AND (:statuses::text[] = '{}'
        OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0))
 ORDER BY j.id
@@ -235,6 +236,7 @@ WHERE j.removed_at IS NULL AND j.key > ''
   AND (:verb = '' OR j.verb = :verb)
   AND (:labels::text = '{}' OR j.labels @> :labels::text::jsonb)
   AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND lower(j.key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR j.key = ANY(:keys))
   AND (:statuses::text[] = '{}'
        OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0));
 
@@ -264,6 +266,7 @@ WHERE j.removed_at IS NULL AND j.id > :after_id
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND lower(j.key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR j.key = ANY(:keys))
   AND (:statuses::text[] = '{}'
        OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0))
 ORDER BY j.id
@@ -293,6 +296,7 @@ WHERE j.removed_at IS NULL AND j.key > :after_key
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND lower(j.key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR j.key = ANY(:keys))
   AND (:statuses::text[] = '{}'
        OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0))
 ORDER BY j.key
@@ -322,6 +326,7 @@ WHERE j.removed_at IS NULL
   AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
   AND (:verb = '' OR j.verb = :verb)
   AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
+  AND lower(j.key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR j.key = ANY(:keys))
   AND (:statuses::text[] = '{}'
        OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0));
 

@@ -71,6 +71,11 @@ async def test_jobs_are_found_by_labels_and_status_in_order_of_their_ids(world: 
         (JobFilter(labels={"team": "x"}, statuses=("cancelled",)), [made[0]]),
         (JobFilter(module="m", statuses=("scheduled",)), [made[1], made[2]]),
         (JobFilter(namespace="other"), []),
+        (JobFilter(contains=(":B",)), [made[1]]),
+        (JobFilter(keys=(made[2].key, made[0].key), labels={"team": "x"}), [made[0]]),
+        (JobFilter(keys=(made[2].key, "m.none")), [made[2]]),
+        (JobFilter(contains=("m.", ":"), module="m"), [*made]),
+        (JobFilter(contains=(":a",), labels={"team": "x"}), []),
     ):
         found = await reads.find_jobs(where, 0, 10)
         assert found == [(job.job_id, job.key) for job in expected]

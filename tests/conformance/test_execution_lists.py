@@ -239,6 +239,17 @@ async def test_jobs_are_ranked_page_by_page(shelf: Shelf, monkeypatch: pytest.Mo
     assert (by_next[0], by_next[-1]) == ("b.x", "a.x")
     assert (await ranked(JobFilter(), JobSort.LAST))[0] == "staging/a.x"
     assert await ranked(JobFilter(module="a", namespaces=("default",)), JobSort.NEXT) == ["a.y", "a.x"]
+    await shelf.connection.execute(
+        "UPDATE cron_jobs SET last_started_at = last_run_at + interval '3 s' WHERE key = 'staging/a.x'"
+    )
+    await shelf.connection.execute(
+        "UPDATE cron_jobs SET last_outcome = 'completed', last_success = now() - interval '1 day', last_run_at = now(),"
+        " last_started_at = now() + interval '5 s' WHERE key = 'a.y'"
+    )
+    assert (await ranked(JobFilter(), JobSort.LATENESS))[:2] == ["a.y", "staging/a.x"]
+    by_success = await ranked(JobFilter(), JobSort.SUCCESS)
+    assert by_success[:2] == ["staging/a.x", "a.y"], "what ran and never succeeded comes first, what never ran last"
+    assert sorted(by_success) == sorted(JOBS)
     where = JobFilter(outcomes=("failed", "lost"))
     assert await ranked(where, JobSort.FAILURES) == ["staging/a.x"]
     assert [row.key for row in await shelf.reads.list_jobs(where, "", 10)] == ["staging/a.x"]

@@ -64,6 +64,16 @@ async def test_jobs_are_listed_by_key_page_by_page(world: World, reads: Postgres
         (JobFilter(statuses=("completed",)), ["billing.d"]),
         (JobFilter(statuses=("pending",)), ["billing.e"]),
         (JobFilter(module="other"), []),
+        (JobFilter(contains=("LING.A",)), ["billing.a", "staging/billing.a"]),
+        (JobFilter(contains=("ling.a", "STAG")), ["staging/billing.a"]),
+        (JobFilter(contains=("billing",), statuses=("failed",)), ["billing.c"]),
+        (JobFilter(contains=("ling_a",)), []),
+        (JobFilter(contains=("%",)), []),
+        (
+            JobFilter(keys=("billing.c", "billing.a", "none.x"), statuses=("failed", "scheduled")),
+            ["billing.a", "billing.c"],
+        ),
+        (JobFilter(contains=("\\",)), []),
     ],
 )
 async def test_jobs_are_filtered(world: World, reads: PostgresReads, where: JobFilter, keys: list[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
 
+from cronring.trust.keyfile import make_key, write_keys
 from tests.support.browsing import ARGUMENTS, chromium_here
 from tests.support.databases import PostgresServer
 from tests.support.secured import SecuredCluster
@@ -25,8 +26,10 @@ def cluster(
     name = server.create_database()
     with SecuredCluster(server.url(name), tmp_path_factory.mktemp("console")) as made:
         made.let_in()
+        key = tmp_path_factory.mktemp("keys") / "secrets.key"
+        write_keys(key, [make_key()])
         for _ in range(3):
-            made.start_controller()
+            made.start_controller("--secrets-key", str(key))
         made.start_runner(SHOP)
         yield made
     server.drop_database(name)

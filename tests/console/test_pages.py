@@ -68,9 +68,7 @@ def test_a_phone_scrolls_one_way_only(visit: Callable[..., Visitor]) -> None:
         settled(page, text)
         wide = "document.documentElement.scrollWidth"
         try:
-            page.wait_for_function(
-                f"{wide} <= 320", timeout=5_000
-            )  # what is drawn first may move
+            page.wait_for_function(f"{wide} <= 320", timeout=5_000)  # what is drawn first may move
         except PlaywrightTimeout:
             pytest.fail(f"{path} is {page.evaluate(wide)} wide, by {page.evaluate(BEYOND)}")
 

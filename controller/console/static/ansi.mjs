@@ -1,6 +1,4 @@
 // Colours of a terminal, shown safely: text stays text, and of all that escape sequences can do only colours are done.
-import { html } from "./base.mjs";
-
 // eslint-disable-next-line no-control-regex
 const SEQUENCE = /\x1b(?:\[([0-9;]*)m|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])/g;
 // What changes the direction of text, or isn't seen, is shown by its number: else a line may read otherwise than it is.
@@ -32,21 +30,4 @@ export function coloured(text) {
   }
   push(text.slice(from));
   return pieces;
-}
-
-export const Output = ({ text, find }) =>
-  html`${coloured(text).map(
-    (piece) => html`<span class=${piece.classes}>${find ? marked(piece.text, find) : piece.text}</span>`,
-  )}`;
-
-function marked(text, find) {
-  const parts = [];
-  const wanted = find.toLowerCase(),
-    low = text.toLowerCase();
-  let from = 0;
-  for (let at = low.indexOf(wanted); at >= 0; at = low.indexOf(wanted, from)) {
-    parts.push(text.slice(from, at), html`<mark>${text.slice(at, at + find.length)}</mark>`);
-    from = at + find.length;
-  }
-  return [...parts, text.slice(from)];
 }

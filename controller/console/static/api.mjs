@@ -1,5 +1,6 @@
 // Calls of the REST API. Who asks is known by the session's cookie; what changes something shows the session's token.
 const API = "/api/v1/cron";
+const apiPath = (path) => (path.startsWith("/queues") ? "/api/v1" : API) + path;
 let csrf = null;
 
 const PERMISSIONS = {
@@ -67,16 +68,18 @@ export function queryText(query) {
 }
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });
-export const post = (path, body) => call("POST", path, { body: body ?? {} });
+export const post = (path, body) => call("POST", path, { body: body ?? {}, keyed: true });
+// Of what answers with a secret: those calls take no Idempotency-Key, as no secret is kept with one.
+export const postForSecret = (path, body) => call("POST", path, { body });
 export const put = (path, body) => call("PUT", path, { body: body ?? {} });
 export const remove = (path, query) => call("DELETE", path, { query });
 
-async function call(method, path, { query, body, signal }) {
+async function call(method, path, { query, body, signal, keyed }) {
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
-  if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
-  const answer = await fetched(API + path + queryText(query), {
+  if (keyed) headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+  const answer = await fetched(apiPath(path) + queryText(query), {
     method,
     headers,
     signal,
@@ -107,10 +110,27 @@ async function bodyOf(answer) {
   }
 }
 
+// A change whose answer is a stream: each of its lines of JSON, until it ends.
+export async function* posted(path, body) {
+  const headers = { accept: "application/x-ndjson", "content-type": "application/json" };
+  if (csrf) headers["X-CSRF-Token"] = csrf;
+  const answer = await fetched(API + path, { method: "POST", headers, body: JSON.stringify(body) });
+  if (answer.status === 401) await toLogin();
+  if (!answer.ok) throw new Problem(answer.status, await bodyOf(answer));
+  for await (const line of linesOf(answer)) {
+    if (line.problem && line.problem.status) throw new Problem(line.problem.status, line.problem);
+    yield line;
+  }
+}
+
 // Lines of JSON of a stream, until it ends or `signal` stops it.
 export async function* lines(path, query, signal) {
   const answer = await fetched(API + path + queryText(query), { headers: { accept: "application/x-ndjson" }, signal });
   if (!answer.ok) throw new Problem(answer.status, await bodyOf(answer));
+  yield* linesOf(answer);
+}
+
+async function* linesOf(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {

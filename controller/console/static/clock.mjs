@@ -9,9 +9,9 @@ setInterval(() => {
 
 export const now = () => Date.now() + offset;
 
-// `text`: the cluster's time just now, as an answer told it.
-export function setClock(text) {
-  if (text) offset = Date.parse(text) - Date.now();
+// `text`: the cluster's time as an answer told it, which came at `at` of this browser's clock.
+export function setClock(text, at) {
+  if (text) offset = Date.parse(text) - at;
 }
 
 // Draws anew each second, while the page is seen.

@@ -1,11 +1,12 @@
 // Doing something: what it will do, to what, how to undo it, and the same on the command line, before it is done.
 import { html, useEffect, useRef, useState } from "./base.mjs";
 import { Copied, Failed } from "./parts.mjs";
+import { Preview } from "./preview.mjs";
 
 let show = null;
 
-// `what`: {title, says, undo, command(values), fields, typed, act(values)}.
-// A field: {name, label, value, kind, optional}.
+// `what`: {title, says, preview(), undo, command(values), fields, typed, act(values)}.
+// A field: {name, label, value, kind, optional, choices}. What `act` gives is shown: a text, or elements as {shows}.
 // `typed`: what has to be typed first, where nothing undoes it.
 export const ask = (what) => show?.(what);
 
@@ -35,7 +36,7 @@ function Form({ what, close }) {
     setProblem(null);
     try {
       const said = await what.act(values);
-      if (typeof said === "string") setDone(said);
+      if (typeof said === "string" || said?.shows) setDone(said.shows ?? said);
       else close();
     } catch (found) {
       if (found.violations === undefined) throw found;
@@ -44,12 +45,13 @@ function Form({ what, close }) {
     setDoing(false);
   };
   if (done) {
-    return html`<h2 id="asking">${what.title}</h2><p role="status">${done}</p>
+    return html`<h2 id="asking">${what.title}</h2><div role="status">${done}</div>
       <div class="buttons"><button autofocus onClick=${close}>Close</button></div>`;
   }
   return html`<form onSubmit=${submit}>
     <h2 id="asking">${what.title}</h2>
     <p>${what.says}</p>
+    ${what.preview && html`<${Preview} of=${what.preview} />`}
     ${(what.fields ?? []).map(
       (each) => html`<${Field} key=${each.name} of=${each} value=${values[each.name]}
       set=${(value) => setValues({ ...values, [each.name]: value })} />`,
@@ -72,6 +74,13 @@ function Form({ what, close }) {
 
 function Field({ of, value, set }) {
   const input = (event) => set(event.target.value);
+  if (of.kind === "check")
+    return html`<label class="check"><input type="checkbox" checked=${value}
+      onChange=${(event) => set(event.target.checked)} /> ${of.label}</label>`;
+  if (of.choices)
+    return html`<label>${of.label} <select value=${value} onChange=${input}>${of.choices.map(
+      (each) => html`<option key=${each} value=${each}>${each}</option>`,
+    )}</select></label>`;
   return html`<label>${of.label}
     ${
       of.kind === "lines"

@@ -6,16 +6,25 @@ import { begin as beginKeys, Help } from "./keys.mjs";
 import { begin as beginLive } from "./live.mjs";
 import { begin as beginMoving, know } from "./moving.mjs";
 import { openPalette, Palette } from "./palette.mjs";
+import { Access } from "./pages/access.mjs";
+import { Actions } from "./pages/actions.mjs";
+import { Audit } from "./pages/audit.mjs";
 import { Cluster } from "./pages/cluster.mjs";
+import { Deployments } from "./pages/deployments.mjs";
 import { ExecutionPage } from "./pages/execution.mjs";
 import { Executions } from "./pages/executions.mjs";
 import { JobPage } from "./pages/job.mjs";
 import { Jobs } from "./pages/jobs.mjs";
-import { Access, Listed } from "./pages/lists.mjs";
+import { Limits } from "./pages/limits.mjs";
 import { Overview } from "./pages/overview.mjs";
+import { Queues } from "./pages/queues.mjs";
+import { Sets } from "./pages/sets.mjs";
+import { Templates } from "./pages/templates.mjs";
 import { TimelinePage } from "./pages/timeline.mjs";
 import { Upcoming } from "./pages/upcoming.mjs";
 import { Wall } from "./pages/wall.mjs";
+import { Webhooks } from "./pages/webhooks.mjs";
+import { Workspaces } from "./pages/workspaces.mjs";
 import { PastBar } from "./moment.mjs";
 import { begin as beginRouter, useLocation } from "./router.mjs";
 import { useHealth, Verdict } from "./verdict.mjs";
@@ -28,21 +37,28 @@ const PAGES = [
   ["/cluster", "Cluster"],
   ["/timeline", "Timeline"],
   ["/deployments", "Deployments"],
+  ["/queues", "Queues"],
   ["/limits", "Limits"],
-  ["/webhooks", "Webhooks"],
+  ["/sets", "Sets"],
   ["/templates", "Templates"],
+  ["/workspaces", "Workspaces"],
+  ["/webhooks", "Webhooks"],
   ["/access", "Access"],
   ["/actions", "Actions"],
   ["/audit", "Audit log"],
   ["/wall", "Wall"],
 ];
 const LISTED = {
-  "/deployments": "deployments",
-  "/limits": "limits",
-  "/webhooks": "webhooks",
-  "/templates": "templates",
-  "/audit": "audit",
-  "/actions": "actions",
+  "/access": Access,
+  "/actions": Actions,
+  "/audit": Audit,
+  "/deployments": Deployments,
+  "/limits": Limits,
+  "/queues": Queues,
+  "/sets": Sets,
+  "/templates": Templates,
+  "/webhooks": Webhooks,
+  "/workspaces": Workspaces,
 };
 
 function page(path, props) {
@@ -57,8 +73,7 @@ function page(path, props) {
   if (path === "/timeline") return html`<${TimelinePage} />`;
   if (path === "/upcoming") return html`<${Upcoming} />`;
   if (path === "/cluster") return html`<${Cluster} ...${props} />`;
-  if (path === "/access") return html`<${Access} ...${props} />`;
-  if (LISTED[path]) return html`<${Listed} key=${path} kind=${LISTED[path]} ...${props} />`;
+  if (LISTED[path]) return html`<${LISTED[path]} key=${path} ...${props} />`;
   return html`<h1>There is no page here</h1><p><a href="/">Overview</a></p>`;
 }
 

@@ -6,7 +6,7 @@ import { onEvent, useSignal } from "./live.mjs";
 const LEAST_MS = 1_000; // between two askings, however much happens
 const EVERY_MS = 30_000;
 
-// {data, problem, at, again}: the latest answer, and why there is no newer one. `path` null: nothing is asked.
+// {data, problem, at, asked, again}: the latest answer, to which address, and why there is no newer one. `path` null: nothing is asked.
 // `on(kind, data)`: whether an event changes the answer. `least`: milliseconds between two askings.
 export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS } = {}) {
   const [found, set] = useState({ data: null, problem: null, at: 0 });
@@ -28,7 +28,7 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
     last.current = Date.now();
     try {
       const data = await get(path, query, mine.signal);
-      if (asking.current === mine) set({ data, problem: null, at: Date.now() });
+      if (asking.current === mine) set({ data, problem: null, at: Date.now(), asked: address });
     } catch (problem) {
       if (problem.name === "AbortError" || asking.current !== mine) return;
       if (problem.violations === undefined) throw problem;

@@ -4,8 +4,8 @@ import { useParameter } from "./router.mjs";
 
 const parameter = (name) => new URLSearchParams(location.search).get(name) ?? "";
 
-// [value, typed, type]: what the address says, what the field says, and what the field does with an input event.
-// The address follows `wait` milliseconds after the last letter. The field follows the address only where another has
+// [value, typed, type, say]: what the address says, what the field says, and what the field does with its new text.
+// The address follows `wait` milliseconds after the last letter, or at once where `say(text)` is called. The field follows the address only where another has
 // changed that (Back, a link): an answer to earlier letters must not take away later ones.
 export function useTyped(name, wait) {
   const [value, set] = useParameter(name);
@@ -19,14 +19,15 @@ export function useTyped(name, wait) {
     setTyped(said.current);
   }, [value]);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const type = (event) => {
-    const text = event.target.value;
+  const say = (text) => {
+    clearTimeout(timer.current);
+    said.current = text.trim();
+    set(said.current);
+  };
+  const type = (text) => {
     setTyped(text);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      said.current = text.trim();
-      set(said.current);
-    }, wait);
+    timer.current = setTimeout(() => say(text), wait);
   };
-  return [value, typed, type];
+  return [value, typed, type, say];
 }

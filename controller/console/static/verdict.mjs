@@ -25,7 +25,7 @@ export function useHealth() {
   const failures = useQuery("/executions", { "filter.outcomes": "unsuccessful", page_size: MANY }, { on: ENDS });
   const cluster = useQuery("/cluster", null, { on: (kind) => kind === "cluster_changed", every: 10_000 });
   const due = useQuery("/due", { limit: 20 }, { every: 5_000 });
-  if (cluster.data) setClock(cluster.data.database_time);
+  if (cluster.data) setClock(cluster.data.database_time, cluster.at);
   return { failing, failures, cluster, due };
 }
 

@@ -5,6 +5,7 @@ from cronring.controller.ports.reads import DeploymentFilter, DeploymentRow, Job
 from cronring.controller.store.memory import rows
 from cronring.controller.store.memory.orders import standing
 from cronring.controller.store.memory.store import MemoryStore
+from cronring.schema.filters import contained
 from cronring.schema.keys import namespace_of
 from cronring.schema.text import print_module
 
@@ -74,5 +75,7 @@ def _fits(row: JobRow, where: JobFilter) -> bool:
         and (not where.statuses or row.status in where.statuses)
         and (not where.outcomes or row.last_outcome in where.outcomes)
         and where.labels.items() <= row.spec.labels.items()
+        and contained(row.key, where.contains)
+        and (not where.keys or row.key in where.keys)
         and within(where.namespaces, row.key)
     )

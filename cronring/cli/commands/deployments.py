@@ -6,18 +6,22 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.check import warn_of_idle
+from cronring.cli.commands.plan import COLOURS, in_words
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.dependencies import followed_by_module, warn_of_unknown
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, count, limit_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say, say_block
+from cronring.cli.schedules import to_us
 from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.versions import Changes, consent_options, tell, with_consent
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
+    from cronring.client.comparing import VerbDifference
     from cronring.client.versions import Deployed, Deployment, Killed
+    from cronring.schema.forecast import JobForecast
 
 
 @click.group()
@@ -92,6 +96,41 @@ def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
     )
     say()
     say_block(row.schema_text, indent="  ")
+
+
+@deployments.command("compare")
+@click.argument("key", shell_complete=deployment_key)
+@click.option("--from", "from_key", default="", metavar="KEY", help="The other version.  [default: the active one]")
+@click.option("--days", type=click.IntRange(1, 366), default=7, show_default=True, help="So many days ahead.")
+@output_option
+@controllers_option
+def compare_deployments(key: str, from_key: str, days: int, output: str, controllers: tuple[str, ...]) -> None:
+    """Say which ticks a change to the version KEY moves, adds or takes away, as `cronring plan` does of a file.
+
+    \b
+    Examples:
+      cronring deployments compare billing@41d0        # what would a rollback do?
+      cronring deployments compare billing@9c3e --from billing@41d0 --days 30
+    """
+    found = ask(controllers, lambda client: client.deployments.compare(key, from_key, days))
+    if output == "json":
+        print_json(found)
+        return
+    say(f"from {found.from_key or 'nothing'}, to {found.key}: ticks until {short_instant(found.until_at)}")
+    lines = [line for verb in found.verbs for line in in_words(_forecast(verb), list(verb.changed_fields))]
+    for line in lines:
+        say(line, colour=COLOURS.get(line[:1]))
+    say(f"{found.same} jobs stay as they are" if lines else f"nothing changes: {found.same} jobs stay as they are")
+
+
+def _forecast(verb: "VerbDifference") -> "JobForecast":
+    from cronring.schema.forecast import JobForecast
+
+    ticks = verb.ticks
+    return JobForecast(
+        verb.verb, verb.change, ticks.old_schedule, ticks.new_schedule, ticks.before, ticks.after, ticks.gone,
+        ticks.new, tuple(map(to_us, ticks.first_gone)), tuple(map(to_us, ticks.first_new)), ticks.shift_ms * 1_000,
+    )  # fmt: skip
 
 
 async def _keys(client: "AsyncClient") -> list[str]:

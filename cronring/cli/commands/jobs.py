@@ -68,7 +68,9 @@ def jobs() -> None:
     help=f"Only in this one; may be repeated: {', '.join(STATUSES)}.",
 )
 @outcome_options(LAST_OUTCOMES, "whose last run had")
-@sort_option(JOB_SORTS, "key (the default); next: to run; last: to have run; failures: in a row.")
+@sort_option(
+    JOB_SORTS, "key (the default); next: to run; last: to have run; lateness; success: longest ago; failures: in a row."
+)
 @count_option
 @limit_option(1000)
 @output_option

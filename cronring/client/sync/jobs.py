@@ -143,6 +143,7 @@ class JobCalls(ManyJobCalls):
         verb: str = "",
         status: str = "",
         labels: Mapping[str, str] | None = None,
+        text: str = "",
         note: str = "",
         by: str = "",
         until: datetime | None = None,
@@ -153,7 +154,8 @@ class JobCalls(ManyJobCalls):
     ) -> Iterator[model.Progress]:
         """Pause, resume, skip_next, trigger, cancel, restore, delete or update all that match.
 
-        First comes how many, then each one. `spec`, `fields`: of an update, as `update` takes them.
+        First comes how many, then each one. `text`: a filter in words, besides.
+        `spec`, `fields`: of an update, as `update` takes them.
         When its controller dies, another begins anew, and finds what was done unchanged. But skip_next, trigger,
         delete, and whatever `expected` so many, raise OutcomeUnknown then. Raises Conflict unless `expected` match,
         with nothing done.
@@ -166,6 +168,7 @@ class JobCalls(ManyJobCalls):
                 verb=verb,
                 status=status,
                 labels=labels,
+                text=text,
                 note=note,
                 by=by,
                 until=until,

@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from cronring.protos.cronring.v1 import schema_pb2 as _schema_pb2
+from cronring.protos.cronring.v1 import sets_pb2 as _sets_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -283,6 +284,116 @@ class GetDeploymentRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetDeploymentRequest: _TypeAlias = GetDeploymentRequest  # noqa: Y015
+
+@_typing.final
+class CompareDeploymentsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    FROM_KEY_FIELD_NUMBER: _builtins.int
+    DAYS_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """the version that would be active"""
+    from_key: _builtins.str
+    """the other one, of the same module; empty: that which is active"""
+    days: _builtins.int
+    """whose ticks are compared, from now on: 1 to 366; absent: 7"""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        from_key: _builtins.str = ...,
+        days: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_days", b"_days", "days", b"days"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_days", b"_days", "days", b"days", "from_key", b"from_key", "key", b"key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__days: _TypeAlias = _typing.Literal["days"]  # noqa: Y015
+    _WhichOneofArgType__days: _TypeAlias = _typing.Literal["_days", b"_days"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__days) -> _WhichOneofReturnType__days | None: ...
+
+Global___CompareDeploymentsRequest: _TypeAlias = CompareDeploymentsRequest  # noqa: Y015
+
+@_typing.final
+class CompareDeploymentsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    FROM_KEY_FIELD_NUMBER: _builtins.int
+    VERBS_FIELD_NUMBER: _builtins.int
+    SAME_FIELD_NUMBER: _builtins.int
+    FROM_AT_FIELD_NUMBER: _builtins.int
+    UNTIL_AT_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    from_key: _builtins.str
+    """empty: none was active"""
+    same: _builtins.int
+    """verbs with a schedule that don't"""
+    @_builtins.property
+    def verbs(self) -> _containers.RepeatedCompositeFieldContainer[Global___VerbDifference]:
+        """those that differ"""
+
+    @_builtins.property
+    def from_at(self) -> _timestamp_pb2.Timestamp:
+        """ticks are compared after this"""
+
+    @_builtins.property
+    def until_at(self) -> _timestamp_pb2.Timestamp:
+        """and up to this"""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        from_key: _builtins.str = ...,
+        verbs: _abc.Iterable[Global___VerbDifference] | None = ...,
+        same: _builtins.int = ...,
+        from_at: _timestamp_pb2.Timestamp | None = ...,
+        until_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["from_at", b"from_at", "until_at", b"until_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_at", b"from_at", "from_key", b"from_key", "key", b"key", "same", b"same", "until_at", b"until_at", "verbs", b"verbs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompareDeploymentsResponse: _TypeAlias = CompareDeploymentsResponse  # noqa: Y015
+
+@_typing.final
+class VerbDifference(_message.Message):
+    """VerbDifference is of what a verb declares. Jobs that CreateJob made keep their ticks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERB_FIELD_NUMBER: _builtins.int
+    CHANGE_FIELD_NUMBER: _builtins.int
+    TICKS_FIELD_NUMBER: _builtins.int
+    CHANGED_FIELDS_FIELD_NUMBER: _builtins.int
+    verb: _builtins.str
+    change: _builtins.str
+    """added removed changed same: then only the fields differ"""
+    @_builtins.property
+    def ticks(self) -> _sets_pb2.TickDifference: ...
+    @_builtins.property
+    def changed_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """of its description, like "timeout_ms" """
+
+    def __init__(
+        self,
+        *,
+        verb: _builtins.str = ...,
+        change: _builtins.str = ...,
+        ticks: _sets_pb2.TickDifference | None = ...,
+        changed_fields: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ticks", b"ticks"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["change", b"change", "changed_fields", b"changed_fields", "ticks", b"ticks", "verb", b"verb"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VerbDifference: _TypeAlias = VerbDifference  # noqa: Y015
 
 @_typing.final
 class ActivateDeploymentRequest(_message.Message):

@@ -49,6 +49,11 @@ class DeploymentsStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.FromString,
                 _registered_method=True)
+        self.CompareDeployments = channel.unary_unary(
+                '/cronring.v1.Deployments/CompareDeployments',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CompareDeploymentsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CompareDeploymentsResponse.FromString,
+                _registered_method=True)
         self.ActivateDeployment = channel.unary_unary(
                 '/cronring.v1.Deployments/ActivateDeployment',
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.SerializeToString,
@@ -84,6 +89,13 @@ class DeploymentsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CompareDeployments(self, request, context):
+        """Compare says what a change from one version of a module to another does to the ticks of the days ahead.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ActivateDeployment(self, request, context):
         """Activate makes a version that was active before the active one again. Idempotent.
         """
@@ -115,6 +127,11 @@ def add_DeploymentsServicer_to_server(servicer, server):
                     servicer.GetDeployment,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.SerializeToString,
+            ),
+            'CompareDeployments': grpc.unary_unary_rpc_method_handler(
+                    servicer.CompareDeployments,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CompareDeploymentsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CompareDeploymentsResponse.SerializeToString,
             ),
             'ActivateDeployment': grpc.unary_unary_rpc_method_handler(
                     servicer.ActivateDeployment,
@@ -208,6 +225,33 @@ class Deployments:
             '/cronring.v1.Deployments/GetDeployment',
             cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CompareDeployments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Deployments/CompareDeployments',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CompareDeploymentsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CompareDeploymentsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,8 @@ class DeploymentsStub:
     """
     ListDeployments: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.ListDeploymentsRequest, _deployments_pb2.ListDeploymentsResponse]
     GetDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.GetDeploymentRequest, _deployments_pb2.Deployment]
+    CompareDeployments: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.CompareDeploymentsRequest, _deployments_pb2.CompareDeploymentsResponse]
+    """Compare says what a change from one version of a module to another does to the ticks of the days ahead."""
     ActivateDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.ActivateDeploymentRequest, _deployments_pb2.ActivateDeploymentResponse]
     """Activate makes a version that was active before the active one again. Idempotent."""
     KillDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.KillDeploymentRequest, _deployments_pb2.KillDeploymentResponse]
@@ -51,6 +53,8 @@ class DeploymentsAsyncStub(DeploymentsStub):
     """
     ListDeployments: _aio.UnaryUnaryMultiCallable[_deployments_pb2.ListDeploymentsRequest, _deployments_pb2.ListDeploymentsResponse]  # type: ignore[assignment]
     GetDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.GetDeploymentRequest, _deployments_pb2.Deployment]  # type: ignore[assignment]
+    CompareDeployments: _aio.UnaryUnaryMultiCallable[_deployments_pb2.CompareDeploymentsRequest, _deployments_pb2.CompareDeploymentsResponse]  # type: ignore[assignment]
+    """Compare says what a change from one version of a module to another does to the ticks of the days ahead."""
     ActivateDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.ActivateDeploymentRequest, _deployments_pb2.ActivateDeploymentResponse]  # type: ignore[assignment]
     """Activate makes a version that was active before the active one again. Idempotent."""
     KillDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.KillDeploymentRequest, _deployments_pb2.KillDeploymentResponse]  # type: ignore[assignment]
@@ -80,6 +84,14 @@ class DeploymentsServicer(metaclass=_abc_1.ABCMeta):
         request: _deployments_pb2.GetDeploymentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_deployments_pb2.Deployment, _abc.Awaitable[_deployments_pb2.Deployment]]: ...
+
+    @_abc_1.abstractmethod
+    def CompareDeployments(
+        self,
+        request: _deployments_pb2.CompareDeploymentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_deployments_pb2.CompareDeploymentsResponse, _abc.Awaitable[_deployments_pb2.CompareDeploymentsResponse]]:
+        """Compare says what a change from one version of a module to another does to the ticks of the days ahead."""
 
     @_abc_1.abstractmethod
     def ActivateDeployment(

@@ -348,7 +348,8 @@ class ListJobsRequest(_message.Message):
     """1 to 1000; absent: 100"""
     page_token: _builtins.str
     sort: _builtins.str
-    """"key" (or empty); "next": what runs next; "last": what ran last; "failures": what has failed most ticks in a row.
+    """"key" (or empty); "next": what runs next; "last": what ran last; "lateness": whose last run began latest;
+    "success": what has not succeeded for longest; "failures": what has failed most ticks in a row.
     FAILED_PRECONDITION for all but "key" where more than 20,000 jobs match: then narrow the filter.
     """
     total: _builtins.bool
@@ -446,6 +447,8 @@ class JobFilter(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     OUTCOMES_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    CONTAINS_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     module: _builtins.str
     verb: _builtins.str
@@ -465,6 +468,14 @@ class JobFilter(_message.Message):
     def outcomes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Of the last run that has ended: any of them; also "unsuccessful", which is all but "completed"."""
 
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """any of these, 10,000 at most"""
+
+    @_builtins.property
+    def contains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """texts that the key has, all of them, in any case of letters; at most 16"""
+
     def __init__(
         self,
         *,
@@ -475,10 +486,12 @@ class JobFilter(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         outcomes: _abc.Iterable[_builtins.str] | None = ...,
         text: _builtins.str = ...,
+        keys: _abc.Iterable[_builtins.str] | None = ...,
+        contains: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "module", b"module", "namespace", b"namespace", "outcomes", b"outcomes", "statuses", b"statuses", "text", b"text", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contains", b"contains", "keys", b"keys", "labels", b"labels", "module", b"module", "namespace", b"namespace", "outcomes", b"outcomes", "statuses", b"statuses", "text", b"text", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

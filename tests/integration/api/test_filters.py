@@ -54,6 +54,9 @@ async def test_words_and_fields_come_to_the_same(rest: Rested) -> None:
     found = await rest.ask("GET", f"/executions?{words('running namespace:billing since:-1h')}")
     assert [each["id"] for each in found.body["executions"]] == [running]
     assert ended != running
+    assert await keys(rest, words("XM.XC")) == ["billing/xm.xc"]
+    assert await keys(rest, "filter.contains=xm.&filter.contains=ing/&filter.namespace=billing&sort=lateness") != []
+    assert await keys(rest, words("contains:xb paused")) == []
     paused = await rest.ask(
         "POST", "/jobs:control", {"filter": {"text": "label:workspace=ws_3"}, "action": "ACTION_PAUSE", "dry_run": True}
     )
@@ -100,6 +103,12 @@ async def test_what_is_wrong_is_told_with_its_place(rest: Rested, path: str, say
     assert answer.status == 400, answer.body
     ((field, description),) = [(each["field"], each["description"]) for each in answer.body["violations"]]
     assert (field, says in description) == ("filter.text", True), description
+
+
+async def test_an_empty_text_is_in_every_key_and_so_refused(rest: Rested) -> None:
+    order = {"filter": {"contains": [""]}, "action": "ACTION_DELETE"}
+    refused = await rest.ask("POST", "/jobs:control", order)
+    assert (refused.status, refused.body["violations"][0]["field"]) == (400, "filter.contains")
 
 
 async def test_a_namespace_in_words_is_as_closed_as_in_a_field(rest: Rested) -> None:

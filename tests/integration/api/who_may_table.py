@@ -20,6 +20,7 @@ from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadA
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
     ActivateDeploymentRequest,
+    CompareDeploymentsRequest,
     CreateDeploymentRequest,
     GetDeploymentRequest,
     KillDeploymentRequest,
@@ -141,6 +142,7 @@ def of_executions_and_deployments(scene: Scene) -> list[Row]:
         Row(deployments + "ListDeployments", ListDeploymentsRequest(), TOKEN),
         Row(deployments + "ListDeployments", ListDeploymentsRequest(namespace="billing"), VIEW_THERE),
         Row(deployments + "GetDeployment", GetDeploymentRequest(key=scene.deployment), VIEW),
+        Row(deployments + "CompareDeployments", CompareDeploymentsRequest(key=scene.deployment), VIEW),
         Row(
             deployments + "CreateDeployment",
             CreateDeploymentRequest(schema=Module(namespace="billing", name="m"), digest="?"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2
+from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2, sets_pb2
 
 TICK = Timestamp(seconds=1_795_248_300)  # 2026-11-21T08:05:00Z
 
@@ -71,3 +71,21 @@ class FakeOrders:
     async def ActivateDeployment(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
         return self.activated
+
+    async def CompareDeployments(self, request: Any, context: Any) -> Any:  # noqa: N802
+        await self.check(request, context)
+        ticks = sets_pb2.TickDifference(
+            before=288,
+            after=168,
+            gone=144,
+            new=24,
+            first_gone=[TICK],
+            old_schedule="every 5m",
+            new_schedule="0 * * * *",
+        )
+        changed = deployments_pb2.VerbDifference(
+            verb="refresh", change="changed", ticks=ticks, changed_fields=["timeout_ms"]
+        )
+        return deployments_pb2.CompareDeploymentsResponse(
+            key=request.key, from_key=request.from_key, verbs=[changed], same=2, from_at=TICK, until_at=TICK
+        )

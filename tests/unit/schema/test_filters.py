@@ -19,6 +19,7 @@ from cronring.schema.filters import (
     FilterError,
     JobQuery,
     Unfinished,
+    contained,
     expand_outcomes,
     parse_execution_query,
     parse_job_query,
@@ -68,6 +69,11 @@ def test_executions_are_asked_for_in_one_line(text: str, query: ExecutionQuery) 
     [
         ("status:paused,failed module:m", JobQuery(module="m", statuses=("paused", "failed"))),
         ("outcome:unsuccessful sort:failures", JobQuery(outcomes=("unsuccessful",), sort="failures")),
+        ("contains:bill contains:CLOSE bill", JobQuery(contains=("bill", "CLOSE"))),
+        ("close_mon paused 50%", JobQuery(statuses=("paused",), contains=("close_mon", "50%"))),
+        ("contains:paused", JobQuery(contains=("paused",))),
+        ("shop.prints:late", JobQuery(contains=("shop.prints:late",))),
+        ("contains:prints:late east/shop.prints:a", JobQuery(contains=("prints:late", "east/shop.prints:a"))),
     ],
 )
 def test_jobs_are_asked_for_in_the_same_language(text: str, query: JobQuery) -> None:
@@ -159,6 +165,21 @@ def test_what_is_suggested_is_read() -> None:
             assert word.endswith(":") or read(word)
         for key in words:
             assert all(read(term) for term in suggested(Unfinished(0, key, ""), words))
+
+
+def test_any_other_word_of_jobs_is_looked_for_in_their_keys() -> None:
+    assert parse_job_query("fail paus") == JobQuery(contains=("fail", "paus"))
+    with pytest.raises(FilterError, match="is no term"):
+        parse_job_query('""')
+    with pytest.raises(FilterError, match="more than 16 texts"):
+        parse_job_query(" ".join(f"q{number}" for number in range(17)))
+
+
+def test_a_key_contains_all_texts_in_any_case_of_a_to_z() -> None:
+    assert contained("billing.Close_Month:Ä", ("CLOSE", "bill", "Ä"))
+    assert not contained("billing.close", ("close", "month"))
+    assert not contained("billing.Ä", ("ä",)), "PostgreSQL's collation lowers A to Z alone"
+    assert contained("anything", ())
 
 
 def test_jobs_know_no_instants() -> None:

@@ -1,15 +1,14 @@
 // What happened in this run?
-import { html, useEffect, useRef, useState } from "../base.mjs";
-import { lines } from "../api.mjs";
+import { html } from "../base.mjs";
 import { cancelRun, retryRun } from "../actions.mjs";
-import { Output, visible } from "../ansi.mjs";
+import { visible } from "../ansi.mjs";
 import { duration, inZone } from "../clock.mjs";
+import { Printed } from "../output.mjs";
 import { useQuery } from "../queries.mjs";
 import { Answered, Copied, Facts, JobLink, jobPath, Panel, RunLink, Since, State, When } from "../parts.mjs";
 import { bytes, wordOf } from "../words.mjs";
 
-const KEPT = 400_000; // characters of output that a page holds: a tab left open doesn't grow
-const AGAIN_MS = 2_000;
+const RETRIED = ["failed", "timed_out", "lost", "cancelled", "out_of_memory", "out_of_cpu"];
 
 export function ExecutionPage({ id, session }) {
   const query = useQuery(`/executions/${id}`, null, { on: (kind, data) => data.execution?.id === id });
@@ -20,132 +19,160 @@ export function ExecutionPage({ id, session }) {
       run &&
       html`
       <p class="lead">${sentence(run)}</p>
-      ${run.error_type && html`<p class="problem"><b>${visible(run.error_type)}</b>: ${visible(run.error_message)}</p>`}
+      ${
+        (run.error_type || run.error_message) &&
+        html`<div class="problem"><p><b>${visible(run.error_type)}</b></p><p class="message">${visible(run.error_message)}</p></div>`
+      }
+      ${run.cancel_requested_by && html`<p class="note">${cancelled(run)}</p>`}
       <${Deeds} run=${run} session=${session} />
-      <div class="columns"><${About} run=${run} /><${Attempts} run=${run} /></div>
+      <${Attempts} run=${run} />
       <${Printed} run=${run} />
-      ${run.stack && html`<${Panel} id="stack" title="Stack"><pre class="output"
-        tabindex="0">${visible(run.stack)}</pre><//>`}`
+      ${
+        run.stack &&
+        html`<${Panel} id="stack" title="Stack trace" says="Frames of the author's code, the latest call last."><pre class="output"
+        tabindex="0">${visible(run.stack)}</pre><//>`
+      }
+      <div class="columns"><${About} run=${run} /><${Used} run=${run} /><${Payload} run=${run} /></div>`
     }<//>`;
 }
 
+const began = (run) => run.started_at ?? run.claimed_at;
+
 const sentence = (run) =>
   run.outcome
-    ? html`It began <${When}
-      at=${run.started_at ?? run.claimed_at} />, ${duration(run.lateness_ms)} after its time,
-      and took ${duration(run.duration_ms)}.`
-    : html`It has been running for <${Since} at=${run.started_at ?? run.claimed_at} />.`;
+    ? html`It began <${When} at=${began(run)} />, ${duration(run.lateness_ms)} after its time,
+      and took ${duration(run.duration_ms)}.${
+        run.retry_at && RETRIED.includes(run.outcome)
+          ? html` It was to be tried again at <${When} at=${run.retry_at} clock />.`
+          : ""
+      }`
+    : html`It has been running for <${Since} at=${began(run)} />, on ${run.runner}.`;
+
+const cancelled = (run) =>
+  html`${run.outcome === "cancelled" ? "Cancelled" : "Its cancelling was asked for"} by ${run.cancel_requested_by}
+    ${" "}<${When} at=${run.cancel_requested_at} />${run.cancel_note && `: ${visible(run.cancel_note)}`}`;
 
 function Deeds({ run, session }) {
   const namespace = run.job.includes("/") ? run.job.split("/")[0] : "default";
   const may = session.may("operate", namespace);
   return html`<div class="buttons">
     ${may && !run.outcome && html`<button class="act" onClick=${() => cancelRun(run)}>Cancel</button>`}
-    ${may && run.outcome && run.outcome !== "completed" && html`<button class="act"
-      onClick=${() => retryRun(run)}>Retry</button>`}
-    <a class="button" href=${`${jobPath(run.job)}?why=${encodeURIComponent(run.tick)}`}>Why at this time?</a></div>`;
+    ${may && RETRIED.includes(run.outcome) && html`<button class="act" onClick=${() => retryRun(run)}>Retry</button>`}
+    <a class="button" href=${`${jobPath(run.job)}?why=${encodeURIComponent(run.tick)}`}>Why at this time?</a>
+    <a class="button" href=${`/executions?q=${encodeURIComponent(`job:${run.job}`)}`}>Its other runs</a></div>`;
 }
 
 const About = ({ run }) =>
   html`<${Panel} id="about" title="About"><${Facts} of=${[
     ["Tick", html`<${When} at=${run.tick} clock /> <span class="says">${inZone(Date.parse(run.tick), "UTC")}</span>`],
+    ["To begin at", html`<${When} at=${run.run_at} clock />`],
     ["Because of", wordOf(run.trigger)],
-    ["Attempt", run.attempt],
+    ["Run of its job", `number ${run.number}${run.attempt > 1 ? `, attempt ${run.attempt} at its tick` : ""}`],
+    run.beside && ["Beside", "it neither held the job nor set its next tick"],
     ["Controller", run.controller],
     [
       "Runner",
-      html`<a href=${`/executions?q=${encodeURIComponent(`runner:${run.runner}`)}`}>${run.runner || "none"}</a>`,
+      run.runner
+        ? html`<a href=${`/executions?q=${encodeURIComponent(`runner:"${run.runner}"`)}`}>${run.runner}</a>`
+        : "none yet",
     ],
-    ["Version", html`<code>${run.deployment}</code>`],
-    run.cpu_ms !== undefined && ["CPU", duration(run.cpu_ms)],
+    [
+      "Version",
+      html`<a class="key" href=${`/deployments?of=${encodeURIComponent(run.deployment)}`}>${run.deployment}</a>`,
+    ],
+    Number(run.missed) > 0 && ["Missed before it", `${run.missed} ticks`],
+    run.previous_success && ["Success before it", html`<${When} at=${run.previous_success} clock />`],
+  ]} /><${Copied} text=${`cronring executions get ${run.id}`} /><//>`;
+
+const parsed = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+};
+const figures = (text) => {
+  const value = parsed(text);
+  return value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : [["metrics", value]];
+};
+const told = (value) => visible(typeof value === "object" ? JSON.stringify(value) : String(value));
+
+// CPU as a share of the time: a run that waits for others has little.
+function Used({ run }) {
+  const rows = [
+    run.cpu_ms !== undefined && [
+      "CPU",
+      duration(run.cpu_ms) +
+        (run.duration_ms > 0 ? `, ${Math.round((100 * run.cpu_ms) / run.duration_ms)} % of its time` : ""),
+    ],
     Number(run.memory_peak_bytes) > 0 && [
       "Memory",
       `${bytes(run.memory_peak_bytes)} at most${run.memory_shared ? ", with others in its process" : ""}`,
     ],
-    Number(run.missed) > 0 && ["Missed before it", run.missed],
-    run.metrics_json && ["Metrics", html`<code>${run.metrics_json}</code>`],
-    [
-      "Payload",
-      run.outputs_hidden
-        ? "hidden: your role doesn't show payloads"
-        : run.payload
-          ? html`<code>${visible(run.payload)}</code>`
-          : "none",
-    ],
-    run.cancel_requested_by && [
-      "Cancelled by",
-      `${run.cancel_requested_by}${run.cancel_note ? `: ${run.cancel_note}` : ""}`,
-    ],
-  ]} /><${Copied} text=${`cronring executions get ${run.id}`} /><//>`;
+    ...(run.metrics_json
+      ? figures(run.metrics_json).map(([name, value]) => [visible(name), html`<code>${told(value)}</code>`])
+      : []),
+  ].filter(Boolean);
+  return html`<${Panel} id="used" title="What it used, and measured">${
+    rows.length
+      ? html`<${Facts} of=${rows} />`
+      : html`<p class="says">${
+          run.outcome ? "Nothing is known of that." : "It is known when it ends."
+        } A verb reports figures of its own by <code>ctx.report()</code>.</p>`
+  }<//>`;
+}
 
+const WHOSE = { run: "It was given to this run.", job: "It was its job's at that time.", "": "" };
+
+function Payload({ run }) {
+  const value = run.payload ? parsed(run.payload) : null;
+  return html`<${Panel} id="payload" title="Payload" says=${run.payload ? WHOSE[run.payload_of] : ""}>${
+    run.outputs_hidden
+      ? html`<p>Your role doesn't show payloads.</p>`
+      : run.payload
+        ? html`<pre class="output" tabindex="0">${visible(JSON.stringify(value, null, 2))}</pre>`
+        : html`<p class="says">None.</p>`
+  }<//>`;
+}
+
+const SIDES = [
+  ["Because of", (run) => wordOf(run.trigger)],
+  ["Outcome", (run) => html`<${State} is=${run.outcome || "running"} />`],
+  ["Began", (run) => html`<${When} at=${began(run)} clock />`],
+  ["Late by", (run) => duration(run.lateness_ms)],
+  ["Took", (run) => (run.outcome ? duration(run.duration_ms) : html`<${Since} at=${began(run)} />`)],
+  ["CPU", (run) => (run.cpu_ms === undefined ? "–" : duration(run.cpu_ms))],
+  ["Memory", (run) => (Number(run.memory_peak_bytes) ? bytes(run.memory_peak_bytes) : "–")],
+  ["Runner", (run) => run.runner],
+  ["Controller", (run) => run.controller],
+  ["Version", (run) => html`<code>${run.deployment}</code>`],
+  [
+    "Error",
+    (run) => (run.error_type ? `${visible(run.error_type)}: ${visible(run.error_message.slice(0, 160))}` : "–"),
+  ],
+];
+
+// What differs between the attempts at one tick is seen in a row of this table.
 function Attempts({ run }) {
   const query = useQuery(
     `${jobPath(run.job)}/why`,
     { at: run.tick },
-    { on: (kind, data) => data.execution?.job === run.job },
+    { on: (kind, data) => data.execution?.job === run.job && data.execution?.tick === run.tick },
   );
-  const attempts = query.data?.attempts ?? [];
+  const attempts = (query.data?.attempts ?? []).filter((each) => each.tick === run.tick);
   if (attempts.length < 2) return null;
-  return html`<${Panel} id="attempts" title="Attempts at this tick"><ul class="plain">${attempts.map(
-    (each) => html`<li key=${each.id} class="pair">
-    <span><${RunLink} of=${each.id}>Attempt ${each.attempt}<//> <${State} is=${each.outcome || "running"} />
-      ${each.error_type && html` <span class="says">${visible(each.error_type)}</span>`}</span>
-    <span class="digits">${duration(each.duration_ms)}</span></li>`,
-  )}</ul><//>`;
-}
-
-function Printed({ run }) {
-  const [text, setText] = useState("");
-  const [find, setFind] = useState("");
-  const [problem, setProblem] = useState("");
-  const [follow, setFollow] = useState(true);
-  const box = useRef(null);
-  useEffect(() => {
-    if (run.outputs_hidden) return undefined;
-    const stop = new AbortController();
-    read(run.id, stop.signal, setText, setProblem);
-    return () => stop.abort();
-  }, [run.id, run.outputs_hidden]);
-  useEffect(() => {
-    if (follow && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [text, follow]);
-  if (run.outputs_hidden)
-    return html`<${Panel} id="output" title="Output"><p>Your role doesn't show what runs print.</p><//>`;
-  return html`<${Panel} id="output" title="Output">
-    <div class="tools"><label>Find <input type="search" value=${find}
-      onInput=${(event) => setFind(event.target.value)} /></label>
-      <label class="check"><input type="checkbox" checked=${follow}
-        onChange=${() => setFollow(!follow)} /> Follow</label></div>
-    ${problem && html`<p class="problem">${problem}</p>`}
-    ${
-      text
-        ? html`<pre class="output" ref=${box} tabindex="0" aria-label="Output"><${Output} text=${text}
-          find=${find} /></pre>`
-        : html`<p class="says">It has printed nothing${run.outcome ? "" : " so far"}.</p>`
-    }<//>`;
-}
-
-// Goes on where it was when the connection is lost; a run that has ended is read once.
-async function read(id, signal, setText, setProblem) {
-  const decoder = new TextDecoder();
-  let offset = 0,
-    text = "";
-  for (;;) {
-    try {
-      for await (const chunk of lines(`/executions/${id}/output`, { from_offset: offset || "" }, signal)) {
-        if (chunk.problem) throw Object.assign(new Error(chunk.problem.detail), { violations: [] });
-        const data = Uint8Array.from(atob(chunk.data ?? ""), (one) => one.charCodeAt(0));
-        offset = Number(chunk.offset ?? offset) + data.length;
-        text = (text + decoder.decode(data, { stream: true })).slice(-KEPT);
-        setText(text);
-        setProblem("");
-        if (chunk.execution) return;
-      }
-    } catch (problem) {
-      if (signal.aborted) return;
-      setProblem(problem.message);
-    }
-    await new Promise((go) => setTimeout(go, AGAIN_MS));
-    if (signal.aborted) return;
-  }
+  return html`<${Panel} id="attempts" title="Attempts at this tick"><div class="scroll"><table>
+    <caption class="hidden">Attempts side by side</caption>
+    <thead><tr><td></td>${attempts.map(
+      (each) =>
+        html`<th key=${each.id} scope="col" aria-current=${each.id === run.id ? "true" : undefined}>${
+          each.id === run.id
+            ? `Attempt ${each.attempt}, this one`
+            : html`<${RunLink} of=${each.id}>Attempt ${each.attempt}<//>`
+        }</th>`,
+    )}</tr></thead>
+    <tbody>${SIDES.map(
+      ([name, of]) =>
+        html`<tr key=${name}><th scope="row">${name}</th>${attempts.map((each) => html`<td key=${each.id}>${of(each)}</td>`)}</tr>`,
+    )}</tbody></table></div><//>`;
 }

@@ -1,15 +1,14 @@
 // All runs, by the filter's words.
 import { html, useEffect, useState } from "../base.mjs";
 import { duration } from "../clock.mjs";
+import { FilterField } from "../filterfield.mjs";
 import { useEvents } from "../live.mjs";
 import { faultOf, useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
 import { Answered, Empty, JobLink, Rows, RunLink, State, When } from "../parts.mjs";
-import { useTyped } from "../typing.mjs";
 import { count, wordOf } from "../words.mjs";
 
 const PAGE = 100;
-const TYPING_MS = 250;
 const SORTS = { newest: "the newest first", slowest: "what took longest", latest: "what began latest" };
 
 const COLUMNS = [
@@ -24,7 +23,7 @@ const COLUMNS = [
 ];
 
 export function Executions() {
-  const [text, typed, type] = useTyped("q", TYPING_MS);
+  const [text] = useParameter("q");
   const [sort, setSort] = useParameter("sort", "newest");
   const [token, setToken] = useState("");
   const [fresh, setFresh] = useState(0);
@@ -40,8 +39,8 @@ export function Executions() {
   const rows = query.data?.executions ?? [];
   return html`<h1>Runs</h1>
     <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
-      <label class="grow">Filter <input id="search" type="search" value=${typed} onInput=${type} spellcheck="false"
-        placeholder="outcome:unsuccessful job:billing.close_day since:24h" aria-describedby="filter-says" /></label>
+      <${FilterField} list="executions" name="q" says="filter-says"
+        hint="outcome:unsuccessful job:billing.close_day since:24h" />
       <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
         ${Object.entries(SORTS).map(([name, words]) => html`<option
           value=${name}>${words}</option>`)}</select></label></form>

@@ -1,167 +1,158 @@
 // Which of my 10,000 jobs need me?
-import { html, useEffect, useMemo, useState } from "../base.mjs";
-import { post } from "../api.mjs";
-import { Bars, useBooks } from "../books.mjs";
-import { duration } from "../clock.mjs";
-import { ask } from "../doing.mjs";
+import { queryText } from "../api.mjs";
+import { html, useEffect, useMemo, useRef, useState } from "../base.mjs";
+import { clockTime } from "../clock.mjs";
+import { FilterField } from "../filterfield.mjs";
 import { useEvents } from "../live.mjs";
+import { Many } from "../many.mjs";
+import { usePages } from "../paged.mjs";
 import { faultOf, useQuery } from "../queries.mjs";
-import { go, useParameter } from "../router.mjs";
-import { Answered, Empty, jobPath, JobLink, Rows, State, When } from "../parts.mjs";
-import { useTyped } from "../typing.mjs";
-import { count } from "../words.mjs";
+import { go, useLocation, useParameter } from "../router.mjs";
+import { Answered, Empty, jobPath } from "../parts.mjs";
+import { Views } from "../views.mjs";
+import { useSight, VirtualRows } from "../virtual.mjs";
+import { Columns, useBooksInSight, useColumns } from "./jobs_columns.mjs";
 
-const PAGE = 100;
-const BARS = 20;
-const TYPING_MS = 120;
-const SORTS = { key: "name", next: "what runs next", last: "what ran last", failures: "failures in a row" };
-
-export function Jobs({ session }) {
-  const [text, typed, type] = useTyped("q", TYPING_MS);
-  const [sort, setSort] = useParameter("sort", "key");
-  const [token, setToken] = useState("");
-  const [picked, setPicked] = useState(new Map());
-  const query = useQuery(
-    "/jobs",
-    { filter: text, sort: sort === "key" ? "" : sort, page_size: PAGE, page_token: token },
-    { every: 60_000 },
-  );
-  const wrong = faultOf(query);
-  const counted = useQuery("/jobs:count", { filter: text }, { every: 60_000 });
-  const [rows, fresh, refresh] = useLiveRows(query);
-  const { books } = useBooks(
-    useMemo(() => (query.data?.jobs ?? []).map((job) => job.key), [query.data]),
-    BARS,
-    { on: ended, least: 5_000 },
-  );
-  useEffect(() => {
-    setToken("");
-    setPicked(new Map());
-  }, [text, sort]);
-
-  const pick = (job) =>
-    setPicked((before) => {
-      const after = new Map(before);
-      if (!after.delete(job.key)) after.set(job.key, job);
-      return after;
-    });
-  return html`<h1>Jobs <span
-    class="says">${counted.data ? Number(counted.data.count).toLocaleString("en") : ""}</span></h1>
-    <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
-      <label class="grow">Filter <input id="search" type="search" value=${typed} onInput=${type} spellcheck="false"
-        placeholder="status:paused module:billing label:team=core"
-          aria-describedby="filter-says" /></label>
-      <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
-        ${Object.entries(SORTS).map(([name, words]) => html`<option value=${name}>${words}</option>`)}</select></label>
-    </form>
-    <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${
-      wrong ||
-      (fresh
-        ? html`${count(fresh, "job")} changed their place in this list. <button class="small"
-          onClick=${refresh}>Show</button>`
-        : "")
-    }</p>
-    ${picked.size > 0 && html`<${Many} picked=${picked} session=${session} clear=${() => setPicked(new Map())} />`}
-    <${Answered} query=${query} empty=${query.data && !rows.length && html`<${Nothing} text=${text} />`}>
-      <${Rows} caption="Jobs" columns=${COLUMNS} rows=${rows.map((job) => ({ ...job, book: books.get(job.key) }))}
-        keyOf=${(job) => job.key} open=${(job) => go(jobPath(job.key))}
-        picked=${picked} pick=${session.may("operate") ? pick : undefined} />
-      <div class="buttons">
-        ${token && html`<button onClick=${() => setToken("")}>First page</button>`}
-        ${query.data?.next_page_token && html`<button
-          onClick=${() => setToken(query.data.next_page_token)}>Next ${PAGE}</button>`}
-      </div><//>`;
-}
-
-// Rows stay where they are while one looks at them: what changes is drawn in its place, and what would move is counted.
-function useLiveRows(query) {
-  const [changes, setChanges] = useState(new Map());
-  const [fresh, setFresh] = useState(0);
-  useEffect(() => {
-    setChanges(new Map());
-    setFresh(0);
-  }, [query.data]);
-  const listed = query.data?.jobs ?? [];
-  const keys = useMemo(() => new Set(listed.map((job) => job.key)), [query.data]);
-  useEvents(
-    ["job_changed"],
-    (_, data) => {
-      if (keys.has(data.job.key)) setChanges((before) => new Map(before).set(data.job.key, data.job));
-    },
-    [keys],
-  );
-  useEvents(
-    ["job_removed"],
-    (_, data) => {
-      if (keys.has(data.job.key)) setFresh((before) => before + 1);
-    },
-    [keys],
-  );
-  return [listed.map((job) => changes.get(job.key) ?? job), fresh, query.again];
-}
-
-const COLUMNS = [
-  { name: "Job", of: (job) => html`<${JobLink} of=${job.key} />` },
-  { name: "State", of: (job) => html`<${State} is=${job.status} />` },
-  { name: "Schedule", of: (job) => html`<span title=${job.schedule}>${job.schedule_words}</span>` },
-  { name: "Next", of: (job) => html`<${When} at=${job.next_execution} zone=${job.timezone} />` },
-  {
-    name: "Last",
-    of: (job) =>
-      job.last_outcome
-        ? html`<${State} is=${job.last_outcome} /> <${When} at=${job.last_ended_at} zone=${job.timezone} />`
-        : "never ran",
-  },
-  { name: "Latest 20", of: (job) => html`<${Bars} job=${job.key} entries=${job.book ?? []} high=${20} />` },
-  { name: "Late by", number: true, of: (job) => (job.last_started_at ? duration(job.last_lateness_ms) : "–") },
-  { name: "Failures", number: true, of: (job) => job.failures || "" },
+const PAGE = 200;
+const NEAR_END = 60; // rows before the end of what is there when more is asked for
+const CHANGES_MS = 500; // changes of rows are drawn together
+const SORTS = {
+  key: "name",
+  next: "what runs next",
+  last: "what ran last",
+  lateness: "what began latest",
+  success: "what has not succeeded for longest",
+  failures: "failures in a row",
+};
+const VIEWS = [
+  ["All", ""],
+  ["Failing", "q=outcome%3Aunsuccessful&sort=failures"],
+  ["Running", "q=status%3Arunning"],
+  ["Paused", "q=status%3Apaused"],
+  ["Orphaned", "q=status%3Aorphaned"],
+  ["Late", "sort=lateness"],
 ];
 
-const ended = (kind) => kind === "execution_ended";
+const rowsOf = (data) => data.jobs;
+const keyOf = (job) => job.key;
+const MEMBERS = (kind) => kind === "job_changed" || kind === "job_removed";
+
+export function Jobs({ session }) {
+  const [text] = useParameter("q");
+  const [sort, setSort] = useParameter("sort", "key");
+  const { query: shown } = useLocation();
+  const [picked, setPicked] = useState(new Map());
+  const [every, setEvery] = useState(null);
+  const question = { filter: text, sort: sort === "key" ? "" : sort, page_size: PAGE };
+  const list = usePages("/jobs", question, rowsOf, keyOf, { on: MEMBERS, least: 5_000, every: 60_000 });
+  const counted = useQuery("/jobs:count", { filter: text }, { on: MEMBERS, least: 10_000, every: 60_000 });
+  const wrong = faultOf(list.query);
+  const rows = useChanged(list.rows);
+  const sight = useSight(rows.length);
+  const books = useBooksInSight(rows.slice(sight[1], sight[2]).map(keyOf));
+  const [columns, setColumns, all] = useColumns();
+  const clear = () => {
+    setPicked(new Map());
+    setEvery(null);
+  };
+  useEffect(clear, [text, sort]);
+  useEffect(() => {
+    if (!list.whole && sight[2] > rows.length - NEAR_END) list.more();
+  }, [sight[2], rows.length, list.whole]);
+
+  const pick = useRange(rows, setPicked, () => setEvery(null));
+  const many = counted.data && counted.asked === `/jobs:count${queryText({ filter: text })}` ? Number(counted.data.count) : null;
+  return html`<h1>Jobs <span class="says">${many === null ? "" : many.toLocaleString("en")}</span></h1>
+    <${Views} page="/jobs" ready=${VIEWS} query=${shown} />
+    <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
+      <${FilterField} list="jobs" name="q" says="filter-says"
+        hint="part of a name, status:paused module:billing label:team=core" />
+      <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
+        ${Object.entries(SORTS).map(
+          ([name, words]) => html`<option key=${name} value=${name}>${words}</option>`,
+        )}</select></label>
+      <${Columns} all=${all} shown=${columns} set=${setColumns} />
+    </form>
+    <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${wrong || html`<${News} list=${list} sort=${sort} />`}</p>
+    <${Many} picked=${picked} every=${every} session=${session} clear=${clear} selectEvery=${setEvery}
+      matching=${many !== null && text ? { query: text, count: many } : null} />
+    <${Answered} query=${list.query} empty=${
+      list.query.data && !rows.length && !list.came && html`<${Nothing} text=${text} />`
+    }>
+      <${VirtualRows} caption="Jobs" columns=${columns} rows=${rows.map((job) => ({ ...job, book: books.get(job.key) }))}
+        keyOf=${keyOf} open=${(job) => go(jobPath(job.key))} sight=${sight}
+        picked=${every ? { has: () => true } : picked} pick=${session.may("operate") ? pick : undefined} />
+      <p class="says">${list.problem ? html`More can't be shown now: ${list.problem.message} ` : ""}
+        ${
+          list.whole
+            ? ""
+            : html`${rows.length.toLocaleString("en")} shown. <button class="small" onClick=${list.more}>More</button>`
+        }</p><//>`;
+}
+
+// What has come and gone since, which would move rows; and by when an order of times is as it is.
+function News({ list, sort }) {
+  const said = [list.came && `${list.came} new`, list.went && `${list.went} no longer fit`].filter(Boolean).join(", ");
+  if (said) return html`${said}. <button class="small" onClick=${list.show}>Show</button>`;
+  if (sort === "key" || !list.query.at) return "";
+  return html`In the order of ${clockTime(list.query.at)}. <button class="small" onClick=${list.show}>Order anew</button>`;
+}
+
+// Rows as events tell of them since: drawn in their places.
+function useChanged(listed) {
+  const [changes, setChanges] = useState(new Map());
+  const waiting = useRef(new Map());
+  const timer = useRef(0);
+  const keys = useMemo(() => new Set(listed.map(keyOf)), [listed]);
+  useEffect(() => {
+    waiting.current = new Map();
+    setChanges(new Map());
+  }, [listed]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  useEvents(
+    ["job_changed"],
+    (_, { job }) => {
+      if (!keys.has(job.key)) return;
+      waiting.current.set(job.key, job);
+      timer.current ||= setTimeout(() => {
+        timer.current = 0;
+        const news = waiting.current;
+        waiting.current = new Map();
+        setChanges((before) => new Map([...before, ...news]));
+      }, CHANGES_MS);
+    },
+    [keys],
+  );
+  return useMemo(() => listed.map((job) => changes.get(job.key) ?? job), [listed, changes]);
+}
+
+// One row, or with Shift all from the one before it.
+function useRange(rows, setPicked, changed) {
+  const last = useRef(null);
+  return (job, event) => {
+    changed();
+    const keys = rows.map(keyOf);
+    const [from, to] = [keys.indexOf(last.current), keys.indexOf(job.key)];
+    const range =
+      event?.nativeEvent?.shiftKey || event?.shiftKey
+        ? rows.slice(Math.min(from < 0 ? to : from, to), Math.max(from, to) + 1)
+        : [job];
+    last.current = job.key;
+    setPicked((before) => {
+      const after = new Map(before);
+      const on = !before.has(job.key);
+      for (const each of range) {
+        if (on) after.set(each.key, each);
+        else after.delete(each.key);
+      }
+      return after;
+    });
+  };
+}
 
 const Nothing = ({ text }) =>
   text
-    ? html`<${Empty} command=${`cronring jobs list`}>No job fits this filter. Without it there may be some.<//>`
-    : html`<${Empty}
-      command="cronring runner --module yours.py">There is no job yet. A runner that hosts a module brings its
-    verbs' jobs.<//>`;
-
-const DEEDS = [
-  ["pause", "Pause"],
-  ["resume", "Resume"],
-  ["trigger", "Run now"],
-  ["skip-next", "Skip next"],
-];
-
-function Many({ picked, session, clear }) {
-  const jobs = [...picked.values()];
-  const allowed = jobs.every((job) => session.may("operate", job.namespace));
-  const act = (name, verb) =>
-    ask({
-      title: `${verb}: ${count(jobs.length, "job")}`,
-      verb,
-      says: `This is done to each of: ${jobs
-        .slice(0, 8)
-        .map((job) => job.key)
-        .join(", ")}${jobs.length > 8 ? " …" : ""}`,
-      undo: name === "pause" ? "resume them." : name === "resume" ? "pause them." : "see each job's page.",
-      fields: [{ name: "note", label: "Why? Others will ask later.", optional: true }],
-      act: async (values) => {
-        const refused = [];
-        for (const job of jobs) {
-          try {
-            await post(`${jobPath(job.key)}/${name}`, { note: values.note });
-          } catch (problem) {
-            refused.push(`${job.key}: ${problem.message}`);
-          }
-        }
-        clear();
-        return `Done to ${jobs.length - refused.length} of ${jobs.length}. ${refused.slice(0, 5).join(" ")}`;
-      },
-    });
-  return html`<div class="bar" role="region"
-    aria-label="Selected jobs"><span>${count(jobs.length, "job")} selected</span>
-    ${DEEDS.map(([name, verb]) => html`<button key=${name} disabled=${!allowed}
-      onClick=${() => act(name, verb)}>${verb}</button>`)}
-    <button onClick=${clear}>Select none</button></div>`;
-}
+    ? html`<${Empty} command="cronring jobs list">No job fits this filter. Without it there may be some. A word of its own
+        is looked for in the keys of jobs.<//>`
+    : html`<${Empty} command="cronring runner yours.py">There is no job yet. A runner that hosts a module brings the
+        jobs of its verbs.<//>`;
