@@ -91,8 +91,12 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         key = required("job", request.job, "a job's key, like module.verb")
         admit_to_job(key)
         job = await self._reads.get_job(key)
-        primary, backup = self._node.ring.owners(job.slot)
-        return cluster_pb2.GetOwnersResponse(slot=job.slot, primary=primary or "", backup=backup or "")
+        ring = self._node.ring
+        primary, backup = ring.owners(job.slot)
+        third = ring.third(job.slot)
+        return cluster_pb2.GetOwnersResponse(
+            slot=job.slot, primary=primary or "", backup=backup or "", third=third or ""
+        )
 
 
 def _seen(runners: Sequence[RunnerRow]) -> Iterator[RunnerRow]:

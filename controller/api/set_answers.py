@@ -1,7 +1,7 @@
 """What ApplySet and its like answer: each job, what differs, and what that does to its ticks."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -11,6 +11,7 @@ from cronring.controller.ports.sets import ByHand, SetRow
 from cronring.controller.services.set_plans import JobFate, JobStep, fields_of, ticks_of
 from cronring.protos.cronring.v1 import sets_pb2
 from cronring.protos.instants import timestamp
+from cronring.schema.diff import FieldChange
 from cronring.schema.forecast import COMPARED, JobForecast
 
 COMPARED_OF_ALL: Final = 100_000  # ticks that are compared one by one for one answer; beyond, they are counted
@@ -43,9 +44,8 @@ class SetAnswer(NamedTuple):
                 ticks = ticks_of(step, self.now, self.until, min(COMPARED, left))
                 left = max(left - (ticks.before + ticks.after if ticks.change == "changed" else 0), 0)
             yield sets_pb2.SetJob(
-                key=step.key, change=step.change.value, ticks=None if ticks is None else _ticks_message(ticks),
-                fields=[sets_pb2.FieldDifference(field=each.field, old=each.old, new=each.new)
-                        for each in (fields_of(step) if step.change is JobFate.CHANGED else ())],
+                key=step.key, change=step.change.value, ticks=None if ticks is None else ticks_message(ticks),
+                fields=difference_messages(fields_of(step) if step.change is JobFate.CHANGED else ()),
                 by_hand=_hand_message(self.by_hand.get(step.key)), adopted=step.adopts,
                 paused=step.row is not None and step.row.status == "paused",
                 refusal=None if step.refusal is None else refusal_message(step.refusal),
@@ -59,7 +59,11 @@ def set_message(row: SetRow) -> sets_pb2.Set:
     )  # fmt: skip
 
 
-def _ticks_message(ticks: JobForecast) -> sets_pb2.TickDifference:
+def difference_messages(fields: Iterable[FieldChange]) -> list[sets_pb2.FieldDifference]:
+    return [sets_pb2.FieldDifference(field=each.field, old=each.old, new=each.new) for each in fields]
+
+
+def ticks_message(ticks: JobForecast) -> sets_pb2.TickDifference:
     return sets_pb2.TickDifference(
         before=ticks.before, after=ticks.after, gone=ticks.gone, new=ticks.new, first_gone=_stamps(ticks.first_gone),
         first_new=_stamps(ticks.first_new), shift_ms=ticks.shift_us // 1_000, old_schedule=ticks.old_schedule,

@@ -206,13 +206,13 @@ def _set_job(message: sets_pb2.SetJob) -> SetJob:
     return SetJob(
         key=message.key, change=message.change, adopted=message.adopted, paused=message.paused,
         fields=tuple(FieldDifference(each.field, each.old, each.new) for each in message.fields),
-        ticks=_ticks(message.ticks) if message.HasField("ticks") else None,
+        ticks=tick_difference(message.ticks) if message.HasField("ticks") else None,
         by_hand=None if hand is None else HandChange(convert.instant(hand.at), hand.action, hand.by, hand.note),
         reason=message.refusal.reason, problem=message.refusal.problem,
     )  # fmt: skip
 
 
-def _ticks(message: sets_pb2.TickDifference) -> TickDifference:
+def tick_difference(message: sets_pb2.TickDifference) -> TickDifference:
     gone, new = [
         tuple(moment for moment in map(convert.instant, stamps) if moment is not None)
         for stamps in (message.first_gone, message.first_new)
