@@ -79,7 +79,7 @@ _TEXTS_OF_ANSWERS: Final = (
     (
         TRACE,
         "advice certificate_problem disabled_reason error issuer_problem last_error look not_ready remark "
-        "schedule_words secrets_problem seen text unreachable happens message remedy words",
+        "schedule_words secrets_problem seen text unreachable happens help message remedy words",
     ),
     (PAYLOAD, "body sent"),
     (SCHEMA, "after_json before_json details schema_text"),
@@ -140,7 +140,7 @@ _LISTS_OF_ANSWERS: Final = {
     "fullest": Cap(items=COLUMN),
     **dict.fromkeys(("first_gone", "first_new"), Cap(NAME, 100)),
     "terms": Cap(PATTERN, 50),
-    **dict.fromkeys(("days", "ticks", "clock_changes", "remarks"), Cap(items=COLUMN)),
+    **dict.fromkeys(("days", "ticks", "clock_changes", "policies", "remarks"), Cap(items=COLUMN)),
     "file_descriptor_proto": Cap(SCHEMA, 1_000),
 }
 

@@ -121,6 +121,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     "cronring.v1.Schedules": (
         (_PEOPLE, _OPERATE, _ONE, SPEC, "PreviewJob"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "ExplainJob DescribeVerb"),
+        (_PEOPLE, _VIEW, _ONE, NOTHING, "DescribePolicies"),
         (_PEOPLE, _VIEW, _ONE, LABELS, "ExplainSchedule"),
     ),
     "cronring.v1.Statistics": (

@@ -32,6 +32,7 @@ from cronring.schema.forecast import COMPARED
 from cronring.schema.identity import Permission
 from cronring.schema.instant import format_instant
 from cronring.schema.job import JobSpec
+from cronring.schema.policy import FIELDS
 from cronring.schema.records import records_of
 from cronring.schema.year import FIRST_YEAR, LAST_YEAR
 
@@ -109,6 +110,13 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
             request=verb.request,
             request_optional=verb.request_optional,
             types=types_messages(records_of(verb.request, module.types)),
+        )
+
+    async def DescribePolicies(
+        self, request: schedules_pb2.DescribePoliciesRequest, context: Context
+    ) -> schedules_pb2.DescribePoliciesResponse:
+        return schedules_pb2.DescribePoliciesResponse(
+            policies=[schedules_pb2.PolicyField(name=each.name, kind=each.kind, help=each.help) for each in FIELDS]
         )
 
     async def _asked(self, request: Any) -> Asked:

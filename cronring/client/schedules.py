@@ -131,6 +131,15 @@ class ScheduleCalls:
             convert.instant(answer.from_at), convert.instant(answer.until_at),
         )  # fmt: skip
 
+    async def policies(self) -> dict[str, str]:
+        """What may be set of a job's policy, by name, and what for."""
+        timeout = self._failover.timeout_s
+        request = schedules_pb2.DescribePoliciesRequest()
+        answer = await self._failover.unary(
+            lambda channel: SchedulesStub(channel).DescribePolicies(request, timeout=timeout)
+        )
+        return {each.name: each.help for each in answer.policies}
+
     async def verb(self, job: str) -> DescribedVerb:
         """What a job's verb takes as its payload. Raises NotFound."""
         request = schedules_pb2.DescribeVerbRequest(job=job)

@@ -41,6 +41,10 @@ class ScheduleCalls:
         """What `jobs.update` would do, with the ticks of so many hours. Raises what that raises."""
         return self._wire.run(lambda client: client.schedules.preview(key, spec, fields, hours))
 
+    def policies(self) -> dict[str, str]:
+        """What may be set of a job's policy, by name, and what for."""
+        return self._wire.run(lambda client: client.schedules.policies())
+
     def verb(self, job: str) -> DescribedVerb:
         """What a job's verb takes as its payload. Raises NotFound."""
         return self._wire.run(lambda client: client.schedules.verb(job))

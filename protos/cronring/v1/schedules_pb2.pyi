@@ -398,6 +398,71 @@ class PreviewJobResponse(_message.Message):
 Global___PreviewJobResponse: _TypeAlias = PreviewJobResponse  # noqa: Y015
 
 @_typing.final
+class DescribePoliciesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribePoliciesRequest: _TypeAlias = DescribePoliciesRequest  # noqa: Y015
+
+@_typing.final
+class DescribePoliciesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POLICIES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def policies(self) -> _containers.RepeatedCompositeFieldContainer[Global___PolicyField]:
+        """in the order of Policy"""
+
+    def __init__(
+        self,
+        *,
+        policies: _abc.Iterable[Global___PolicyField] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["policies", b"policies"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribePoliciesResponse: _TypeAlias = DescribePoliciesResponse  # noqa: Y015
+
+@_typing.final
+class PolicyField(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    HELP_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """of a field of Policy"""
+    kind: _builtins.str
+    """text count names"""
+    help: _builtins.str
+    """what it is for, in one line"""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        help: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["help", b"help", "kind", b"kind", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PolicyField: _TypeAlias = PolicyField  # noqa: Y015
+
+@_typing.final
 class DescribeVerbRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -55,6 +55,11 @@ class SchedulesStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribeVerbRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribeVerbResponse.FromString,
                 _registered_method=True)
+        self.DescribePolicies = channel.unary_unary(
+                '/cronring.v1.Schedules/DescribePolicies',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribePoliciesRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribePoliciesResponse.FromString,
+                _registered_method=True)
 
 
 class SchedulesServicer:
@@ -89,6 +94,13 @@ class SchedulesServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DescribePolicies(self, request, context):
+        """DescribePolicies says what may be set of a job's policy.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SchedulesServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +123,11 @@ def add_SchedulesServicer_to_server(servicer, server):
                     servicer.DescribeVerb,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribeVerbRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribeVerbResponse.SerializeToString,
+            ),
+            'DescribePolicies': grpc.unary_unary_rpc_method_handler(
+                    servicer.DescribePolicies,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribePoliciesRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribePoliciesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -222,6 +239,33 @@ class Schedules:
             '/cronring.v1.Schedules/DescribeVerb',
             cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribeVerbRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribeVerbResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DescribePolicies(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Schedules/DescribePolicies',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribePoliciesRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_schedules__pb2.DescribePoliciesResponse.FromString,
             options,
             channel_credentials,
             insecure,

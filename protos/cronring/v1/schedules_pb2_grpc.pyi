@@ -41,6 +41,8 @@ class SchedulesStub:
     """PreviewJob says what UpdateJob would do, and fails where that would."""
     DescribeVerb: _grpc.UnaryUnaryMultiCallable[_schedules_pb2.DescribeVerbRequest, _schedules_pb2.DescribeVerbResponse]
     """DescribeVerb says what a job's verb takes, by the version that its next run has."""
+    DescribePolicies: _grpc.UnaryUnaryMultiCallable[_schedules_pb2.DescribePoliciesRequest, _schedules_pb2.DescribePoliciesResponse]
+    """DescribePolicies says what may be set of a job's policy."""
 
 @_typing.type_check_only
 class SchedulesAsyncStub(SchedulesStub):
@@ -55,6 +57,8 @@ class SchedulesAsyncStub(SchedulesStub):
     """PreviewJob says what UpdateJob would do, and fails where that would."""
     DescribeVerb: _aio.UnaryUnaryMultiCallable[_schedules_pb2.DescribeVerbRequest, _schedules_pb2.DescribeVerbResponse]  # type: ignore[assignment]
     """DescribeVerb says what a job's verb takes, by the version that its next run has."""
+    DescribePolicies: _aio.UnaryUnaryMultiCallable[_schedules_pb2.DescribePoliciesRequest, _schedules_pb2.DescribePoliciesResponse]  # type: ignore[assignment]
+    """DescribePolicies says what may be set of a job's policy."""
 
 class SchedulesServicer(metaclass=_abc_1.ABCMeta):
     """Schedules says what schedules come to, and what a change of a job would do. No call changes anything."""
@@ -90,5 +94,13 @@ class SchedulesServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_schedules_pb2.DescribeVerbResponse, _abc.Awaitable[_schedules_pb2.DescribeVerbResponse]]:
         """DescribeVerb says what a job's verb takes, by the version that its next run has."""
+
+    @_abc_1.abstractmethod
+    def DescribePolicies(
+        self,
+        request: _schedules_pb2.DescribePoliciesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_schedules_pb2.DescribePoliciesResponse, _abc.Awaitable[_schedules_pb2.DescribePoliciesResponse]]:
+        """DescribePolicies says what may be set of a job's policy."""
 
 def add_SchedulesServicer_to_server(servicer: SchedulesServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
