@@ -67,14 +67,17 @@ export function queryText(query) {
 }
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });
-export const post = (path, body) => call("POST", path, { body: body ?? {} });
+export const post = (path, body, signal) => call("POST", path, { body: body ?? {}, signal });
+// `etag`: only if it is still what that is of; else a Problem of status 412.
+export const patch = (path, body, etag) => call("PATCH", path, { body, etag });
 export const put = (path, body) => call("PUT", path, { body: body ?? {} });
 export const remove = (path, query) => call("DELETE", path, { query });
 
-async function call(method, path, { query, body, signal }) {
+async function call(method, path, { query, body, signal, etag }) {
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
+  if (etag) headers["If-Match"] = etag;
   if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   const answer = await fetched(API + path + queryText(query), {
     method,
@@ -107,9 +110,16 @@ async function bodyOf(answer) {
   }
 }
 
-// Lines of JSON of a stream, until it ends or `signal` stops it.
-export async function* lines(path, query, signal) {
-  const answer = await fetched(API + path + queryText(query), { headers: { accept: "application/x-ndjson" }, signal });
+// Lines of JSON of a stream, until it ends or `signal` stops it. With a `body` it is something that is done.
+export async function* lines(path, query, signal, body) {
+  const headers = { accept: "application/x-ndjson" };
+  if (body) Object.assign(headers, { "content-type": "application/json", "X-CSRF-Token": csrf });
+  const answer = await fetched(API + path + queryText(query), {
+    method: body ? "POST" : "GET",
+    headers,
+    signal,
+    body: body && JSON.stringify(body),
+  });
   if (!answer.ok) throw new Problem(answer.status, await bodyOf(answer));
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -4,8 +4,8 @@ import { Copied, Failed } from "./parts.mjs";
 
 let show = null;
 
-// `what`: {title, says, undo, command(values), fields, typed, act(values)}.
-// A field: {name, label, value, kind, optional}.
+// `what`: {title, says, undo, command(values), fields, more(values), typed, act(values)}.
+// A field: {name, label, value, kind, optional}; or one that draws itself, by draw({value, set, problem}).
 // `typed`: what has to be typed first, where nothing undoes it.
 export const ask = (what) => show?.(what);
 
@@ -52,8 +52,9 @@ function Form({ what, close }) {
     <p>${what.says}</p>
     ${(what.fields ?? []).map(
       (each) => html`<${Field} key=${each.name} of=${each} value=${values[each.name]}
-      set=${(value) => setValues({ ...values, [each.name]: value })} />`,
+      problem=${problem} set=${(value) => setValues((before) => ({ ...before, [each.name]: value }))} />`,
     )}
+    ${what.more?.(values)}
     ${
       what.typed &&
       html`<label>Type <code>${what.typed}</code> to go on: nothing undoes this
@@ -70,7 +71,12 @@ function Form({ what, close }) {
     </div></form>`;
 }
 
-function Field({ of, value, set }) {
+function Field({ of, value, set, problem }) {
+  if (of.draw) return of.draw({ value, set, problem });
+  if (of.kind === "checkbox") {
+    return html`<label class="check"><input type="checkbox" checked=${value}
+      onChange=${(event) => set(event.target.checked)} /> ${of.label}</label>`;
+  }
   const input = (event) => set(event.target.value);
   return html`<label>${of.label}
     ${
