@@ -33,7 +33,7 @@ END $$
 -- name: no outcome
 -- An index whose condition names the outcome is one that each end changes, whether that row has an entry in it or not.
 DROP INDEX cron_executions_of_runner, cron_executions_of_controller, cron_executions_cancelling,
-           cron_executions_troubled
+           cron_executions_decided, cron_executions_troubled
 
 -- name: cached ids
 ALTER SEQUENCE cron_execution_ids CACHE 100

@@ -1,4 +1,4 @@
-"""Our consumers of bench.queue: `work` is one process, `enqueue` puts the messages."""
+"""Our consumers of bench.drain: `work` is one process, `enqueue` puts the messages."""
 
 import asyncio
 import os

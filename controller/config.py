@@ -104,6 +104,7 @@ class ProcessConfig:
     public_certs: Path | None = None  # one with tls.crt and tls.key for grpc_address and http_address; None: `certs`
     ca_key: Path | None = None  # what signs certificates of runners that enroll; None: this controller signs none
     identity_file: Path | None = None  # issuers of JWTs, and what these may do; None: there are none
+    plain_http: bool = False  # no TLS at http_address, which is a loopback one: a `dev` on somebody's own machine
     public_url: str = ""  # where browsers find the controllers, all of them by one; needed by who logs in at an issuer
     secrets_key: Path | None = None  # keys by which secrets are encrypted in the database; the first one encrypts
     secrets_command: str = ""  # a program that wraps their keys, with its arguments; "": `secrets_key` does
@@ -131,6 +132,7 @@ class ProcessConfig:
         check_schema("schema", self.schema)
         Address.parse("http_address", self.http_address)
         self._check_public_url()
+        self._check_plain_http()
         for origin in self.cors_origins:
             if not _ORIGIN.fullmatch(origin):
                 raise ConfigError(
@@ -155,6 +157,11 @@ class ProcessConfig:
                 f"name is {self.name!r}; it may have letters, digits, '.', '_' and '-', {NAME_LENGTH_MAX} at most"
             )
 
+    def console_url(self, http_address: str) -> str:
+        """Where browsers find the console of a controller that listens there."""
+        scheme = "http" if self.insecure or self.plain_http else "https"
+        return self.public_url or f"{scheme}://{http_address}"
+
     def _check_advertised(self, field: str, advertised_field: str, whom: str) -> None:
         address, advertised = str(getattr(self, field)), str(getattr(self, advertised_field))
         if advertised:
@@ -171,6 +178,17 @@ class ProcessConfig:
             raise ConfigError(
                 f"public_url is {self.public_url!r:.200}; it must be https://HOST or https://HOST:PORT, in lower case,"
                 " and nothing else"
+            )
+
+    def _check_plain_http(self) -> None:
+        if not self.plain_http:
+            return
+        if self.insecure:
+            raise ConfigError("plain_http is set beside insecure, which has no TLS anyway; leave one of them out")
+        if not is_loopback(Address.parse("http_address", self.http_address).host):
+            raise ConfigError(
+                f"plain_http is set, and http_address is {self.http_address!r}: others would read passwords on the way;"
+                " listen at 127.0.0.1, or leave it out"
             )
 
     def _check_interval_jobs(self) -> None:

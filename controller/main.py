@@ -58,7 +58,6 @@ from cronring.controller.runtime.host_clock import HostClock
 from cronring.controller.runtime.lag import watch_loop_lag
 from cronring.controller.runtime.logs import set_up_logging
 from cronring.controller.runtime.maintenance import look_after_history
-from cronring.controller.runtime.memory import spare_memory
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
@@ -87,6 +86,7 @@ from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.web_sessions import PostgresWebSessions
 from cronring.controller.store.webhooks import PostgresOutbox
 from cronring.controller.web import Web, intervals_of, issuers_of, key_ages
+from cronring.memory import spare_memory
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.schema.zone import zone_data_version
 
@@ -176,7 +176,7 @@ async def _with_http(base: _Base) -> int:
         metrics_ask=base.config.metrics_auth is MetricsAuth.TOKEN,
     )  # fmt: skip
     try:
-        port = await http.start(address.host, address.port, base.trust.web)
+        port = await http.start(address.host, address.port, None if base.config.plain_http else base.trust.web)
     except OSError as error:
         raise in_use("--http", str(address), error) from error
     try:
@@ -220,11 +220,11 @@ async def _with_database(base: _Base, database: Database, box: TokenBox, http_ad
     else:
         store, issuers = PostgresWebSessions(database), () if base.logins is None else base.logins.issuers
         parts = LoginParts(
-            tokens=judge, sessions=store, issuers={each.name: each for each in issuers}, box=box,
-            public_url=config.public_url, attempts=Attempts(base.clock.now_ns), now_us=base.clock.wall_us,
-            notes=base.notes, refused=base.refusals,
+            tokens=judge, known=PostgresTokens(database), sessions=store,
+            issuers={each.name: each for each in issuers}, box=box, public_url=config.public_url,
+            attempts=Attempts(base.clock.now_ns), now_us=base.clock.wall_us, notes=base.notes, refused=base.refusals,
         )  # fmt: skip
-        web.open(parts, throttle, base.clock.now_ns)
+        web.open(parts, throttle, base.clock.now_ns, local=config.plain_http)
     servers = Listeners(
         calls, base.readiness.is_ready, base.refusals, judge, trust.shown, trust.own, raise_open_files(), web.rest
     )  # fmt: skip
@@ -310,6 +310,7 @@ class _Controller:
                 posting=self._posting,
                 vault=base.secret_keys.vault,
                 around=self,
+                console_url=self._base.config.console_url(self._info.http_address),
                 examine=self._examine,
             )
         )

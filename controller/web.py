@@ -45,10 +45,10 @@ class Web:
         """With --insecure."""
         self.door.judge = LocalWeb()
 
-    def open(self, parts: LoginParts, throttle: Throttle, now_ns: Callable[[], int]) -> None:
-        """`now_ns`: a monotonic clock."""
+    def open(self, parts: LoginParts, throttle: Throttle, now_ns: Callable[[], int], *, local: bool = False) -> None:
+        """`now_ns`: a monotonic clock. `local`: HTTP is without TLS, and by loopback alone."""
         verdicts = Verdicts([WebSessionVerifier(parts.sessions, now_ns)], throttle, to_do=TO_DO)
-        self.door.judge = KnownWeb(parts.tokens, verdicts)
+        self.door.judge = KnownWeb(parts.tokens, verdicts, local=local)
         self.login.parts = parts
 
     def serve(self, parts: ApiParts) -> None:

@@ -67,7 +67,7 @@ _TEXTS: Final = (
 _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
-        "action actor answered_by applied_by base_type_name by change code "
+        "action actor answered_by applied_by base_type_name by change code console_url "
         "cancel_requested_by changed_by check created_by ended event "
         "day level local rule third event_id grpc_address hash http_address id issuer kind last_outcome "
         "next_tick_local paused_by payload_of "
@@ -126,8 +126,8 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts audit_rows books dead_letters deliveries due entries executions extension_number "
-    "findings first_ticks jobs limits members messages queues results runner_grants sessions sets settings skipped "
-    "templates tokens waiting webhooks workspaces"
+    "findings first_ticks jobs late limits members messages queues results runner_grants sessions sets settings "
+    "skipped steps templates tokens waiting webhooks workspaces"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),
@@ -138,6 +138,8 @@ _LISTS_OF_ANSWERS: Final = {
     "jobs_misfit": Cap(items=40 * COLUMN),
     "faults": Cap(TRACE, COLUMN),
     "fullest": Cap(items=COLUMN),
+    "herd_jobs": Cap(NAME, 10),
+    "skip_reasons": Cap(items=COLUMN),
     **dict.fromkeys(("first_gone", "first_new"), Cap(NAME, 100)),
     "terms": Cap(PATTERN, 50),
     **dict.fromkeys(("days", "ticks", "clock_changes", "policies", "remarks"), Cap(items=COLUMN)),

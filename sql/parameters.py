@@ -408,6 +408,7 @@ class CreateSession(Statement):
     principal: str
     others: int
     secret_hash: bytes
+    token_id: int | None
     token_hash: bytes | None
     grants: str | None
     issuer: str
@@ -773,6 +774,10 @@ class ForgetLanes(Statement): ...
 class ForgetListeners(Statement): ...
 
 
+class ForgetLives(Statement):
+    history_ms: int
+
+
 class ForgetNotices(Statement): ...
 
 
@@ -918,6 +923,9 @@ class GetFateOfTick(Statement):
     tick: int
 
 
+class GetFirstLife(Statement): ...
+
+
 class GetFollowed(Statement):
     keys: Sequence[str]
 
@@ -961,6 +969,11 @@ class GetJob(Statement):
 
 class GetJobFigures(Statement):
     key: str
+
+
+class GetJobGroups(Statement):
+    namespaces: Sequence[str] | None
+    limit: int
 
 
 class GetJobId(Statement):
@@ -1081,6 +1094,14 @@ class GetReadyQueues(Statement):
 
 class GetRecent(Statement):
     boundary: int
+
+
+class GetRecentFigures(Statement):
+    late_since: int
+    above_id: int
+    looked: int
+    since: int
+    namespaces: Sequence[str] | None
 
 
 class GetRequest(Statement):
@@ -1442,6 +1463,16 @@ class ListJobs(Statement):
     limit: int
 
 
+class ListLateAt(Statement):
+    above_id: int
+    looked: int
+    since: int
+    at: int
+    late_ms: int
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class ListLeases(Statement): ...
 
 
@@ -1454,6 +1485,13 @@ class ListLimits(Statement):
     after_module: str
     after_label: str
     limit: int | None
+
+
+class ListLives(Statement):
+    since: int
+    until: int
+    limit: int
+    lost_after_ms: int
 
 
 class ListMessages(Statement):
@@ -1506,6 +1544,14 @@ class ListRunnerLeases(Statement): ...
 
 class ListRunners(Statement):
     lost_after_ms: int
+
+
+class ListRunningAt(Statement):
+    above_id: int
+    until_id: int
+    at: int
+    namespaces: Sequence[str] | None
+    limit: int
 
 
 class ListRunningJobs(Statement):
@@ -1579,6 +1625,15 @@ class ListTroubledExecutions(Statement):
     labels: str
     before_id: int
     above_id: int
+    limit: int
+
+
+class ListTroubles(Statement):
+    outcomes: Sequence[str]
+    above_id: int
+    since: int
+    until: int
+    namespaces: Sequence[str] | None
     limit: int
 
 

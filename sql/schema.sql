@@ -435,6 +435,20 @@ BEGIN
     RETURN histogram;
 END $$;
 
+CREATE FUNCTION cronring.cron_note_controllers_life() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version)
+    VALUES ('controller', old.id, old.held_since, old.lease_expires_at, old.draining, old.grpc_address, old.version);
+    IF tg_op = 'DELETE' THEN
+        RETURN old;
+    END IF;
+    new.held_since := now();
+    RETURN new;
+END $$;
+
 CREATE FUNCTION cronring.cron_note_pause() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'cronring', 'pg_temp'
@@ -461,6 +475,21 @@ BEGIN
         UPDATE cron_payloads SET payload = NULL WHERE job_id = old.id AND until_at = too_old;
     END IF;
     RETURN NULL;
+END $$;
+
+CREATE FUNCTION cronring.cron_note_runners_life() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version, deployments)
+    VALUES ('runner', old.id, old.held_since, coalesce(old.left_at, old.last_seen_at), old.left_at IS NOT NULL,
+            old.hostname, old.version, old.deployments);
+    IF tg_op = 'DELETE' THEN
+        RETURN old;
+    END IF;
+    new.held_since := now();
+    RETURN new;
 END $$;
 
 CREATE FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) RETURNS boolean
@@ -1079,7 +1108,8 @@ CREATE TABLE cronring.controllers (
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     draining boolean DEFAULT false NOT NULL,
     drill_until timestamp with time zone,
-    lease_expires_at timestamp with time zone NOT NULL
+    lease_expires_at timestamp with time zone NOT NULL,
+    held_since timestamp with time zone DEFAULT now() NOT NULL
 )
 WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
 
@@ -1587,6 +1617,28 @@ ALTER TABLE cronring.cron_limits ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTIT
     CACHE 1
 );
 
+CREATE TABLE cronring.cron_lives (
+    id bigint NOT NULL,
+    kind text NOT NULL,
+    member text NOT NULL COLLATE pg_catalog."C",
+    from_at timestamp with time zone NOT NULL,
+    until_at timestamp with time zone NOT NULL,
+    departed boolean NOT NULL,
+    place text NOT NULL,
+    version text NOT NULL,
+    deployments text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT cron_lives_kind_check CHECK ((kind = ANY (ARRAY['controller'::text, 'runner'::text])))
+);
+
+ALTER TABLE cronring.cron_lives ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_lives_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE cronring.cron_maintenance (
     single boolean DEFAULT true NOT NULL,
     width interval DEFAULT '1 day'::interval NOT NULL,
@@ -2046,7 +2098,8 @@ CREATE TABLE cronring.runners (
     deployments text[] NOT NULL,
     started_at timestamp with time zone DEFAULT now() NOT NULL,
     last_seen_at timestamp with time zone NOT NULL,
-    left_at timestamp with time zone
+    left_at timestamp with time zone,
+    held_since timestamp with time zone DEFAULT now() NOT NULL
 )
 WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
 
@@ -2125,6 +2178,9 @@ ALTER TABLE ONLY cronring.cron_late
 
 ALTER TABLE ONLY cronring.cron_limits
     ADD CONSTRAINT cron_limits_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_lives
+    ADD CONSTRAINT cron_lives_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY cronring.cron_maintenance
     ADD CONSTRAINT cron_maintenance_pkey PRIMARY KEY (single);
@@ -2303,6 +2359,8 @@ CREATE UNIQUE INDEX cron_limits_rule ON cronring.cron_limits USING btree (namesp
 
 CREATE UNIQUE INDEX cron_limits_value ON cronring.cron_limits USING btree (rule, value) WHERE (rule IS NOT NULL);
 
+CREATE INDEX cron_lives_until ON cronring.cron_lives USING btree (until_at);
+
 CREATE INDEX cron_queue_age ON cronring.cron_queue USING btree (namespace, queue, id) WHERE (ended_at IS NULL);
 
 CREATE INDEX cron_queue_ended ON cronring.cron_queue USING btree (id) WHERE ((ended_at IS NOT NULL) AND awaited);
@@ -2337,6 +2395,10 @@ CREATE INDEX cron_verb_calls_made ON cronring.cron_verb_calls USING btree (made_
 
 CREATE UNIQUE INDEX deployments_one_active ON cronring.deployments USING btree (namespace, module) WHERE (min_replicas > 0);
 
+CREATE TRIGGER controllers_came_back BEFORE UPDATE OF lease_expires_at ON cronring.controllers FOR EACH ROW WHEN (((old.lease_expires_at <= now()) AND (new.lease_expires_at > now()))) EXECUTE FUNCTION cronring.cron_note_controllers_life();
+
+CREATE TRIGGER controllers_forgotten BEFORE DELETE ON cronring.controllers FOR EACH ROW EXECUTE FUNCTION cronring.cron_note_controllers_life();
+
 CREATE TRIGGER cron_audit_log_not_deleted AFTER DELETE ON cronring.cron_audit_log REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION cronring.cron_audit_log_cut();
 
 CREATE TRIGGER cron_audit_log_not_truncated BEFORE TRUNCATE ON cronring.cron_audit_log FOR EACH STATEMENT EXECUTE FUNCTION cronring.cron_audit_log_not_emptied();
@@ -2356,6 +2418,10 @@ CREATE TRIGGER cron_jobs_note_payload AFTER UPDATE OF payload ON cronring.cron_j
 CREATE TRIGGER cron_queue_tell_ended AFTER UPDATE OF ended_at ON cronring.cron_queue FOR EACH ROW WHEN ((new.awaited AND (new.ended_at IS NOT NULL) AND (old.ended_at IS NULL))) EXECUTE FUNCTION cronring.cron_tell_ended();
 
 CREATE TRIGGER cron_queue_wakes_lanes AFTER INSERT ON cronring.cron_queue REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION cronring.cron_queue_woken();
+
+CREATE TRIGGER runners_came_back BEFORE UPDATE OF last_seen_at ON cronring.runners FOR EACH ROW WHEN (((new.left_at IS NULL) AND ((old.left_at IS NOT NULL) OR (old.last_seen_at < (new.last_seen_at - '00:00:10'::interval))))) EXECUTE FUNCTION cronring.cron_note_runners_life();
+
+CREATE TRIGGER runners_forgotten BEFORE DELETE ON cronring.runners FOR EACH ROW EXECUTE FUNCTION cronring.cron_note_runners_life();
 
 ALTER TABLE ONLY cronring.cron_deliveries
     ADD CONSTRAINT cron_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES cronring.cron_webhooks(id) ON DELETE CASCADE;
@@ -2413,9 +2479,13 @@ REVOKE ALL ON FUNCTION cronring.cron_make_partition(from_at timestamp with time 
 
 REVOKE ALL ON FUNCTION cronring.cron_merged(histogram integer[], other integer[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cronring.cron_note_controllers_life() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cronring.cron_note_pause() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_note_payload() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_note_runners_life() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) FROM PUBLIC;
 

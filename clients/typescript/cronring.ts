@@ -214,6 +214,18 @@ export interface ChainLink {
   hash: string;
 }
 
+export interface ClockChange {
+  at?: string;
+  /** so much the clocks go forward; back where it is below 0 */
+  moved_s: string;
+  /** so many times of the schedule are skipped, or come twice */
+  times: number;
+  /** in words */
+  happens: string;
+  /** on the zone's clocks, like "2026-03-29" */
+  day: string;
+}
+
 /** ClusterState is what the controller that answers thinks of the others. */
 export interface ClusterState {
   members: MemberState[];
@@ -312,6 +324,13 @@ export interface DataType {
   fields?: DataField[];
 }
 
+/** Absent: no run has it. These are true ones, of the runs that were looked at. */
+export interface DaySpread {
+  p50_ms: number;
+  p99_ms: number;
+  most_ms: number;
+}
+
 export interface DeadLetter {
   /** of the message */
   id: string;
@@ -392,6 +411,24 @@ export interface Deployment {
   outputs_hidden: boolean;
   /** Of it, and of which version of its module is active. Only from GetDeployment, and from what activates or kills it. */
   etag: string;
+}
+
+export interface DescribePoliciesResponse {
+  /** in the order of Policy */
+  policies: PolicyField[];
+}
+
+export interface DescribeVerbResponse {
+  /** the version that has it */
+  deployment: string;
+  verb: string;
+  doc: string;
+  /** type of its payload; "Unit": it takes none */
+  request: string;
+  /** it may run without one */
+  request_optional: boolean;
+  /** records that its payload is made of */
+  types: DataType[];
 }
 
 export interface DiagnoseControllerResponse {
@@ -553,6 +590,41 @@ export interface ExecutionEvent {
   resume_token: string;
 }
 
+export interface ExplainedTick {
+  tick?: string;
+  /** on the zone's clocks, like "2026-03-29T03:00:00+02:00" */
+  local: string;
+  /** what is special about it, in words; empty: nothing */
+  note: string;
+  /** with the jitter of the job; of a text it is the tick */
+  run_at?: string;
+}
+
+export interface Explanation {
+  /** in its one spelling */
+  schedule: string;
+  /** in plain English */
+  words: string;
+  timezone: string;
+  /** fixed-time interval-like interval once manual */
+  kind: string;
+  ticks: ExplainedTick[];
+  /** of the coming year; a window is not looked at */
+  per_day?: TicksPerDay;
+  /** of the year that is asked for; without one, of the coming year */
+  clock_changes: ClockChange[];
+  /** the version of the zones' rules */
+  zone_data: string;
+  /** by so much jitter "auto" would delay a run at most */
+  auto_jitter_ms: string;
+  /** what is allowed, and probably not meant: as `cronring lint` */
+  remarks: Remark[];
+  /** 0: none was asked for */
+  year: number;
+  /** ticks that run on each day of that year, on the zone's clocks; from 1 January on */
+  days: number[];
+}
+
 export interface ExtendLeaseResponse {
   /** held or gone; none: the lease has nothing any more */
   messages: MessageFate[];
@@ -584,6 +656,21 @@ export interface FinishMessagesResponse {
   messages: MessageFate[];
 }
 
+/** ForecastStep is a part of the time to come. Runs that a policy will skip are counted as well. */
+export interface ForecastStep {
+  at?: string;
+  starts: string;
+  /** runs that go on at once, on average */
+  load: number;
+  /** the most that begin in one second */
+  herd: string;
+  herd_at?: string;
+  /** some of them */
+  herd_jobs: string[];
+  /** the most in one second if all had jitter="auto" */
+  spread: string;
+}
+
 export interface GetClusterResponse {
   /** the controller whose view this is */
   answered_by: string;
@@ -594,6 +681,19 @@ export interface GetClusterResponse {
   clock_offset_ms: number;
   /** equal on all controllers that agree */
   ring_digest: string;
+  /** where browsers find the console: the public URL, else that controller's own */
+  console_url: string;
+}
+
+export interface GetForecastResponse {
+  steps: ForecastStep[];
+  step_ms: string;
+  /** that were looked at */
+  jobs: string;
+  /** jobs of rare schedules, beyond the 300 most common ones */
+  left_out: string;
+  /** jobs of which no run has ended: they count as lasting no time */
+  unmeasured: string;
 }
 
 export interface GetOwnersResponse {
@@ -601,6 +701,18 @@ export interface GetOwnersResponse {
   /** a controller's id; empty for none */
   primary: string;
   backup: string;
+  /** the backup, once the primary is gone; empty for none, and of an instant that has been */
+  third: string;
+}
+
+export interface GetRecentResponse {
+  /** of runs that were claimed since; "running" are those that go on */
+  outcomes: Record<string, string>;
+  /** ticks that were skipped since, by why */
+  skip_reasons: Record<string, string>;
+  /** of runs that began in the last five minutes; absent: none has */
+  lateness_p50_ms?: number;
+  lateness_p99_ms?: number;
 }
 
 export interface GetRingResponse {
@@ -695,6 +807,28 @@ export interface JobBook {
   entries: BookEntry[];
 }
 
+/** JobDay is of the runs that ended, by the days of their ticks. */
+export interface JobDay {
+  /** like "2026-03-29" */
+  day: string;
+  from_at?: string;
+  /** the beginning of the next day */
+  until_at?: string;
+  /** of a day with more than 2,000, only its latest 2,000 are looked at */
+  runs: number;
+  completed: number;
+  /** from the start of the verb's code to its end */
+  duration?: DaySpread;
+  /** actual start minus run_at */
+  lateness?: DaySpread;
+}
+
+export interface JobDays {
+  timezone: string;
+  /** the earliest first; those without a run, too */
+  days: JobDay[];
+}
+
 export interface JobEvent {
   kind: "KIND_UNSPECIFIED" | "KIND_PRESENT" | "KIND_LISTED" | "KIND_CHANGED" | "KIND_REMOVED";
   job?: Job;
@@ -784,6 +918,20 @@ export interface KillDeploymentResponse {
   deployment?: Deployment;
   jobs_removed: string[];
   jobs_orphaned: string[];
+}
+
+export interface LateExecution {
+  execution_id: string;
+  job: string;
+  tick?: string;
+  run_at?: string;
+  claimed_at?: string;
+  /** actual start minus run_at */
+  lateness_ms: number;
+  /** empty: it runs */
+  outcome: string;
+  /** why it was late, in a sentence */
+  text: string;
 }
 
 export interface Limit {
@@ -917,6 +1065,14 @@ export interface ListTemplatesResponse {
   next_page_token: string;
 }
 
+export interface ListTimelineResponse {
+  entries: TimelineEntry[];
+  /** empty: that was all */
+  next_page_token: string;
+  /** what failed before it was not looked at; absent: all was */
+  looked_to?: string;
+}
+
 export interface ListTokensResponse {
   tokens: Token[];
   /** empty: that was the last page */
@@ -1001,6 +1157,25 @@ export interface Module {
   types?: DataType[];
 }
 
+export interface Moment {
+  at?: string;
+  /** controllers that held a lease */
+  members: PastMember[];
+  /** that were heard */
+  runners: PastRunner[];
+  /** that ran, the newest first; 200 at most */
+  executions: Execution[];
+  /** What had been due in the ten minutes before, and began more than a second late. 200 at most. */
+  late: LateExecution[];
+  ring_digest: string;
+  /** of members; absent: nothing is known of any */
+  known_since?: string;
+  /** runs of ticks before it were not looked at; absent: all were */
+  looked_to?: string;
+  /** PostgreSQL's now */
+  database_time?: string;
+}
+
 /** A job that CreateJob made, and whose verb no active version of its module has: it waits for one that has it. */
 export interface Orphaning {
   at?: string;
@@ -1013,6 +1188,36 @@ export interface OutputChunk {
   data: string;
   /** only in the last one: how it ended, or (once) how it stands; without its output */
   execution?: Execution;
+}
+
+/** PastMember is a controller. Its share follows from who held a lease: a dead one keeps its share for up to a lease. */
+export interface PastMember {
+  id: string;
+  grpc_address: string;
+  version: string;
+  /** of the 4,096 slots, as primary, 0..1 */
+  share: number;
+  primary_slots: number;
+  backup_slots: number;
+  /** its lease, without a gap */
+  held_since?: string;
+  /** absent: it goes on */
+  held_until?: string;
+  /** it ended as the controller left; else it ran out */
+  departed: boolean;
+}
+
+export interface PastRunner {
+  id: string;
+  hostname: string;
+  version: string;
+  deployments: string[];
+  /** without a gap */
+  seen_since?: string;
+  /** absent: it goes on */
+  seen_until?: string;
+  /** it left; else nobody heard of it any more */
+  departed: boolean;
 }
 
 export interface Pause {
@@ -1052,6 +1257,15 @@ export interface Policy {
   completes?: string;
 }
 
+export interface PolicyField {
+  /** of a field of Policy */
+  name: string;
+  /** text count names */
+  kind: string;
+  /** what it is for, in one line */
+  help: string;
+}
+
 export interface PollEventsResponse {
   /** in no order between jobs and executions */
   events: Event[];
@@ -1059,6 +1273,20 @@ export interface PollEventsResponse {
   resume_token: string;
   /** the token was too old, or none: read anew what you know */
   resync: boolean;
+}
+
+export interface PreviewJobResponse {
+  /** what would change; none: it is so already */
+  fields: FieldDifference[];
+  ticks?: TickDifference;
+  /** of the job as it would be */
+  explanation?: Explanation;
+  /** of the job as it stands */
+  etag: string;
+  /** ticks are compared after this */
+  from_at?: string;
+  /** and up to this */
+  until_at?: string;
 }
 
 /** RFC 9457. `reason` and `status` are for programs, `title` and `detail` for people. */
@@ -1153,6 +1381,15 @@ export interface RedeliverResponse {
 
 export interface ReleaseMessagesResponse {
   released: number;
+}
+
+/** Remark is a finding of lint. */
+export interface Remark {
+  rule: string;
+  /** warning note */
+  level: string;
+  message: string;
+  remedy: string;
 }
 
 export interface RemoveDeadLettersResponse {
@@ -1407,6 +1644,30 @@ export interface TickDifference {
   new_schedule: string;
 }
 
+export interface TicksPerDay {
+  least: number;
+  average: number;
+  most: number;
+  /** so many were counted */
+  days: number;
+}
+
+export interface TimelineEntry {
+  at?: string;
+  /** controller_joined controller_left controller_lost controller_back, the same of runners; no_lease lease_again; failing recovered; or what somebody did, like pause or deploy */
+  kind: string;
+  /** a controller, runner, job, deployment or template; empty: the cluster */
+  subject: string;
+  /** a sentence */
+  text: string;
+  /** its key; empty: it concerns none */
+  job: string;
+  /** 0: it concerns none */
+  execution_id: string;
+  /** its first line, for those who may see outputs */
+  error_message: string;
+}
+
 export interface Token {
   name: string;
   grants: RoleGrant[];
@@ -1569,7 +1830,7 @@ export interface Operations {
   ReadAuditChain: { query: { after_seq?: string | number; page_size?: number }; answer: ReadAuditChainResponse };
   GetCluster: { answer: GetClusterResponse };
   GetRing: { answer: GetRingResponse };
-  GetOwners: { path: { job: string }; answer: GetOwnersResponse };
+  GetOwners: { path: { job: string }; query: { at?: string }; answer: GetOwnersResponse };
   ListDue: { query: { limit?: number; within_ms?: string | number }; answer: ListDueResponse };
   CreateDeployment: { body: { schema?: Module; digest?: string; min_replicas?: number; requested_by?: string; note?: string; dry_run?: boolean }; answer: CreateDeploymentResponse };
   ListDeployments: { query: { page_size?: number; page_token?: string; namespace?: string; module?: string; active_only?: boolean }; answer: ListDeploymentsResponse };
@@ -1588,6 +1849,10 @@ export interface Operations {
   RetryExecution: { path: { id: string | number }; body: { requested_by?: string; note?: string }; answer: Activation };
   FollowExecution: { path: { id: string | number }; query: { from_offset?: string | number; once?: boolean }; item: OutputChunk };
   WatchExecutions: { query: { job?: string; resume_token?: string; outcome?: string }; item: ExecutionEvent };
+  GetForecast: { query: { within_ms?: string | number }; answer: GetForecastResponse };
+  GetRecent: { query: { within_ms?: string | number }; answer: GetRecentResponse };
+  GetMoment: { query: { at?: string }; answer: Moment };
+  ListTimeline: { query: { since?: string; until?: string; page_size?: number; page_token?: string }; answer: ListTimelineResponse };
   CreateToken: { body: { name?: string; grants?: RoleGrant[]; lasts_ms?: string | number; requested_by?: string }; answer: CreateTokenResponse };
   ListTokens: { query: { page_size?: number; page_token?: string; with_revoked?: boolean }; answer: ListTokensResponse };
   RevokeToken: { path: { name: string }; query: { requested_by?: string }; answer: Token };
@@ -1647,12 +1912,18 @@ export interface Operations {
   ReplayDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: ReplayDeadLettersResponse };
   RemoveDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: RemoveDeadLettersResponse };
   SetQueue: { path: { namespace: string; queue: string }; body: { max_deliveries?: number; on_retry?: string; dead_kept_days?: number; requested_by?: string; note?: string }; answer: Queue };
+  ExplainSchedule: { query: { schedule?: string; "policy.timezone"?: string; "policy.dst_gap"?: string; "policy.dst_overlap"?: string; "policy.start_at"?: string; "policy.end_at"?: string; "policy.window"?: string; "policy.jitter"?: string; "policy.on_missed"?: string; "policy.catch_up_window"?: string; "policy.overlap"?: string; "policy.max_concurrent"?: number; "policy.retries"?: number; "policy.backoff"?: string; "policy.retry_on"?: string[]; "policy.pause_after_failures"?: number; "policy.late_after"?: string; "policy.after"?: string; "policy.priority"?: number; "policy.memory_limit"?: string; "policy.cpu_limit"?: string; "policy.history"?: string; "policy.history_runs"?: number; "policy.completes"?: string; anchor?: string; from_at?: string; count?: number; year?: number }; answer: Explanation };
+  ExplainJob: { path: { job: string }; query: { from_at?: string; count?: number; year?: number }; answer: Explanation };
+  PreviewJob: { path: { key: string }; body: { spec?: JobSpec; update_mask?: string; hours?: number }; answer: PreviewJobResponse };
+  DescribeVerb: { path: { job: string }; answer: DescribeVerbResponse };
+  DescribePolicies: { answer: DescribePoliciesResponse };
   ApplySet: { path: { namespace: string; name: string }; body: { jobs?: CreateJobRequest[]; prune?: boolean; release?: boolean; adopt?: boolean; dry_run?: boolean; hours?: number; requested_by?: string; note?: string; etag?: string }; answer: ApplySetResponse };
   GetSet: { path: { namespace: string; name: string }; answer: Set };
   ListSets: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListSetsResponse };
   ListSetJobs: { path: { namespace: string; name: string }; query: { page_size?: number; page_token?: string }; answer: ListSetJobsResponse };
   ExportJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; set_name?: string }; item: CreateJobRequest };
   GetJobStats: { path: { job: string }; answer: JobStats };
+  GetJobDays: { path: { job: string }; query: { days?: number; timezone?: string }; answer: JobDays };
   GetSchedulerStats: { answer: SchedulerStats };
   SetTemplate: { path: { namespace: string; name: string }; body: { description?: string; spec?: JobSpec; update_mask?: string; requested_by?: string; note?: string; etag?: string }; answer: Template };
   GetTemplate: { path: { namespace: string; name: string }; answer: Template };
@@ -1687,6 +1958,10 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   RetryExecution: ["POST", "/api/v1/cron/executions/{id}/retry"],
   FollowExecution: ["GET", "/api/v1/cron/executions/{id}/output"],
   WatchExecutions: ["GET", "/api/v1/cron/executions:watch"],
+  GetForecast: ["GET", "/api/v1/cron/forecast"],
+  GetRecent: ["GET", "/api/v1/cron/recent"],
+  GetMoment: ["GET", "/api/v1/cron/cluster/moment"],
+  ListTimeline: ["GET", "/api/v1/cron/timeline"],
   CreateToken: ["POST", "/api/v1/cron/tokens"],
   ListTokens: ["GET", "/api/v1/cron/tokens"],
   RevokeToken: ["DELETE", "/api/v1/cron/tokens/{name}"],
@@ -1746,12 +2021,18 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   ReplayDeadLetters: ["POST", "/api/v1/queues/{namespace}/{queue}/dead-letters:replay"],
   RemoveDeadLetters: ["POST", "/api/v1/queues/{namespace}/{queue}/dead-letters:remove"],
   SetQueue: ["PUT", "/api/v1/queues/{namespace}/{queue}"],
+  ExplainSchedule: ["GET", "/api/v1/cron/schedules:explain"],
+  ExplainJob: ["GET", "/api/v1/cron/jobs/{job}/schedule"],
+  PreviewJob: ["POST", "/api/v1/cron/jobs/{key}/preview"],
+  DescribeVerb: ["GET", "/api/v1/cron/jobs/{job}/verb"],
+  DescribePolicies: ["GET", "/api/v1/cron/policies"],
   ApplySet: ["POST", "/api/v1/cron/sets/{namespace}/{name}/apply"],
   GetSet: ["GET", "/api/v1/cron/sets/{namespace}/{name}"],
   ListSets: ["GET", "/api/v1/cron/sets"],
   ListSetJobs: ["GET", "/api/v1/cron/sets/{namespace}/{name}/jobs"],
   ExportJobs: ["GET", "/api/v1/cron/jobs:export"],
   GetJobStats: ["GET", "/api/v1/cron/jobs/{job}/stats"],
+  GetJobDays: ["GET", "/api/v1/cron/jobs/{job}/days"],
   GetSchedulerStats: ["GET", "/api/v1/cron/stats"],
   SetTemplate: ["PUT", "/api/v1/cron/templates/{namespace}/{name}"],
   GetTemplate: ["GET", "/api/v1/cron/templates/{namespace}/{name}"],

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
+from cronring.controller.api.history import past_instant
 from cronring.controller.api.lookup import admit_to_job
 from cronring.controller.api.messages import runner_message
 from cronring.controller.api.requests import Context, number, required
@@ -12,6 +13,7 @@ from cronring.controller.core.swim.member import Member
 from cronring.controller.core.swim.messages import Status
 from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.reads import ControllerRow, Reads, RunnerRow, within
+from cronring.controller.services.past import Past
 from cronring.protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
 from cronring.protos.instants import timestamp
 from cronring.schema.identity import Permission
@@ -43,11 +45,15 @@ class MemberNode(Protocol):
 class ClusterService(cluster_pb2_grpc.ClusterServicer):
     """Members and ring are this controller's own view; leases and runners are PostgreSQL's."""
 
-    def __init__(self, controller_id: str, node: MemberNode, reads: Reads, clock: Clock) -> None:
+    def __init__(
+        self, controller_id: str, node: MemberNode, reads: Reads, clock: Clock, past: Past, console_url: str = ""
+    ) -> None:
         self._controller_id = controller_id
+        self._console_url = console_url
         self._node = node
         self._reads = reads
         self._clock = clock
+        self._past = past
 
     async def ListDue(self, request: cluster_pb2.ListDueRequest, context: Context) -> cluster_pb2.ListDueResponse:
         limit = number(request, "limit", _DUE_DEFAULT, _DUE_MAX)
@@ -79,6 +85,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
             database_time=timestamp(database_us) if database_us else None,
             clock_offset_ms=(self._clock.wall_us() - database_us) / 1_000 if database_us else 0.0,
             ring_digest=ring.digest,
+            console_url=self._console_url,
         )
 
     async def GetRing(self, request: cluster_pb2.GetRingRequest, context: Context) -> cluster_pb2.GetRingResponse:
@@ -91,9 +98,13 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         key = required("job", request.job, "a job's key, like module.verb")
         admit_to_job(key)
         job = await self._reads.get_job(key)
-        ring = self._node.ring
-        primary, backup = ring.owners(job.slot)
-        third = ring.third(job.slot)
+        third = None
+        if request.HasField("at"):
+            at = past_instant("at", request.at, await self._reads.database_now())
+            primary, backup = await self._past.owners(job.slot, at)
+        else:
+            primary, backup = self._node.ring.owners(job.slot)
+            third = self._node.ring.third(job.slot)
         return cluster_pb2.GetOwnersResponse(
             slot=job.slot, primary=primary or "", backup=backup or "", third=third or ""
         )

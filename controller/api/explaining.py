@@ -31,7 +31,7 @@ class Asked(NamedTuple):
     """What to say, and from when on (microseconds since 1970). `year` None: no year's days. `key`: whose jitter."""
 
     after: int
-    count: int
+    ticks: int
     year: int | None = None
     key: str = ""
     slow_ms: float | None = None  # what the 95th percentile of its runs took
@@ -54,7 +54,7 @@ def explained(spec: JobSpec, asked: Asked) -> schedules_pb2.Explanation:
         words=found.words,
         timezone=found.timezone,
         kind=found.kind,
-        ticks=list(islice(_ticks(spec, anchor, policy, asked), asked.count)),
+        ticks=list(islice(_ticks(spec, anchor, policy, asked), asked.ticks)),
         per_day=schedules_pb2.TicksPerDay(**found.per_day._asdict()),
         zone_data=found.zone_data,
         auto_jitter_ms=found.auto_jitter_ms,

@@ -16,6 +16,7 @@ from cronring.controller.api.cookies import LOGIN, SESSION, clear, set_login, se
 from cronring.controller.api.judging import TO_DO as SEND_TOKEN
 from cronring.controller.api.judging import Judge
 from cronring.controller.api.login_attempts import Attempts
+from cronring.controller.api.login_links import LASTS_MS, LINK_PATH, LoginLink, code_of, link_of, session_of
 from cronring.controller.api.login_state import (
     NoSuchLoginError,
     begun,
@@ -31,14 +32,15 @@ from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.web_identity import web_caller
 from cronring.controller.api.web_problems import headers_of, status_of
-from cronring.controller.errors import CronringError, Forbidden, NotFound, Unauthenticated
+from cronring.controller.errors import Conflict, CronringError, Forbidden, NotFound, Unauthenticated
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.login import LoginAnswered, LoginAsked, LoginIssuer, LoginRefused
+from cronring.controller.ports.tokens import TokenStore
 from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.services.web_sessions import MadeBy, end_session, make_session
 from cronring.protos.instants import timestamp
-from cronring.schema.identity import LOCAL, Principal
-from cronring.schema.tokens import SecretKind, secret_fault
+from cronring.schema.identity import LOCAL, Kind, Principal
+from cronring.schema.tokens import SecretKind, secret_fault, secret_hash
 
 FORM_S: Final = 10.0  # for a form to arrive, once its head has
 FIELDS_MAX: Final = 8
@@ -59,10 +61,11 @@ class Telling(Protocol):
 class LoginParts(NamedTuple):
     """What logging in stands on. `public_url`: where browsers find the controllers. `now_us`: a wall clock.
 
-    `refused` counts those who were not let in.
+    `known`: tokens by their names. `refused` counts those who were not let in.
     """
 
     tokens: Judge
+    known: TokenStore
     sessions: WebSessionStore
     issuers: Mapping[str, LoginIssuer]
     box: TokenBox
@@ -103,6 +106,8 @@ class Login:
         router.add_get("/login", _as_page(self._page))
         router.add_post("/login", _as_page(self._by_token))
         router.add_get(pages.STYLE_PATH, _style)
+        router.add_post(LINK_PATH, self._make_link)
+        router.add_get(f"{LINK_PATH}/{{code}}", _as_page(self._by_link), allow_head=False)  # a look uses nothing up
         router.add_get(f"/login/{_NAME}", _as_page(self._begin))
         router.add_get(f"/login/callback/{_NAME}", _as_page(self._come_back))
         router.add_post("/logout", _as_page(self._log_out))
@@ -132,7 +137,39 @@ class Login:
             why = str(error).removesuffix(f"; {SEND_TOKEN}")
             self._turned_away(parts, request, why)
             return self._form(parts, request, form.get("next"), f"Not logged in: {why}.", 401)
-        return await self._let_in(parts, request, principal, MadeBy(token=token), form.get("next"))
+        made_by = MadeBy(token_hash=secret_hash(SecretKind.TOKEN, token))
+        return await self._let_in(parts, request, principal, made_by, form.get("next"))
+
+    async def _make_link(self, request: web.Request) -> web.StreamResponse:
+        """For whoever shows a token of ours: what a browser opens within ten minutes, once."""
+        parts = await self._opened(request)
+        parts.attempts.one_more(_origin(request))
+        caller = await web_caller(request)
+        if caller.csrf_token is not None or caller.principal.kind is not Kind.TOKEN:
+            raise Forbidden("links are made for a token of `cronring token create`; others log in at /login")
+        token = await parts.known.get_token(caller.principal.name)
+        code = code_of(parts.box, LoginLink(token.name, token.token_id, parts.now_us() // 1_000))
+        said = {"path": f"{LINK_PATH}/{code}", "lasts_ms": LASTS_MS}
+        return web.json_response(said, headers=pages.HEADERS)
+
+    async def _by_link(self, request: web.Request) -> web.StreamResponse:
+        parts = await self._opened(request)
+        _check_ours(request)  # else a page elsewhere could log somebody in as another
+        parts.attempts.one_more(_origin(request))
+        wanted, code = local_path(request.query.get("next", "/")), request.match_info["code"]
+        try:
+            link = link_of(parts.box, code, parts.now_us() // 1_000)
+            principal = await _of_link(parts, link)
+            if await _is_logged_in(request, principal):  # a second click
+                return _see_other(wanted)
+            made_by = MadeBy(token_id=link.token_id, random=session_of(parts.box, code))
+            return await self._let_in(parts, request, principal, made_by, wanted)
+        except Conflict:
+            why = "this link was used already; `cronring console` makes another"
+        except NoSuchLoginError as error:
+            why = str(error)
+        self._turned_away(parts, request, why)
+        raise NoSuchLoginError(why)
 
     async def _begin(self, request: web.Request) -> web.StreamResponse:
         parts = await self._opened(request)
@@ -210,6 +247,24 @@ class Login:
     def _turned_away(self, parts: LoginParts, request: web.Request, why: str) -> None:
         parts.refused("login", why=why)
         parts.notes.warning("login_refused", reason=why, origin=_origin(request))
+
+
+async def _of_link(parts: LoginParts, link: LoginLink) -> Principal:
+    """Raises NoSuchLoginError: its token is gone, though another may have its name by now."""
+    try:
+        row = await parts.known.get_token(link.token)
+    except NotFound:
+        raise NoSuchLoginError(f"the token {link.token!r} was revoked") from None
+    if row.token_id != link.token_id:
+        raise NoSuchLoginError(f"the token {link.token!r} was replaced since")
+    return Principal(Kind.TOKEN, row.name, row.grants, row.expires_at)
+
+
+async def _is_logged_in(request: web.Request, principal: Principal) -> bool:
+    try:
+        return str((await web_caller(request)).principal) == str(principal)
+    except Unauthenticated:
+        return False
 
 
 async def _style(_: web.Request) -> web.Response:

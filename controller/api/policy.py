@@ -77,6 +77,9 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _OUTPUTS, _ONE, NAMES, "FollowExecution"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "CancelExecution RetryExecution"),
     ),
+    "cronring.v1.Forecast": ((_PEOPLE, _VIEW, _ONE, NOTHING, "GetForecast GetRecent"),),
+    # What one may not view is left out. Members are everybody's, as in GetCluster.
+    "cronring.v1.History": ((_PEOPLE, _VIEW, _ONE, NAMES, "GetMoment ListTimeline"),),
     "cronring.v1.Jobs": (
         (_PEOPLE, _OPERATE, _ONE, SPEC, "CreateJob UpdateJob TriggerJob ControlJobs"),
         (_PEOPLE, _OPERATE, _ONE, JOBS, "CreateJobs UpdateJobs DeleteJobs"),

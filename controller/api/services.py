@@ -15,6 +15,8 @@ from cronring.controller.api.drills import DrillsService
 from cronring.controller.api.events import EventsService
 from cronring.controller.api.executions import ExecutionsService
 from cronring.controller.api.following import OutputFollowers
+from cronring.controller.api.forecast import ForecastService
+from cronring.controller.api.history import HistoryService
 from cronring.controller.api.identities import IdentitiesService
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
@@ -42,6 +44,7 @@ from cronring.controller.ports.store import ControllerInfo, Outputs
 from cronring.controller.ports.stores import Stores
 from cronring.controller.ports.webhooks import Posting
 from cronring.controller.services.deploying import Deployer
+from cronring.controller.services.past import Past
 from cronring.controller.services.vault import Vault
 from cronring.protos.cronring.v1 import (
     audit_log_pb2_grpc,
@@ -51,6 +54,8 @@ from cronring.protos.cronring.v1 import (
     drills_pb2_grpc,
     events_pb2_grpc,
     executions_pb2_grpc,
+    forecast_pb2_grpc,
+    history_pb2_grpc,
     identities_pb2_grpc,
     jobs_pb2_grpc,
     ledger_pb2_grpc,
@@ -85,6 +90,7 @@ class ApiParts(NamedTuple):
     vault: Vault
     around: ProcessFacts
     examine: Callable[[], Awaitable[Sequence[Finding]]]
+    console_url: str = ""  # where browsers find the console
 
 
 class Api:
@@ -177,7 +183,10 @@ class Api:
 
     def _about_the_cluster(self) -> list[Registration]:
         parts, own_id = self.parts, self.parts.info.controller_id
-        cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock)
+        forecast = ForecastService(parts.stores.forecast, parts.stores.reads)
+        past = Past(parts.stores.history, parts.stores.reads)
+        cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock, past, parts.console_url)
+        history = HistoryService(past, parts.stores.reads, parts.box)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)
         events = EventsService(self._jobs, self._executions, parts.stores.reads, parts.node, self._defaults)
@@ -189,5 +198,7 @@ class Api:
             ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),
             ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),
             ("cronring.v1.Events", partial(events_pb2_grpc.add_EventsServicer_to_server, events)),
+            ("cronring.v1.Forecast", partial(forecast_pb2_grpc.add_ForecastServicer_to_server, forecast)),
+            ("cronring.v1.History", partial(history_pb2_grpc.add_HistoryServicer_to_server, history)),
             ("cronring.v1.Identities", partial(identities_pb2_grpc.add_IdentitiesServicer_to_server, identities)),
         ]

@@ -70,9 +70,7 @@ class LocalWeb:
     """
 
     async def judged(self, request: web.Request) -> WebCaller:
-        host = _host_of(request)
-        if host != "localhost" and not is_loopback(host):
-            raise Forbidden(f"it was asked for as {host!r:.100}; with --insecure it is only reached as localhost")
+        _check_local(request)
         if request.method not in SAFE_METHODS and (why := foreign(request.headers)):
             raise Forbidden(f"this request is refused: {why}")
         return WebCaller(LOCAL)
@@ -85,13 +83,16 @@ class LocalWeb:
 
 
 class KnownWeb:
-    """A WebJudge of tokens and sessions."""
+    """A WebJudge of tokens and sessions. `local`: without TLS, so by names of this machine alone."""
 
-    def __init__(self, tokens: Judge, sessions: Verdicts) -> None:
+    def __init__(self, tokens: Judge, sessions: Verdicts, *, local: bool = False) -> None:
         self._tokens = tokens
         self._sessions = sessions
+        self._local = local
 
     async def judged(self, request: web.Request) -> WebCaller:
+        if self._local:
+            _check_local(request)
         shown = RequestShown(request)
         if hdrs.AUTHORIZATION in request.headers:
             return WebCaller(await self._tokens.holder(shown))
@@ -140,6 +141,13 @@ async def web_principal(request: web.Request) -> Principal:
     show the session's CSRF token. Else it is Forbidden.
     """
     return (await web_caller(request)).principal
+
+
+def _check_local(request: web.Request) -> None:
+    """A page elsewhere could give its own name this address. Raises Forbidden."""
+    host = _host_of(request)
+    if host != "localhost" and not is_loopback(host):
+        raise Forbidden(f"it was asked for as {host!r:.100}; without TLS it is only reached as localhost")
 
 
 def _host_of(request: web.Request) -> str:

@@ -3,19 +3,20 @@
 docs/decisions/0104: why it is files
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
-from cronring.controller.api.rest.static_files import add_file, read
+from cronring.controller.api.rest.static_files import StaticFile, add_file, made, read
 
 _STATIC: Final = Path(__file__).parent / "static"
 FILES_PATH: Final = "/console"
 # Nothing of the API or the login begins so.
 PAGES: Final = (
-    "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/cluster", "/deployments",
-    "/limits", "/webhooks", "/templates", "/access", "/actions", "/audit", "/wall",
+    "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/cluster", "/timeline",
+    "/deployments", "/limits", "/webhooks", "/templates", "/access", "/actions", "/audit", "/wall",
 )  # fmt: skip
 
 
@@ -23,8 +24,16 @@ class ConsoleRoutes:
     """A Routed. Its pages tell nobody anything: what they show they ask of REST, by whoever is logged in."""
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        index = read(_STATIC / "index.html")
+        files = {f"{FILES_PATH}/{file.relative_to(_STATIC)}": file for file in sorted(_STATIC.rglob("*.*"))}
+        index = _index([path for path in files if path.endswith(".mjs")])
         for path in PAGES:
-            add_file(router, path, index)
-        for file in sorted(_STATIC.rglob("*.*")):
-            add_file(router, f"{FILES_PATH}/{file.relative_to(_STATIC)}", read(file))
+            add_file(router, path, index, asks_host=True)  # docs/decisions/0115
+        for path, file in files.items():
+            add_file(router, path, read(file))
+
+
+def _index(modules: Sequence[str]) -> StaticFile:
+    """It names all modules, so that a browser asks for them at once, and not for each when it has read another."""
+    links = "\n".join(f'<link rel="modulepreload" href="{path}">' for path in modules)
+    text = (_STATIC / "index.html").read_text().replace("</head>", f"{links}\n</head>")
+    return made(text.encode(), ".html")

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from cronring.controller.ports.audit_chain import AuditLog
 from cronring.controller.ports.drills import Drills
+from cronring.controller.ports.forecast import Forecast
+from cronring.controller.ports.history import History
 from cronring.controller.ports.interval_jobs import IntervalStore
 from cronring.controller.ports.ledger import Ledger
 from cronring.controller.ports.limits import Limits
@@ -28,6 +30,8 @@ class Stores(NamedTuple):
     control: Control
     drills: Drills
     execution_control: ExecutionControl
+    forecast: Forecast
+    history: History
     interval_jobs: IntervalStore
     ledger: Ledger
     limits: Limits

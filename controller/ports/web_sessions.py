@@ -13,7 +13,7 @@ def no_such_session(session_id: int) -> NotFound:
 
 
 class NewWebSession(NamedTuple):
-    """Of `principal`. `token_hash`: of the token that it is made by; None: `issuer` has said who it is.
+    """Of `principal`. `token_hash`, `token_id`: the token that it is made by; None: `issuer` has said who it is.
 
     `former_hash`: of the session that it takes the place of; None: there was none. `others`: how many sessions of
     this principal may stay beside it.
@@ -28,6 +28,7 @@ class NewWebSession(NamedTuple):
     others: int
     idle_ms: int
     lasts_ms: int
+    token_id: int | None = None
 
 
 class WebSessionRow(NamedTuple):
@@ -70,7 +71,7 @@ class WebSessionStore(Protocol):
     """Each method is a statement. Raises StoreUnavailable and StoreError as controller.ports.store.Store."""
 
     async def create_session(self, new: NewWebSession) -> int:
-        """Its id."""
+        """Its id. Raises Conflict: a session with that hash was made before."""
         ...
 
     async def use_session(self, secret_hash: bytes, idle_ms: int) -> WebSessionInUse | None:

@@ -30,10 +30,15 @@ _WHY: Final = {
 
 
 class MadeBy(NamedTuple):
-    """What a session is made by: the token `token`, or the issuer of that name."""
+    """What a session is made by: a token, or the issuer of that name.
 
-    token: str = ""
+    `random`: what its cookie is made of, where a link decides that. None: it is drawn.
+    """
+
+    token_hash: bytes | None = None
+    token_id: int | None = None
     issuer: str = ""
+    random: bytes | None = None
 
 
 class WebSessionVerifier:
@@ -65,13 +70,17 @@ class WebSessionVerifier:
 async def make_session(
     store: WebSessionStore, principal: Principal, made_by: MadeBy, origin: str, former: str | None
 ) -> str:
-    """What its cookie is: always another one than before. `former`: the cookie that the browser had, if any."""
-    random = secrets.token_bytes(SECRET_BYTES)
+    """What its cookie is: always another one than before. `former`: the cookie that the browser had, if any.
+
+    Raises Conflict: that session was made before.
+    """
+    random = made_by.random or secrets.token_bytes(SECRET_BYTES)
     await store.create_session(
         NewWebSession(
             secret_hash=hash_of(random),
             principal=principal,
-            token_hash=secret_hash(SecretKind.TOKEN, made_by.token) if made_by.token else None,
+            token_hash=made_by.token_hash,
+            token_id=made_by.token_id,
             issuer=made_by.issuer,
             origin=origin,
             former_hash=_hash_or_none(former),

@@ -36,6 +36,7 @@ from cronring.sql.parameters import (
     ForgetIdentities,
     ForgetLanes,
     ForgetListeners,
+    ForgetLives,
     ForgetRequests,
     ForgetVerbCalls,
     GetBoundary,
@@ -89,6 +90,7 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
         while await _value(connection, FoldGone(history_ms=retention.history_ms, limit=_FOLDED_AT_ONCE)):
             pass
         await connection.execute(*ForgetActions(history_ms=retention.history_ms))
+        await connection.execute(*ForgetLives(history_ms=retention.history_ms))
         await connection.execute(*ForgetIdentities(kept_ms=IDENTITIES_KEPT_MS))
         for forget in (ForgetRequests(), ForgetVerbCalls(), ForgetDeadLetters(), ForgetLanes(), ForgetListeners()):
             await connection.execute(*forget)

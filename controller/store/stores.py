@@ -6,6 +6,8 @@ from cronring.controller.store.audit_chain import PostgresAuditLog
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.drills import PostgresDrills
 from cronring.controller.store.execution_control import PostgresExecutionControl
+from cronring.controller.store.forecast import PostgresForecast
+from cronring.controller.store.history import PostgresHistory
 from cronring.controller.store.interval_jobs import PostgresIntervalJobs
 from cronring.controller.store.ledger import PostgresLedger
 from cronring.controller.store.limits import PostgresLimits
@@ -30,6 +32,8 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         control=PostgresControl(database),
         drills=PostgresDrills(database),
         execution_control=PostgresExecutionControl(database),
+        forecast=PostgresForecast(database),
+        history=PostgresHistory(database, settings.runner_lost_after_ms),
         interval_jobs=PostgresIntervalJobs(database, settings.lease_ms),
         ledger=PostgresLedger(database, settings.runner_lost_after_ms),
         limits=PostgresLimits(database),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from cronring.controller.errors import Conflict
 from cronring.controller.ports.web_sessions import (
     NewWebSession,
     WebSessionInUse,
@@ -31,14 +32,16 @@ class PostgresWebSessions:
         self._database = database
 
     async def create_session(self, new: NewWebSession) -> int:
-        """Its id."""
-        grants = None if new.token_hash else json.dumps([grant._asdict() for grant in new.principal.grants])
+        """Its id. Raises Conflict: a session with that hash was made before."""
+        by_token = new.token_hash is not None or new.token_id is not None
+        grants = None if by_token else json.dumps([grant._asdict() for grant in new.principal.grants])
         creating = CreateSession(
             former_hash=new.former_hash,
             principal=str(new.principal),
             others=new.others,
             secret_hash=new.secret_hash,
             token_hash=new.token_hash,
+            token_id=new.token_id,
             grants=grants,
             issuer=new.issuer,
             origin=new.origin,
@@ -46,7 +49,10 @@ class PostgresWebSessions:
             lasts_ms=new.lasts_ms,
         )
         async with self._database.transaction("logging in") as transaction:
-            session_id: int = (await transaction.fetch(creating))[0]["id"]
+            made = await transaction.fetch(creating)
+            if not made:
+                raise Conflict("this session was made before")
+            session_id: int = made[0]["id"]
             begun = of_session(session_id, {"principal": str(new.principal), "issuer": new.issuer}, ended=False)
             await record(transaction, begun, by=str(new.principal))
         return session_id

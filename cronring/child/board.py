@@ -10,6 +10,7 @@ Each run in a child has a slot, given by the runner. Words are unsigned 64-bit, 
     DELIVERED child   the TARGET for which it has raised in the verb.
     FENCE     runner  monotonic ns from which on the cluster may take this runner for lost; 0: not known yet.
     FENCED    child   1 while FENCE has passed and it stops, by itself, what may not run on unseen.
+    UNSENT    child   1 while its runner has not read all that it was sent when a run last ended.
     state     child   one word per slot: how far its run has come, so that a crash leaves no doubt about what had begun.
                       (The runner sets WAITING before it gives the slot out.)
     recall    runner  one word per slot: 1 asks the child not to begin it any more.
@@ -28,7 +29,7 @@ import os
 import signal
 
 SLOTS = 8192
-CURRENT, STEPS, LINES, TARGET, DELIVERED, FENCE, FENCED = 0, 1, 2, 3, 4, 5, 6
+CURRENT, STEPS, LINES, TARGET, DELIVERED, FENCE, FENCED, UNSENT = 0, 1, 2, 3, 4, 5, 6, 7
 SLOT_BITS = 16  # of TARGET
 STATE = 8
 RECALL = STATE + SLOTS + 1

@@ -32,6 +32,8 @@ class Printer:
         self._pending.append(text)
         self._size += len(text)
         if "\n" in text or self._size >= CHUNK:
+            if self._channel.congested:
+                self._channel.flush()  # nobody else does while a verb prints and prints
             if not self._channel.congested:
                 self.flush()
             elif self._size > 2 * KEEP:  # the runner keeps the last 64 KiB anyway

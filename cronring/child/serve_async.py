@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from cronring.child.asking import AsyncAsker
-from cronring.child.board import FINISH, LINES
+from cronring.child.board import FINISH, LINES, UNSENT
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
@@ -106,6 +106,7 @@ class AsyncServer:
         if self._asker.numbers:
             self._asker.ended(step.run.execution_id)
         step.printer.flush()
+        self._board[UNSENT] = not self._channel.flush()
         cpu_us = spent_ns[step.run.slot] // 1000
         result: list[Any] = [step.run.execution_id, step.started_us, time.monotonic_ns() // 1000, cpu_us]
         if step.stopped or error is not None or self._verbs.moved or self._verbs.reported:
@@ -133,6 +134,7 @@ class AsyncServer:
 
     def _write(self) -> None:
         if self._channel.flush():
+            self._board[UNSENT] = 0
             self._loop.remove_writer(self._channel.fileno())
 
 

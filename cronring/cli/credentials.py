@@ -60,15 +60,23 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "AsyncClient"
     """A client as the running command's options say. Raises Failure for what can't be."""
     from cronring.client import AsyncClient
 
+    identity = identity_of(addresses)
+    try:
+        return AsyncClient(
+            addresses, timeout_s, token=identity.token, ca=identity.ca, server_name=identity.server_name,
+            insecure=identity.insecure, waiting=_waiting,
+        )  # fmt: skip
+    except ValueError as error:
+        raise Failure(str(error)) from None
+
+
+def identity_of(addresses: tuple[str, ...]) -> Identity:
+    """Who the running command is for these controllers. Raises Failure for what can't be."""
     try:
         identity = Identity(_token(), _given("ca"), _given("server_name") or "", _given("insecure") or None)
         if not _said(_TYPED):
             identity = of_dev(addresses, identity, _warn, own_token=_said(_TOKEN_TYPED))
-        token = identity.token or stored_token(addresses) or ""
-        return AsyncClient(
-            addresses, timeout_s, token=token, ca=identity.ca, server_name=identity.server_name,
-            insecure=identity.insecure, waiting=_waiting,
-        )  # fmt: skip
+        return identity._replace(token=identity.token or stored_token(addresses) or "")
     except ValueError as error:
         raise Failure(str(error)) from None
 

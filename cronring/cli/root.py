@@ -14,15 +14,17 @@ from cronring.cli.variables import warn_of_unknown
 COMMANDS: Final = Commands({
     "apply": "apply", "audit": "audit", "audit-log": "audit_log", "certs": "certs", "check": "check",
     "cluster": "cluster",
-    "completion": "completion", "controller": "controller", "convert": "convert", "deploy": "deployments:deploy",
+    "completion": "completion", "console": "console", "controller": "controller", "convert": "convert",
+    "deploy": "deployments:deploy",
     "deployments": "deployments", "dev": "dev", "doctor": "doctor", "drill": "drill", "events": "events",
     "executions": "executions",
     "explain": "explain", "import": "importing:import_group", "jobs": "jobs", "limits": "limits", "lint": "lint",
     "login": "login", "logout": "login:logout", "logs": "logs", "migrate": "migrate", "next": "next:next_ticks",
     "plan": "plan", "queues": "queues", "rollback": "rollback", "runner": "runner", "runner-grant": "runner_grant",
     "schema": "check:schema", "secrets-key": "secrets_key", "sets": "sets", "session": "web_session", "stats": "stats",
-    "template": "templates:template", "token": "token", "top": "top", "undeploy": "deployments:undeploy",
-    "webhook": "webhook", "whoami": "whoami", "why": "why", "workspaces": "workspaces",
+    "template": "templates:template", "timeline": "timeline", "token": "token", "top": "top",
+    "undeploy": "deployments:undeploy", "webhook": "webhook", "whoami": "whoami", "why": "why",
+    "workspaces": "workspaces",
 })  # fmt: skip
 
 
@@ -113,10 +115,12 @@ def cli() -> None:
                cronring queues list              which messages wait, and for whom
                cronring cluster members          who is there
                cronring why billing.close_month  why a tick ran, or not
+               cronring timeline --since -2h     what happened, and when?
                cronring audit --since -1d        did every tick end as it must?
                cronring stats                    how do all jobs do?
                cronring doctor                   what is wrong?
                cronring top                      what happens now? live
+               cronring console                  all of it in a browser
                cronring drill kill-owner         do others take over in time?
     Guard it:  cronring token create ...         who may call
                cronring runner-grant create ...  which runners may join

@@ -16,6 +16,8 @@ from cronring.client.drills import DrillCalls
 from cronring.client.environment import found
 from cronring.client.events import Event, EventCalls, EventPage
 from cronring.client.executions import ExecutionCalls
+from cronring.client.forecast import ForecastCalls
+from cronring.client.history import HistoryCalls
 from cronring.client.identities import IdentityCalls
 from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
@@ -63,6 +65,8 @@ class AsyncClient(Scheduling):
         self.drills = DrillCalls(self._failover)
         self._events = EventCalls(self._failover)
         self.executions = ExecutionCalls(self._failover)
+        self.forecast = ForecastCalls(self._failover)
+        self.history = HistoryCalls(self._failover)
         self.identities = IdentityCalls(self._failover)
         self.jobs = JobCalls(self._failover)
         self.ledger = LedgerCalls(self._failover)

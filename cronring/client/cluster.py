@@ -1,5 +1,7 @@
 """Calls about the controllers themselves."""
 
+from datetime import datetime
+
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.protos.cronring.v1 import cluster_pb2
@@ -35,9 +37,9 @@ class ClusterCalls:
             model.Due(each.job, convert.instant(each.tick), convert.instant(each.run_at)) for each in answer.due
         )
 
-    async def owners(self, job: str) -> model.Owners:
-        """Raises NotFound where there is no such job."""
+    async def owners(self, job: str, at: datetime | None = None) -> model.Owners:
+        """Now, or at an instant that has been. Raises NotFound for no such job, Invalid for what is to come."""
         timeout = self._failover.timeout_s
-        request = cluster_pb2.GetOwnersRequest(job=job)
+        request = cluster_pb2.GetOwnersRequest(job=job, at=convert.timestamp(at))
         answer = await self._failover.unary(lambda channel: ClusterStub(channel).GetOwners(request, timeout=timeout))
         return convert.owners(job, answer)

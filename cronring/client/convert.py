@@ -288,6 +288,7 @@ def cluster(message: cluster_pb2.GetClusterResponse) -> model.Cluster:
         database_time=instant(message.database_time),
         clock_offset_ms=message.clock_offset_ms,
         ring_digest=message.ring_digest,
+        console_url=message.console_url,
     )
 
 

@@ -315,7 +315,10 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One controller's view of all. `clock_offset_ms`: its own wall clock minus PostgreSQL's."""
+    """One controller's view of all. `clock_offset_ms`: its own wall clock minus PostgreSQL's.
+
+    `console_url`: where browsers find the console; "": a controller of an earlier release.
+    """
 
     answered_by: str
     members: tuple[Member, ...]
@@ -323,6 +326,7 @@ class Cluster:
     database_time: datetime | None
     clock_offset_ms: float
     ring_digest: str
+    console_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from cronring.client.sync.deployments import DeploymentCalls
 from cronring.client.sync.doctor import DoctorCalls
 from cronring.client.sync.drills import DrillCalls
 from cronring.client.sync.executions import ExecutionCalls
+from cronring.client.sync.forecast import ForecastCalls
+from cronring.client.sync.history import HistoryCalls
 from cronring.client.sync.identities import IdentityCalls
 from cronring.client.sync.jobs import JobCalls
 from cronring.client.sync.ledger import LedgerCalls
@@ -58,6 +60,8 @@ class Client(Scheduling):
         self.doctor = DoctorCalls(self._wire)
         self.drills = DrillCalls(self._wire)
         self.executions = ExecutionCalls(self._wire)
+        self.forecast = ForecastCalls(self._wire)
+        self.history = HistoryCalls(self._wire)
         self.identities = IdentityCalls(self._wire)
         self.jobs = JobCalls(self._wire)
         self.ledger = LedgerCalls(self._wire)

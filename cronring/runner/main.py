@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 import uvloop
 
+from cronring.memory import spare_memory
 from cronring.protos.modules import module_message
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.config import RunnerConfig
@@ -26,7 +27,6 @@ from cronring.trust.certificates import CertificateError
 
 # Objects, and the rounds of each generation; CPython's own begins at 700. Hardly any garbage here is in cycles, and
 # looking for it was a tenth of the CPU of a burst.
-COLLECTED_AFTER = (50_000, 20, 20)
 EXIT_OK = 0
 EXIT_INVALID = EXIT_REFUSED = 1  # a file that is no module, or an interpreter that can't be started
 EXIT_UNDELIVERED = 3  # results that no controller had acknowledged when the time was up
@@ -44,8 +44,7 @@ def run(config: RunnerConfig, files: DescribedFiles) -> int:
     except (DescribeFailed, InvalidFile) as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_INVALID
-    gc.freeze()
-    gc.set_threshold(*COLLECTED_AFTER)
+    spare_memory()
     gc.enable()
     return uvloop.run(host(config, modules))
 

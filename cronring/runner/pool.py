@@ -13,7 +13,7 @@ from cronring.runner.children import Child, monotonic_us
 from cronring.runner.held import Held, Usage
 from cronring.runner.lines import Asked, Row
 from cronring.runner.quota import Unfit, meter_for, refused_memory
-from cronring.runner.settle import settle
+from cronring.runner.settle import ended_well, settle
 from cronring.runner.spawn import Program
 from cronring.runner.tail import clean
 from cronring.schema.execution import Outcome, Report
@@ -351,7 +351,7 @@ class Pool:
         results = []
         for held in child.completed():
             child.give_up(held)
-            results.append(held.result(Outcome.COMPLETED, held.sent_us + offset_us, now_us))
+            results.append(ended_well(child, held, offset_us, now_us))
         self._owner.runs_ended(results)
 
     # What children say (ChildListener)

@@ -1,13 +1,15 @@
 """What becomes of the runs in a child that has died."""
 
 import signal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from cronring.child.board import COMPLETED, RAISED, STARTED, STATE, WAITING
+from cronring.child.board import COMPLETED, RAISED, STARTED, STATE, UNSENT, WAITING
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.held import NOT_KNOWN, Held
 from cronring.runner.quota import Excess, cpu_excess
 from cronring.schema.execution import Outcome, Report
+
+_UNREAD: Final = "\n[… its last output may be missing: its child process stood still or died before that was read …]\n"
 
 
 class Settlement(NamedTuple):
@@ -39,7 +41,7 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
         if fenced and held.stop is None and not held.run.finish:
             held.fence()
         if state == COMPLETED:
-            results.append(held.result(Outcome.COMPLETED, started_us, now_us))
+            results.append(ended_well(child, held, offset_us, now_us))
         elif held.stop is not None:
             results.append(held.stopped(started_us, now_us, _end_of(child, code)))
         elif (excess := _excess(code, held)) is not None:
@@ -54,6 +56,13 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
     nobody = culprit is not None or bool(child.kill_reason)
     suspects = [] if nobody else [held for held, state in states.items() if state == STARTED]
     return Settlement(results, again, culprit, suspects)
+
+
+def ended_well(child: Child, held: Held, offset_us: int, now_us: int) -> Report:
+    """Of a run whose result has not come, while the board says that it completed."""
+    if child.board[UNSENT]:
+        held.write(_UNREAD)
+    return held.result(Outcome.COMPLETED, held.sent_us + offset_us, now_us)
 
 
 def _excess(code: int, held: Held) -> Excess | None:

@@ -27,7 +27,9 @@ CREATE TABLE controllers (
     draining       boolean NOT NULL DEFAULT false,
     -- It is in a drill (`cronring drill`), until then.
     drill_until timestamptz,
-    lease_expires_at timestamptz NOT NULL
+    lease_expires_at timestamptz NOT NULL,
+    -- Since when it has held its lease without a gap.
+    held_since     timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000);
 
 CREATE TABLE runners (
@@ -39,8 +41,66 @@ CREATE TABLE runners (
     started_at     timestamptz NOT NULL DEFAULT now(),
     last_seen_at   timestamptz NOT NULL,
     -- It drained and left: then it is not one that died.
-    left_at        timestamptz
+    left_at        timestamptz,
+    -- Since when it has been seen without a gap.
+    held_since     timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000);
+
+-- Lives of controllers and runners that have ended: how long one held its lease, or was seen, without a gap. What goes
+-- on stands in their own rows. So a life is written once: when its member comes back, or is forgotten.
+-- docs/decisions/0108: no share is stored, as the ring is a function of its members
+CREATE TABLE cron_lives (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind           text NOT NULL CHECK (kind IN ('controller', 'runner')),
+    member         text COLLATE "C" NOT NULL,
+    from_at        timestamptz NOT NULL,
+    until_at       timestamptz NOT NULL,
+    -- It went by itself. Else its lease ran out, or nobody saw it any more.
+    departed       boolean NOT NULL,
+    -- Of a controller the address that people connect to, of a runner its machine.
+    place          text NOT NULL,
+    version        text NOT NULL,
+    -- Of a runner, what it hosted.
+    deployments    text[] NOT NULL DEFAULT '{}'
+);
+CREATE INDEX cron_lives_until ON cron_lives (until_at);
+
+CREATE FUNCTION cron_note_controllers_life() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version)
+    VALUES ('controller', old.id, old.held_since, old.lease_expires_at, old.draining, old.grpc_address, old.version);
+    IF tg_op = 'DELETE' THEN
+        RETURN old;
+    END IF;
+    new.held_since := now();
+    RETURN new;
+END $$;
+CREATE TRIGGER controllers_came_back BEFORE UPDATE OF lease_expires_at ON controllers
+FOR EACH ROW WHEN (old.lease_expires_at <= now() AND new.lease_expires_at > now())
+EXECUTE FUNCTION cron_note_controllers_life();
+CREATE TRIGGER controllers_forgotten BEFORE DELETE ON controllers
+FOR EACH ROW EXECUTE FUNCTION cron_note_controllers_life();
+
+CREATE FUNCTION cron_note_runners_life() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version, deployments)
+    VALUES ('runner', old.id, old.held_since, coalesce(old.left_at, old.last_seen_at), old.left_at IS NOT NULL,
+            old.hostname, old.version, old.deployments);
+    IF tg_op = 'DELETE' THEN
+        RETURN old;
+    END IF;
+    new.held_since := now();
+    RETURN new;
+END $$;
+-- For ten seconds a runner may be away, as others call it lost after that.
+CREATE TRIGGER runners_came_back BEFORE UPDATE OF last_seen_at ON runners
+FOR EACH ROW WHEN (new.left_at IS NULL
+                   AND (old.left_at IS NOT NULL OR old.last_seen_at < new.last_seen_at - interval '10 seconds'))
+EXECUTE FUNCTION cron_note_runners_life();
+CREATE TRIGGER runners_forgotten BEFORE DELETE ON runners
+FOR EACH ROW EXECUTE FUNCTION cron_note_runners_life();
 
 -- Every version of zone data that ever decided a tick here. Members may differ for a while, and a new version may have
 -- other rules for an instant that is past. Then the books are right, and whoever recomputes them sees another tick.

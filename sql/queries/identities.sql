@@ -89,7 +89,8 @@ SELECT name, revoked_at IS NOT NULL AS revoked, coalesce(expires_at <= now(), fa
 FROM cron_runner_grants WHERE secret_hash = :secret_hash;
 
 -- name: CreateSession
--- For the holder of the token `:token_hash`. Where that is null: for whom an issuer has named, with `:grants` (JSON).
+-- For the holder of the token `:token_hash` or `:token_id`. Both null: for whom an issuer named, with `:grants` (JSON).
+-- No row: there is one with that hash already.
 -- It takes the place of the session `:former_hash`. Of this principal's others the latest `:others` stay, the living
 -- ones first: so rows are bounded, however often somebody logs in.
 WITH gone AS (
@@ -100,9 +101,10 @@ WITH gone AS (
          ORDER BY revoked_at IS NULL AND least(idle_at, expires_at) > now() DESC, id DESC OFFSET :others)))
 )
 INSERT INTO cron_sessions (secret_hash, token_id, principal, grants, issuer, origin, idle_at, expires_at)
-SELECT :secret_hash, (SELECT id FROM cron_tokens WHERE secret_hash = :token_hash?), :principal, :grants?::text::jsonb,
-       :issuer, :origin, now() + :idle_ms::bigint * interval '1 millisecond',
+SELECT :secret_hash, coalesce(:token_id?::bigint, (SELECT id FROM cron_tokens WHERE secret_hash = :token_hash?)),
+       :principal, :grants?::text::jsonb, :issuer, :origin, now() + :idle_ms::bigint * interval '1 millisecond',
        now() + :lasts_ms::bigint * interval '1 millisecond'
+ON CONFLICT (secret_hash) DO NOTHING
 RETURNING id;
 
 -- name: UseSession

@@ -20,6 +20,7 @@ from cronring.controller.core.model import (
 )
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.states import State
+from cronring.controller.ports.history import Lives
 from cronring.controller.ports.interval_jobs import IntervalJobs
 from cronring.controller.ports.limits import Limits
 from cronring.controller.ports.sets import Sets
@@ -29,6 +30,7 @@ from cronring.controller.ports.verb_calls import VerbCalls
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.execution_control import PostgresExecutionControl
+from cronring.controller.store.history import PostgresLives
 from cronring.controller.store.interval_jobs import PostgresIntervalJobs
 from cronring.controller.store.limits import PostgresLimits
 from cronring.controller.store.memory.orders import standing
@@ -98,6 +100,10 @@ class MemoryScene:
 
     @property
     def interval_jobs(self) -> IntervalJobs:
+        return self._store
+
+    @property
+    def lives(self) -> Lives:
         return self._store
 
     @property
@@ -207,6 +213,7 @@ class PostgresScene:
         self._limits = PostgresLimits(database)
         self._interval_jobs = PostgresIntervalJobs(database, LEASE_MS)
         self._verb_calls = PostgresVerbCalls(database)
+        self._lives = PostgresLives(database)
         self._connection = connection
 
     @property
@@ -236,6 +243,10 @@ class PostgresScene:
     @property
     def interval_jobs(self) -> IntervalJobs:
         return self._interval_jobs
+
+    @property
+    def lives(self) -> Lives:
+        return self._lives
 
     @property
     def verb_calls(self) -> VerbCalls:

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from cronring.controller.core.ledger.books import Span
+from cronring.controller.ports.history import Lives
 from cronring.controller.ports.interval_jobs import IntervalJobs
 from cronring.controller.ports.limits import Limits
 from cronring.controller.ports.sets import Sets
@@ -36,6 +37,8 @@ class Scene(Protocol):
     def limits(self) -> Limits: ...
     @property
     def interval_jobs(self) -> IntervalJobs: ...
+    @property
+    def lives(self) -> Lives: ...
     @property
     def verb_calls(self) -> VerbCalls: ...
     async def now(self) -> int: ...

@@ -46,7 +46,7 @@ async def reads(database_url: str) -> AsyncIterator[PostgresReads]:
 
 async def test_a_pause_is_shown_while_it_is_in_force_and_its_end_is_told(world: World, reads: PostgresReads) -> None:
     job = await world.control.create_job(HOURLY, "me")
-    ends = await world.scene.now() + SECOND
+    ends = await world.scene.now() + 3 * SECOND  # time enough for the reads below
     await world.control.order_job(job.key, Pause("x", ends), "me")
     row = await reads.get_job(job.key)
     assert (row.status, row.paused_until, row.paused_note) == ("paused", ends, "x")

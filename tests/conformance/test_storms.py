@@ -50,11 +50,20 @@ SELECT 'c1' AS controller_id, array_agg(id) AS activation_ids, array_agg(tick) A
        '{{}}'::text[] AS places
 FROM (SELECT * FROM cron_activations ORDER BY id) a
 """
+MESSAGES = """
+SELECT 'c1' AS controller_id, {whole} AS whole, array_agg(id) AS job_ids, array_agg(next_tick) AS expected_ticks,
+       array_agg(next_tick) AS ticks, array_agg(next_tick) AS run_ats, array_agg('m@1'::text) AS deployments,
+       array_agg('schedule'::text) AS triggers, array_agg(0) AS missed, array_agg(1) AS missed_after,
+       array_agg(later) AS next_ticks, array_agg(later) AS next_run_ats, array_agg(1) AS revisions
+FROM (SELECT *, next_tick + interval '1 hour' AS later FROM cron_jobs WHERE id BETWEEN 11 AND 19 ORDER BY id) j
+"""
 STORMED = {
     "EndCronJob": Stormed(ENDS.format(whole=False)),
     "EndCronJob, whole": Stormed(ENDS.format(whole=True)),
     "StartCronJobs": Stormed(CLAIMS.format(placed=False), gate="controllers"),
     "StartCronJobs, placed": Stormed(CLAIMS.format(placed=True), gate="controllers"),
+    "EnqueueCronJobs": Stormed(MESSAGES.format(whole=False), gate="controllers"),
+    "EnqueueCronJobs, whole": Stormed(MESSAGES.format(whole=True), gate="controllers"),
     "SkipTicks": Stormed(SKIPS, gate="controllers"),
     "StartActivations": Stormed(RETRIES.format(placed=False), gate="controllers"),
     "StartActivations, placed": Stormed(RETRIES.format(placed=True), gate="controllers"),
@@ -104,10 +113,11 @@ STORMED = {
     "FoldGone": Stormed("SELECT 3600000 AS history_ms, 1000 AS limit", gate="cron_schedules"),
 }
 # They change rows that nobody else has: those of maintenance, of folding and of the audit log's chain, one round at a
-# time (the chain's: test_audit_log.py), and what an end's own transaction has locked.
+# time (the chain's: test_audit_log.py), and what the transaction of an end or a claim has locked or made.
 ALONE = {
     "FillClosings", "SumClosings", "TakeFolding", "FoldFigures", "MoveFolding", "AddRetries", "PauseFailing",
-    "BindJobs", "DropIdleValues", "TakeAuditChain", "SealRows", "MoveAuditHead", "CutAuditChain", "DropCutRows",
+    "AddMessages", "DecideExecutions", "BindJobs",
+    "DropIdleValues", "TakeAuditChain", "SealRows", "MoveAuditHead", "CutAuditChain", "DropCutRows",
 }  # fmt: skip
 
 

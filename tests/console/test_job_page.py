@@ -5,16 +5,18 @@ from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import SHOP, Visitor
 from tests.console.test_pages import RULES
+from tests.support.databases import run_coroutine
 from tests.support.secured import SecuredCluster
-from tests.support.waiting import wait_until_true
+from tests.support.waiting import wait_until
 
 SHIPPING = SHOP.with_name("shipping.py")
 BERLIN = "shipping.ships"
 ABROAD = "shipping.ships:abroad"
+SOON_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +28,8 @@ def shipping(cluster: SecuredCluster) -> SecuredCluster:
     return cluster
 
 
-def panel(page: Page, title: str) -> Page:
-    return page.get_by_role("region", name=re.compile(title))  # type: ignore[return-value]  # has what is asked of it
+def panel(page: Page, title: str) -> Locator:
+    return page.get_by_role("region", name=re.compile(title))
 
 
 @pytest.mark.usefixtures("shipping")
@@ -47,23 +49,19 @@ def test_its_ticks_are_on_both_clocks_and_the_year_says_what_the_clocks_do(visit
 
 
 def test_a_gap_of_the_books_is_named_and_says_why(visit: Callable[..., Visitor], shipping: SecuredCluster) -> None:
+    """The page is open while the job is paused, and its books grow in front of the reader."""
     shipping.cli("jobs", "pause", "shop.fails", "--note", "the supplier is away")
-    wait_until_true(lambda: _ticked(shipping), "ticks that don't run while it is paused")
-    shipping.cli("jobs", "resume", "shop.fails")
     page = visit("viewer").page("/jobs/shop.fails")
     books = panel(page, "What the books have")
     gap = books.locator(".gaps li", has_text="paused").first
-    expect(gap).to_be_visible()
+    expect(gap).to_be_visible(timeout=SOON_MS)
+    shipping.cli("jobs", "resume", "shop.fails")
     gap.get_by_role("button").click()
     expect(page.locator(".sentences")).to_contain_text("paused")
     assert "why=" in page.url
     expect(books.locator(".asked")).to_have_count(1)
     books.get_by_role("button", name="Zoom out").click()
     expect(books.get_by_role("combobox")).to_have_value("an hour")
-
-
-def _ticked(cluster: SecuredCluster) -> bool:
-    return bool(cluster.cli("why", "shop.fails")["verdict"] in {"paused", "skipped"})
 
 
 def test_days_are_charts_with_a_table_beside_them(visit: Callable[..., Visitor]) -> None:
@@ -143,7 +141,7 @@ def test_a_drill_is_held_at_its_first_owner_and_the_backup_takes_over(
         expect(dialog).to_contain_text("claims nothing for 10 s")
         dialog.locator("button.act").click()
         expect(owners).to_contain_text("takes its ticks")
-        wait_until_true(lambda: "in_drill" in str(cluster.cli("cluster")), "the drill in the cluster's own words")
+        run_coroutine(wait_until(lambda: "in_drill" in str(cluster.cli("cluster")), "no member is in a drill"))
         owners.get_by_role("button", name="End it now").click()
         expect(owners).to_contain_text("The drill is over: you ended it")
     assert len(offered) == 1

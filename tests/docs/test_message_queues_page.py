@@ -102,5 +102,5 @@ async def test_its_client_examples_schedule_and_consume(
         await scope["consume"](cluster.addresses, report)
         async with AsyncClient([cluster.addresses]) as client:
             await scope["schedule"](client)
-    assert capsys.readouterr().out.startswith("@reports.ws_3:default ")
+    assert capsys.readouterr().out.startswith("@reports.ws_7:default ")
     assert seen == [("", {"month": "2026-10"})]

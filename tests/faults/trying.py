@@ -29,10 +29,10 @@ def short(topic: str) -> Callable[..., None]:
     @pytest.mark.parametrize("row", [each for each in rows_of(topic) if not each.soak_only], ids=_name)
     def test_short(row: Row, tmp_path: Path) -> None:
         trial = _tried(row, row.short_s, tmp_path / "first")
-        if trial is None or (trial.safe and not trial.holds):
+        if _is_late(trial):
             pressure = Pressure()
             trial = _tried(row, row.short_s, tmp_path / "again")
-            if trial is not None and trial.safe and not trial.holds and pressure.share() > BUSY:
+            if _is_late(trial) and pressure.share() > BUSY:
                 pytest.skip(f"late, on a machine that was short of cores for {pressure.share():.0%} of it: {trial}")
         _assert_holds(trial)
 
@@ -53,6 +53,11 @@ def long(topic: str) -> Callable[..., None]:
 
 def _name(row: Row) -> str:
     return row.name
+
+
+def _is_late(trial: Trial | None) -> bool:
+    """And nothing worse."""
+    return trial is None or (trial.safe and not trial.holds)
 
 
 def _tried(row: Row, seconds: float, folder: Path) -> Trial | None:

@@ -16,7 +16,7 @@ EXECUTIONS = 50_000
 GROWING = {
     "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
     "cron_runner_grants", "cron_sessions", "cron_audit_log", "cron_request_keys", "cron_payloads", "cron_interval_jobs",
-    "cron_verb_calls", "cron_queue", "cron_queue_lanes", "cron_queue_wakes", "cron_dead_letters",
+    "cron_verb_calls", "cron_queue", "cron_queue_lanes", "cron_queue_wakes", "cron_dead_letters", "cron_lives",
 }  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
@@ -26,7 +26,7 @@ HOT = [
     "ListTroubledExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
     "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJobsById", "LabelJobs", "FindJobIds",
-    "GetJobsByKey", "CreateApiJobs", "GetSpecs",
+    "GetJobsByKey", "CreateApiJobs", "GetSpecs", "ListRunningAt", "ListTroubles",
     "LockJobsById", "OrderJobs", "TakeBackSkips", "CloseBooks", "OpenBooks", "ForgetActivations",
     "CancelExecutionsOfJobs", "GetFateOfTick", "FindJobs", "ListActions", "ListJobActions", "ListDeploymentActions",
     "MarkCancelled", "LockJobOfExecution", "GetAttempts", "HastenRetry", "CreateRetry", "GetExecutionChanges",

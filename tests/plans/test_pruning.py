@@ -40,6 +40,12 @@ SELECT cron_queue_take('q', 'c');
 SELECT cron_queue_release(currval('cron_queue_leases'));
 SELECT cron_queue_take('q', 'c');
 SELECT cron_queue_done(currval('cron_queue_leases'), ARRAY(SELECT id FROM cron_queue)), cron_queue_names();
+INSERT INTO controllers (id, grpc_address, http_address, pid, version, lease_expires_at)
+VALUES ('gone', '', '', 1, '', now());
+UPDATE controllers SET lease_expires_at = now() + interval '1 day' WHERE id = 'gone';
+INSERT INTO runners (id, hostname, pid, version, deployments, last_seen_at)
+VALUES ('gone', '', 1, '', '{}', now() - interval '1 day');
+UPDATE runners SET last_seen_at = now() WHERE id = 'gone';
 UPDATE cron_jobs SET payload = '1' WHERE id = 1;
 UPDATE cron_jobs SET labels = '{"a": "b"}' WHERE id = 1;
 UPDATE cron_jobs SET paused_at = now(), paused_by = 'cronring', paused_note = '' WHERE id = 1;

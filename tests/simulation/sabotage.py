@@ -171,7 +171,7 @@ SABOTAGES: Final = (
     }),
     Sabotage("lease before anything", "silence_controller,stop_controller,cut_controllers", _lease_for_ever),
     Sabotage("a claim only of what is due", "kill_controller,cut_controllers", lambda: {
-        (MemoryStore, "_is_due"): lambda _, row, __: row.next_run_at is not None and not row.executing,
+        (JobRow, "is_due"): lambda row, *_: row.next_run_at is not None and not row.executing,
     }),
     Sabotage("a job that runs isn't claimed", "stop_controller,cut_controllers", lambda: {
         (JobRow, "full"): property(lambda _: False),

@@ -92,7 +92,7 @@ async def listening(database: Database, pki: Pki, keys: JwtVerifier | None) -> A
     servers.add([*api.registrations(), *signing.outside], [*OF_MEMBERS, *signing.inside], PostgresRequestKeys(database))
     await servers.start()
     parts = LoginParts(
-        judge, PostgresWebSessions(database), {}, BOX, "https://cronring.example", Attempts(clock.now_ns),
+        judge, tokens, PostgresWebSessions(database), {}, BOX, "https://cronring.example", Attempts(clock.now_ns),
         clock.wall_us, Around(), count,
     )  # fmt: skip
     of_browsers.open(parts, throttle, clock.now_ns)

@@ -64,6 +64,9 @@ class Browser:
     async def get(self, url: str, **headers: str) -> Shown:
         return await self._ask("GET", url, headers, None)
 
+    async def head(self, url: str) -> Shown:
+        return await self._ask("HEAD", url, {}, None)
+
     async def post(self, url: str, form: dict[str, str] | None = None, **headers: str) -> Shown:
         return await self._ask("POST", url, {"Sec-Fetch-Site": "same-origin"} | headers, form or {})
 

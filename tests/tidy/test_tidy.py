@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,3 +110,8 @@ def test_no_paths_of_one_machine() -> None:
         if path != Path(__file__).resolve() and machine.search(path.read_text(errors="replace"))
     ]
     assert not found, found
+
+
+def test_no_benchmark_is_named_as_a_module_of_the_standard_library() -> None:
+    """A script that is run by its path has its folder first in sys.path: bench/queue.py ended every asyncio there."""
+    assert not [path.name for path in (ROOT / "bench").glob("*.py") if path.stem in sys.stdlib_module_names]

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import mimetypes
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ HEADERS: Final[Mapping[str, str]] = {
     # A browser asks whether it has changed: a controller of another release may answer next.
     "Cache-Control": "no-cache",
 }
+_HOST: Final = re.compile(r"[a-z0-9.-]+")  # a policy has no IPv6 literals
 _SCRIPTS: Final = {".mjs": "text/javascript", ".js": "text/javascript"}  # not every machine's table knows .mjs
 
 
@@ -39,18 +41,28 @@ class StaticFile(NamedTuple):
 
 def read(path: Path) -> StaticFile:
     """Raises OSError, KeyError: the kind of its name isn't known."""
-    body = path.read_bytes()
-    kind = _SCRIPTS.get(path.suffix) or mimetypes.types_map[path.suffix]
+    return made(path.read_bytes(), path.suffix)
+
+
+def made(body: bytes, suffix: str) -> StaticFile:
+    """As a file with that suffix has it. Raises KeyError."""
+    kind = _SCRIPTS.get(suffix) or mimetypes.types_map[suffix]
     return StaticFile(body, gzip.compress(body, mtime=0), kind, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
-def add_file(router: web.UrlDispatcher, path: str, file: StaticFile) -> None:
-    """At that path, which may have parameters."""
-    router.add_get(path, partial(_served, file))
+def add_file(router: web.UrlDispatcher, path: str, file: StaticFile, *, asks_host: bool = False) -> None:
+    """At that path, which may have parameters. `asks_host`: its scripts may ask other ports of its own host as well."""
+    router.add_get(path, partial(_served, file, asks_host))
 
 
-async def _served(file: StaticFile, request: web.Request) -> web.Response:
+async def _served(file: StaticFile, asks_host: bool, request: web.Request) -> web.Response:
     headers = {**HEADERS, hdrs.ETAG: file.etag}
+    host = request.host.rpartition(":")[0] or request.host
+    if asks_host and _HOST.fullmatch(host):
+        policy = headers["Content-Security-Policy"]
+        headers["Content-Security-Policy"] = policy.replace(
+            "connect-src 'self'", f"connect-src 'self' {request.scheme}://{host}:*"
+        )
     if file.etag in request.headers.get(hdrs.IF_NONE_MATCH, ""):
         return web.Response(status=304, headers=headers)
     if not takes_gzip(request):

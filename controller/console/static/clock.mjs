@@ -1,5 +1,5 @@
 // The cluster's time, which is PostgreSQL's, and texts of times. Instants are milliseconds since 1970.
-import { useEffect, useState } from "./base.mjs";
+import { useEffect, useRef, useState } from "./base.mjs";
 
 let offset = 0;
 const ticking = new Set();
@@ -25,6 +25,21 @@ export function useNow() {
     return () => ticking.delete(tick);
   }, []);
   return at;
+}
+
+// A text that is another one as time goes by. It is drawn anew only then: a list has hundreds of them.
+export function useText(textAt) {
+  const [, set] = useState("");
+  const latest = useRef(null);
+  latest.current = textAt;
+  useEffect(() => {
+    const tick = () => {
+      if (!document.hidden) set(latest.current(now()));
+    };
+    ticking.add(tick);
+    return () => ticking.delete(tick);
+  }, []);
+  return textAt(now());
 }
 
 export const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -73,10 +88,11 @@ export const utc = (at) =>
     .replace(/\.\d+Z$/, "Z")
     .replace("T", " ");
 
-// On the clocks of a zone, as "2026-03-01 08:00:00 Europe/Berlin".
-export function inZone(at, zone) {
-  const parts = Object.fromEntries(
-    new Intl.DateTimeFormat("en-GB", {
+const clocks = new Map(); // by zone: each costs a browser more than all that it says afterwards
+
+function clockOf(zone) {
+  if (!clocks.has(zone)) {
+    const format = new Intl.DateTimeFormat("en-GB", {
       timeZone: zone,
       year: "numeric",
       month: "2-digit",
@@ -85,7 +101,16 @@ export function inZone(at, zone) {
       minute: "2-digit",
       second: "2-digit",
       hourCycle: "h23",
-    })
+    });
+    clocks.set(zone, format);
+  }
+  return clocks.get(zone);
+}
+
+// On the clocks of a zone, as "2026-03-01 08:00:00 Europe/Berlin".
+export function inZone(at, zone) {
+  const parts = Object.fromEntries(
+    clockOf(zone)
       .formatToParts(at)
       .map((part) => [part.type, part.value]),
   );

@@ -43,6 +43,12 @@ export function onEvent(listener) {
   return () => listeners.delete(listener);
 }
 
+// `watcher(state)`: whenever the stream's state is another one.
+export function onSignal(watcher) {
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
+}
+
 export function useSignal() {
   const [found, set] = useState(state);
   useEffect(() => {

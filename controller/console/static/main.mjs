@@ -1,9 +1,10 @@
 // The console: its frame, and which page is at which address.
-import { html, render, useEffect, useState } from "./base.mjs";
+import { html, render, useEffect, useLayoutEffect, useState } from "./base.mjs";
 import { openSession, Problem } from "./api.mjs";
 import { Asking } from "./doing.mjs";
 import { begin as beginKeys, Help } from "./keys.mjs";
 import { begin as beginLive } from "./live.mjs";
+import { begin as beginMoving, know } from "./moving.mjs";
 import { openPalette, Palette } from "./palette.mjs";
 import { Cluster } from "./pages/cluster.mjs";
 import { ExecutionPage } from "./pages/execution.mjs";
@@ -12,8 +13,10 @@ import { JobPage } from "./pages/job.mjs";
 import { Jobs } from "./pages/jobs.mjs";
 import { Access, Listed } from "./pages/lists.mjs";
 import { Overview } from "./pages/overview.mjs";
+import { TimelinePage } from "./pages/timeline.mjs";
 import { Upcoming } from "./pages/upcoming.mjs";
 import { Wall } from "./pages/wall.mjs";
+import { PastBar } from "./moment.mjs";
 import { begin as beginRouter, useLocation } from "./router.mjs";
 import { useHealth, Verdict } from "./verdict.mjs";
 
@@ -23,6 +26,7 @@ const PAGES = [
   ["/executions", "Runs"],
   ["/upcoming", "Upcoming"],
   ["/cluster", "Cluster"],
+  ["/timeline", "Timeline"],
   ["/deployments", "Deployments"],
   ["/limits", "Limits"],
   ["/webhooks", "Webhooks"],
@@ -50,6 +54,7 @@ function page(path, props) {
       : html`<${Jobs} ...${props} />`;
   if (first === "executions")
     return rest ? html`<${ExecutionPage} key=${rest} id=${rest} ...${props} />` : html`<${Executions} />`;
+  if (path === "/timeline") return html`<${TimelinePage} />`;
   if (path === "/upcoming") return html`<${Upcoming} />`;
   if (path === "/cluster") return html`<${Cluster} ...${props} />`;
   if (path === "/access") return html`<${Access} ...${props} />`;
@@ -60,11 +65,13 @@ function page(path, props) {
 function Console({ session }) {
   const { path } = useLocation();
   const health = useHealth();
-  useEffect(() => {
+  // At once, and not after the page is painted: else the focus leaves a field in which somebody types already.
+  useLayoutEffect(() => {
     const name = PAGES.find(([address]) => address === path)?.[1] ?? decodeURIComponent(path.split("/").pop());
     document.title = `${name} - cronring`;
     document.querySelector("#main")?.focus({ preventScroll: true });
   }, [path]);
+  useEffect(() => know(health.cluster.data?.members), [health.cluster.data]);
   const frame =
     path === "/wall"
       ? html`<${Wall} health=${health} />`
@@ -75,7 +82,7 @@ function Console({ session }) {
         aria-current=${here(path, address) ? "page" : undefined}>${name}</a>`)}</nav>
       <div class="who"><button class="small" onClick=${openPalette}>Go to <kbd>Ctrl-K</kbd></button>
         <a href="/login" title="who you are, and log out">${session.name}</a></div></header>
-    <${Verdict} health=${health} />
+    <${Verdict} health=${health} /><${PastBar} path=${path} />
     <main id="main" tabindex="-1">${page(path, { session, health })}</main>`;
   return html`${frame}<${Palette} pages=${PAGES} /><${Help} /><${Asking} />`;
 }
@@ -91,6 +98,7 @@ function Begin() {
       try {
         setSession(await openSession());
         beginLive();
+        beginMoving();
       } catch (found) {
         if (!(found instanceof Problem)) throw found;
         setProblem(found);

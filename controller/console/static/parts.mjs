@@ -1,6 +1,6 @@
 // What pages share: states, times, panels, tables.
-import { html, useEffect, useRef, useState } from "./base.mjs";
-import { clockTime, duration, inZone, relative, useNow, utc, viewerZone } from "./clock.mjs";
+import { html, useEffect, useMemo, useRef, useState } from "./base.mjs";
+import { clockTime, duration, inZone, relative, useNow, useText, utc, viewerZone } from "./clock.mjs";
 import { hueOf, shapeOf, wordOf } from "./words.mjs";
 
 const LOADING_MS = 300; // what is there sooner needs no word of it
@@ -11,12 +11,14 @@ export const State = ({ is, text }) => html`
 
 // An instant: how far away it is; where one points at it, when it is, on all clocks that matter.
 export function When({ at, zone, clock }) {
-  const moment = useNow();
-  if (!at) return html`<span class="none">–</span>`;
   const time = Date.parse(at);
-  const zones = [...new Set([viewerZone, zone, "UTC"].filter(Boolean))].map((each) => inZone(time, each)).join("\n");
-  return html`<time datetime=${at} title=${zones}>${clock ? clockTime(time) : relative(time, moment)}</time>`;
+  const text = useText((moment) => (!at ? "–" : clock ? clockTime(time) : relative(time, moment)));
+  const zones = useMemo(() => (at ? onClocks(time, zone) : ""), [at, zone]);
+  return at ? html`<time datetime=${at} title=${zones}>${text}</time>` : html`<span class="none">${text}</span>`;
 }
+
+const onClocks = (time, zone) =>
+  [...new Set([viewerZone, zone, "UTC"].filter(Boolean))].map((each) => inZone(time, each)).join("\n");
 
 // How long something that goes on has been going on.
 export function Since({ at }) {

@@ -16,6 +16,7 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
   const timer = useRef(0);
   const asking = useRef(null);
   const asked = useRef(null);
+  const wasLost = useRef(false);
 
   const ask = useCallback(async () => {
     clearTimeout(timer.current);
@@ -61,7 +62,8 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
     [address, on],
   );
   useEffect(() => {
-    if (!lost && last.current) ask();
+    if (wasLost.current && !lost) ask();
+    wasLost.current = lost;
   }, [lost]);
   return { ...found, again: ask };
 }

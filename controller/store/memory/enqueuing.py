@@ -3,7 +3,7 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import EnqueueRequest, EnqueueResult
 from cronring.controller.store.memory.activations import MemoryActivations
-from cronring.controller.store.memory.rows import DecidedByClaim, ExecutionRow, is_due
+from cronring.controller.store.memory.rows import DecidedByClaim, ExecutionRow
 from cronring.controller.store.messages import REFUSED
 from cronring.schema.execution import Outcome, Report
 
@@ -26,7 +26,7 @@ class MemoryEnqueuing(MemoryActivations):
         fits = active and row.deployment.key == request.deployment and row.revision == request.revision
         error = self.refuses_message(row)
         full = None if error is None else self._full_limit(row)
-        if not (leased and fits and not row.full and is_due(row, request, now)) or full is not None:
+        if not (leased and fits and not row.full and row.is_due(request, now)) or full is not None:
             return EnqueueResult(
                 row.job_id, False, active, None, now, row.full, row.next_tick, row.next_run_at, row.revision
             )

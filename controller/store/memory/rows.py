@@ -144,16 +144,15 @@ class JobRow:
             self.orphaned_tick, self.next_run_at,
         )  # fmt: skip
 
-
-def is_due(row: JobRow, request: ClaimRequest | EnqueueRequest, now: int) -> bool:
-    """Whether the tick that is asked for is the job's next one, and due."""
-    return (
-        row.next_run_at is not None
-        and row.next_tick == request.expected_tick
-        and row.next_run_at <= now
-        and request.run_at <= now
-        and (row.last_tick is None or row.last_tick < request.run_tick)
-    )
+    def is_due(self, request: ClaimRequest | EnqueueRequest, now: int) -> bool:
+        """Whether the tick that is asked for is the job's next one, and due."""
+        return (
+            self.next_run_at is not None
+            and self.next_tick == request.expected_tick
+            and self.next_run_at <= now
+            and request.run_at <= now
+            and (self.last_tick is None or self.last_tick < request.run_tick)
+        )
 
 
 @dataclass
@@ -291,10 +290,12 @@ class ControllerRow:
     info: ControllerInfo
     draining: bool
     lease_expires_at: int
+    held_since: int
 
 
 @dataclass
 class RunnerRow:
     info: RunnerInfo
     last_seen_at: int
+    held_since: int
     left_at: int | None = None

@@ -22,13 +22,13 @@ from cronring.controller.store.memory.enqueuing import MemoryEnqueuing
 from cronring.controller.store.memory.execution_control import MemoryExecutionControl
 from cronring.controller.store.memory.interval_jobs import MemoryIntervalJobs
 from cronring.controller.store.memory.limits import places_of
+from cronring.controller.store.memory.lives import MemoryLives
 from cronring.controller.store.memory.registering import MemoryRegistering
 from cronring.controller.store.memory.rows import (
     ControllerRow,
     ExecutionRow,
     JobRow,
     RunnerRow,
-    is_due,
 )
 from cronring.controller.store.memory.sets import MemorySets
 from cronring.controller.store.memory.templates import MemoryTemplates
@@ -52,9 +52,10 @@ class MemoryStore(
     MemorySets,
     MemoryVerbCalls,
     MemoryEnqueuing,
+    MemoryLives,
 ):
     """Implements controller.ports.store.Store, Control and ExecutionControl, and of controller.ports Templates, Sets,
-    IntervalJobs and VerbCalls.
+    IntervalJobs, VerbCalls and Lives.
     """
 
     # Leases
@@ -69,10 +70,13 @@ class MemoryStore(
         cancelling: tuple[int, ...] = (),
     ) -> LeaseRenewal:
         now = self.now_us()
-        self.controllers[controller.controller_id] = ControllerRow(controller, draining, now + lease_ms * 1000)
+        own_id = controller.controller_id
+        held_since = self._held_since(own_id)
+        self.controllers[own_id] = ControllerRow(controller, draining, now + lease_ms * 1000, held_since)
         renewed = tuple(sorted({runner_id for runner_id in runner_ids if runner_id in self.runners}))
         for runner_id in renewed:
-            self.runners[runner_id].last_seen_at = now
+            runner = self.runners[runner_id]
+            runner.held_since, runner.last_seen_at = self._seen_since(runner_id), now
         self._forget(now)
         dead = [row for row in self.controllers.values() if row.lease_expires_at <= now]
         unfinished = list(self.unfinished.values())
@@ -94,14 +98,14 @@ class MemoryStore(
         runners = {row.runner_id for row in self.unfinished.values()}
         for controller_id, controller in list(self.controllers.items()):
             if controller.lease_expires_at <= now - CONTROLLER_KEPT_US and controller_id not in controllers:
-                del self.controllers[controller_id]
+                self._controller_lived(self.controllers.pop(controller_id))
         seen = sorted((runner.last_seen_at for runner in self.runners.values()), reverse=True)
         newest = seen[RUNNERS_KEPT - 1] if len(seen) >= RUNNERS_KEPT else now - RUNNER_KEPT_US
         for runner_id, runner in list(self.runners.items()):
             at = runner.last_seen_at
             forgotten = at <= now - RUNNER_KEPT_US or (at <= now - RUNNER_KEPT_BEYOND_US and at < newest)
             if forgotten and runner_id not in runners:
-                del self.runners[runner_id]
+                self._runner_lived(self.runners.pop(runner_id))
 
     async def remove_controller(self, controller_id: str) -> None:
         row = self.controllers.get(controller_id)
@@ -116,7 +120,8 @@ class MemoryStore(
         self.zone_data.setdefault(version, self.now_us())
 
     async def register_runner(self, runner: RunnerInfo) -> None:
-        self.runners[runner.runner_id] = RunnerRow(runner, self.now_us())
+        held_since = self._seen_since(runner.runner_id)
+        self.runners[runner.runner_id] = RunnerRow(runner, self.now_us(), held_since)
 
     async def runner_left(self, runner_id: str) -> None:
         runner = self.runners.get(runner_id)
@@ -171,7 +176,7 @@ class MemoryStore(
             return ClaimResult(request.job_id, False, False, None, now, False, None, None, 0)
         active = row.deployment.min_replicas > 0
         hosted = active and row.deployment.key == request.deployment
-        claimable = leased and hosted and not row.full and is_due(row, request, now)
+        claimable = leased and hosted and not row.full and row.is_due(request, now)
         plain = (
             not row.spec.policy and request.run_tick == request.expected_tick
         )  # neither schedule nor policy was asked

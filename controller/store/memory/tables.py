@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cronring.controller.core.ledger.books import Span
+from cronring.controller.core.ledger.lives import Life
 from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
 from cronring.controller.ports.caller import call_in_hand
@@ -71,6 +72,7 @@ class MemoryTables:
         self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed
         self.controllers: dict[str, ControllerRow] = {}
         self.runners: dict[str, RunnerRow] = {}
+        self.lives: list[Life] = []  # that have ended
         self.zone_data: dict[str, int] = {}  # by version: since when
 
     def _lease_is_valid(self, controller_id: str) -> bool:

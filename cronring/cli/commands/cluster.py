@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.instants import instant_option, past
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
@@ -12,7 +13,10 @@ from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from cronring.client import AsyncClient
+    from cronring.client.history import PastMember
     from cronring.client.model import Member, Owners, Ring, Runner
 
 
@@ -22,10 +26,20 @@ def cluster() -> None:
 
 
 @cluster.command("members")
+@instant_option("--at", zone="UTC", help="As it was at this instant, by leases")
 @output_option
 @controllers_option
-def members(output: str, controllers: tuple[str, ...]) -> None:
-    """List controllers, as the one that answers sees them."""
+def members(at: str | None, output: str, controllers: tuple[str, ...]) -> None:
+    """List controllers, as the one that answers sees them; or as they were, with --at.
+
+    \b
+    Examples:
+      cronring cluster members
+      cronring cluster members --at 03:12
+    """
+    if at is not None:
+        _members_then(past("--at", at), output, controllers)
+        return
     view = ask(controllers, lambda client: client.cluster.get())
     if output == "json":
         print_json(view.members)
@@ -46,6 +60,26 @@ def members(output: str, controllers: tuple[str, ...]) -> None:
     say()
     apart = measured(view.clock_offset_ms, signed=True)
     say(f"* answered; ring {view.ring_digest}; its clock is {apart} off PostgreSQL's")
+
+
+def _members_then(at: "datetime", output: str, controllers: tuple[str, ...]) -> None:
+    moment = ask(controllers, lambda client: client.history.moment(at))
+    if output == "json":
+        print_json(moment)
+        return
+    columns: list[Column[PastMember]] = [
+        Column("controller", lambda row: row.id),
+        Column("share", lambda row: f"{row.share:.1%}", right=True),
+        Column("lease since", lambda row: short_instant(row.held_since)),
+        Column("until", lambda row: short_instant(row.held_until) if row.held_until else "now"),
+        Column("then", lambda row: "" if row.held_until is None else "left" if row.departed else "lost"),
+    ]
+    print_rows(columns, list(moment.members), f"no controller held a lease at {short_instant(moment.at)}")
+    say()
+    say(f"{len(moment.runners)} runners, {len(moment.executions)} runs; members are known since "
+        f"{short_instant(moment.known_since)}")  # fmt: skip
+    for late in moment.late:
+        say(f"{late.job}, due {short_instant(late.run_at)}, began {measured(late.lateness_ms)} late. {late.text}")
 
 
 @cluster.command("ring")
@@ -76,13 +110,15 @@ def _share(ring: "Ring", index: int) -> str:
 
 @cluster.command("owners")
 @click.argument("job", shell_complete=job_key)
+@instant_option("--at", zone="UTC", help="Who it was at this instant, by leases")
 @output_option
 @controllers_option
-def owners(job: str, output: str, controllers: tuple[str, ...]) -> None:
-    """Say who runs JOB (its key), and who is next."""
+def owners(job: str, at: str | None, output: str, controllers: tuple[str, ...]) -> None:
+    """Say who runs JOB (its key), and who is next; or who it was, with --at."""
+    then = None if at is None else past("--at", at)
 
     async def question(client: "AsyncClient") -> "Owners":
-        return await or_nearest(client.cluster.owners(job), "job", job, lambda: job_keys(client))
+        return await or_nearest(client.cluster.owners(job, then), "job", job, lambda: job_keys(client))
 
     answer = ask(controllers, question)
     if output == "json":

@@ -94,6 +94,8 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The CA's key: then runners with a join token get their certificates here.")  # fmt: skip
 @option("--identity-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="Issuers of JWTs, and what their holders may do: docs/identity.md.")  # fmt: skip
+@option("--plain-http", is_flag=True,
+        help="No TLS on --http, which has to be at 127.0.0.1: for a cluster on your own machine.")  # fmt: skip
 @option("--public-url", default="", metavar="URL",
         help="Where browsers find the controllers: https://HOST:PORT. Issuers send people back there.")  # fmt: skip
 @option("--secrets-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cronring.cli.console_link import login_link
 from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted, StartProgress
 from cronring.cli.dev.private import make_private
 from cronring.cli.dev.processes import DevProcess, Processes, free_addresses
@@ -22,6 +23,7 @@ GRPC_PORT: Final = 7400  # of the first controller; the others have the next one
 HTTP_PORT: Final = 7480
 PEER_PORT: Final = 7500
 DRAIN_S: Final = 1.0
+LINK_S: Final = 600.0  # how long a link to log in lasts
 QUICK_DEATH_S: Final = 3.0
 QUICK_DEATHS_MAX: Final = 3
 # What is meant for another cluster.
@@ -95,19 +97,28 @@ class LocalCluster:
         addresses = zip(self.grpc_addresses, self._http_addresses, self._peer_addresses, strict=True)
         for certs, (grpc, http, peer) in zip(self._trust.controllers, addresses, strict=True):
             name = certs.name
-            arguments = ["controller", "--certs", str(certs), "--grpc", grpc, "--peer", peer, "--http", http]
+            arguments = ["controller", "--certs", str(certs), "--grpc", grpc, "--peer", peer]
+            arguments += ["--http", http, "--plain-http"]  # docs/decisions/0114
             arguments += ["--ca-key", str(self._trust.ca.with_name(CA_KEY_FILE)), "--drain-timeout", f"{DRAIN_S}"]
             arguments += ["--secrets-key", str(self._trust.secrets_key)]
             child = await self._processes.start(name, arguments, grpc, http, self._of_controllers)
             self._state.controllers.append(child)
             self._tell(ProcessStarted(name, child.pid, grpc, http))
 
-    def open_to_others(self) -> None:
+    async def open_to_others(self) -> None:
         """From now on commands on other terminals find it by themselves."""
         self._context.tell(DevTold(tuple(self.grpc_addresses), str(self._trust.ca), str(self._trust.token_file)))
         self._state.found_by_commands = self._context.first
-        self._tell(StartProgress(f"console: https://{self._http_addresses[0]}/ (its CA is this cluster's own)"))
-        self._tell(StartProgress(f"log in there by the token in {self._trust.token_file}"))
+        console = f"http://{self._http_addresses[0]}"
+        link = await asyncio.to_thread(login_link, console, self._trust.token_file.read_text().strip(), None)
+        self._tell(StartProgress("look at it in a browser by this link, once within ten minutes:"))
+        self._tell(StartProgress(link.url))
+        self._tell(StartProgress("and later by: cronring console"))
+        self._state.console_link = link.url
+        asyncio.get_running_loop().call_later(LINK_S, self._forget_link)
+
+    def _forget_link(self) -> None:
+        self._state.console_link = ""
 
     async def start_runner(self) -> None:
         name = f"runner-{len(self._state.runners) + 1}"

@@ -37,7 +37,7 @@ HEIGHT_MIN: Final = 20
 WIDE: Final = 110  # from here on there is room for what is nice to have
 BAR_CELLS: Final = 20
 # Above, between and below the parts whose rows are shared out.
-FIXED_LINES: Final = 7
+FIXED_LINES: Final = 8
 LATE_MS: Final = 100.0
 
 
@@ -192,11 +192,14 @@ def counts(state: DevState, width: int) -> Text:
 
 
 def hints(state: DevState, width: int) -> list[Text]:
-    """What to ask on another terminal, what to break, how to stop."""
+    """What to open in a browser, what to ask on another terminal, what to break, how to stop."""
     living = [child for child in state.controllers if child.alive]
     # One of them will do: whichever answers knows all.
     address = "" if state.found_by_commands or not living else f" --controllers {living[0].grpc_address}"
-    lines = [_fitted(Text.assemble(("ask   ", "dim"), f"cronring jobs list{address}"), width)]
+    lines = [
+        _fitted(Text.assemble(("see   ", "dim"), state.console_link or f"cronring console{address}"), width),
+        _fitted(Text.assemble(("ask   ", "dim"), f"cronring jobs list{address}"), width),
+    ]
     last = Text.assemble(("stop  ", "dim"), "Ctrl-C")
     if len(living) > 1:
         asked = state.cluster.answered_by if state.cluster is not None else ""

@@ -159,7 +159,7 @@ class DevSession:
         wanted = set(cluster.grpc_addresses)
         if not await self._until(cluster, lambda: self._members_alive(client, wanted)):
             return False
-        cluster.open_to_others()
+        await cluster.open_to_others()
         self._tell(StartProgress(f"{len(wanted)} controllers form one ring"))
         await feed.begin()
         await cluster.start_runner()

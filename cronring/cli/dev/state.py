@@ -33,6 +33,7 @@ class DevState:
     clock: tuple[datetime, int] | None = None  # PostgreSQL's time, and monotonic ns when it was told
     answering: bool = True
     found_by_commands: bool = False  # on other terminals, without --controllers
+    console_link: str = ""  # into the console, once, while it is new
     printed: deque[OutputLine] = field(default_factory=lambda: deque(maxlen=RECENT_PRINTED))
 
     def now(self) -> datetime:

@@ -157,12 +157,15 @@ class GetClusterResponse(_message.Message):
     DATABASE_TIME_FIELD_NUMBER: _builtins.int
     CLOCK_OFFSET_MS_FIELD_NUMBER: _builtins.int
     RING_DIGEST_FIELD_NUMBER: _builtins.int
+    CONSOLE_URL_FIELD_NUMBER: _builtins.int
     answered_by: _builtins.str
     """the controller whose view this is"""
     clock_offset_ms: _builtins.float
     """this controller's own wall clock minus PostgreSQL's"""
     ring_digest: _builtins.str
     """equal on all controllers that agree"""
+    console_url: _builtins.str
+    """where browsers find the console: the public URL, else that controller's own"""
     @_builtins.property
     def members(self) -> _containers.RepeatedCompositeFieldContainer[Global___Member]: ...
     @_builtins.property
@@ -178,10 +181,11 @@ class GetClusterResponse(_message.Message):
         database_time: _timestamp_pb2.Timestamp | None = ...,
         clock_offset_ms: _builtins.float = ...,
         ring_digest: _builtins.str = ...,
+        console_url: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["database_time", b"database_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered_by", b"answered_by", "clock_offset_ms", b"clock_offset_ms", "database_time", b"database_time", "members", b"members", "ring_digest", b"ring_digest", "runners", b"runners"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered_by", b"answered_by", "clock_offset_ms", b"clock_offset_ms", "console_url", b"console_url", "database_time", b"database_time", "members", b"members", "ring_digest", b"ring_digest", "runners", b"runners"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -240,16 +244,22 @@ class GetOwnersRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     JOB_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """a job's key"""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """an instant that has been: by the leases of then; absent: now"""
+
     def __init__(
         self,
         *,
         job: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "job", b"job"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -268,7 +278,7 @@ class GetOwnersResponse(_message.Message):
     """a controller's id; empty for none"""
     backup: _builtins.str
     third: _builtins.str
-    """who is the backup once the primary is gone; empty for none"""
+    """the backup, once the primary is gone; empty for none, and of an instant that has been"""
     def __init__(
         self,
         *,

@@ -18,7 +18,8 @@ from tests.support.secured import Pki
 # What a stranger hears, whatever they show. They tell of no job.
 ROUTES: Final = {
     "/healthz": 200, "/readyz": 200, "/metrics": 200, "/login": 200, "/login.css": 200, "/session": 401,
-    "/login/{issuer}": 404, "/login/callback/{issuer}": 404, "/logout": 405,
+    "/login/{issuer}": 404, "/login/callback/{issuer}": 404, "/login/link": 404, "/login/link/{code}": 400,
+    "/logout": 405,
     "/api/": 200, "/api/openapi.json": 200, "/api/page.js": 200, "/api/page.css": 200, "/api/icon.svg": 200,
     "/api/v1/jobs": 401, "/api/v1/jobs/{id}": 401, "/api/v1/jobs/{id}/executions": 401, "/api/v1/jobs/{id}/stats": 401,
     "/api/v1/jobs/{id}/pause": 405, "/api/v1/jobs/{id}/resume": 405, "/api/v1/jobs/{id}/cancel": 405,

@@ -29,6 +29,8 @@ def request_of(method: MethodDescriptor, **fields: Any) -> Any:
         fields["key"] = "billing/xm.xb"
     if method.name == "ListSetJobs":
         fields |= {"namespace": "billing", "name": "xs"}
+    if method.name in {"ListMessages", "ListDeadLetters"}:
+        fields |= {"namespace": "billing", "queue": "xq"}
     return kind(**fields)
 
 

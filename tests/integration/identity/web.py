@@ -122,6 +122,7 @@ async def _served(
     throttle = unlimited()
     parts = LoginParts(
         tokens=Known([TokenVerifier(offices.tokens, clock.now_ns), jwts], no_certificate, throttle),
+        known=offices.tokens,
         sessions=PostgresWebSessions(database),
         issuers={each.name: each for each in logins.issuers},
         box=BOX,

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -100,8 +101,10 @@ async def lines():
 
 @cron("* * * * *")
 async def characters():
-    for _ in range(300_000):
+    for i in range(300_000):
         sys.stdout.write("é")
+        if i % 1000 == 0:
+            await asyncio.sleep(0)
 
 @cron("* * * * *")
 def megabyte(): print("x" * 1_000_000 + "end")
@@ -116,6 +119,28 @@ def megabyte(): print("x" * 1_000_000 + "end")
     assert lines.output.endswith(f"{19_999:050d}\n")
     assert megabyte.output.endswith("xend\n")
     assert noop.outcome is Outcome.COMPLETED
+
+
+async def test_output_that_nobody_could_read_is_said_to_be_missing(open_stage: OpenStage) -> None:
+    stage = await open_stage(
+        HEAD
+        + """
+@cron("* * * * *")
+async def lines():
+    for i in range(20_000):
+        print(f"{i:050d}")
+
+@cron("* * * * *")
+async def blocks(): time.sleep(4)
+"""
+    )
+    ids = stage.start("lines", "blocks")
+    await asyncio.sleep(0)  # they are sent
+    time.sleep(1.5)  # noqa: ASYNC251  # as a runner that gets no CPU time: it reads nothing meanwhile
+    lines, _ = await stage.ended(*ids)
+    assert lines.outcome is Outcome.COMPLETED
+    assert not lines.output.endswith(f"{19_999:050d}\n")
+    assert lines.output.endswith("before that was read …]\n")
 
 
 async def test_a_verb_that_leaves_takes_only_those_that_had_begun(open_stage: OpenStage) -> None:

@@ -30,6 +30,7 @@ from cronring.protos.cronring.v1 import (
     deployments_pb2_grpc,
     executions_pb2,
     executions_pb2_grpc,
+    history_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
     ledger_pb2,
@@ -47,6 +48,7 @@ from tests.support.boxes import BOX
 from tests.support.callers import counting
 from tests.unit.cli.fake_audit_log import NothingOnRecord
 from tests.unit.cli.fake_cluster import FakeCluster
+from tests.unit.cli.fake_history import FakeHistory
 from tests.unit.cli.fake_orders import FakeOrders
 from tests.unit.cli.fake_times import stamp
 
@@ -81,6 +83,7 @@ async def at_once() -> None:
 class FakeApi(
     FakeOrders,
     FakeCluster,
+    FakeHistory,
     jobs_pb2_grpc.JobsServicer,
     executions_pb2_grpc.ExecutionsServicer,
     deployments_pb2_grpc.DeploymentsServicer,
@@ -383,6 +386,10 @@ class FakeApi(
             await self.not_found(context, f"job {request.job}")
         return statistics_pb2.JobStats(job=request.job, status="scheduled", executions=3, successes=3)
 
+    async def GetJobDays(self, request: Any, context: Any) -> statistics_pb2.JobDays:  # noqa: N802
+        await self.check(request, context)
+        return statistics_pb2.JobDays(timezone="UTC")
+
     async def GetSchedulerStats(self, request: Any, context: Any) -> statistics_pb2.SchedulerStats:  # noqa: N802
         await self.check(request, context)
         return statistics_pb2.SchedulerStats(jobs={"scheduled": len(self.jobs)}, executions=3, successes=3)
@@ -430,6 +437,7 @@ def _services(api: FakeApi) -> list[Callable[[Any], None]]:
         partial(limits_pb2_grpc.add_LimitsServicer_to_server, api),
         partial(notifications_pb2_grpc.add_NotificationsServicer_to_server, api),
         partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, api),
+        partial(history_pb2_grpc.add_HistoryServicer_to_server, api),
         partial(cluster_pb2_grpc.add_ClusterServicer_to_server, api),
         partial(templates_pb2_grpc.add_TemplatesServicer_to_server, TemplatesService(api.templates, BOX)),
         partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, NothingOnRecord()),

@@ -24,7 +24,7 @@ def test_an_rpc_without_a_route_is_refused() -> None:
 
 def test_routes_keep_to_their_own_prefix_and_differ() -> None:
     found = bindings()
-    assert all(each.path.startswith(("/api/v1/cron/", "/api/v1/events")) for each in found)
+    assert all(each.path.startswith(("/api/v1/cron/", "/api/v1/events", "/api/v1/queues")) for each in found)
     assert not [each.path for each in found if each.path.startswith(FACADE)]
     shapes = Counter((each.verb, re.sub(r"\{\w+\}", "{}", each.path)) for each in found)
     assert [shape for shape, times in shapes.items() if times > 1] == []

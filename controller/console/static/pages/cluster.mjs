@@ -1,8 +1,13 @@
 // Who holds what, and what if it dies?
 import { html } from "../base.mjs";
 import { duration } from "../clock.mjs";
-import { Answered, Copied, Empty, Facts, Panel, Rows, State, When } from "../parts.mjs";
+import { Answered, Copied, Empty, Facts, JobLink, Panel, Rows, State, When } from "../parts.mjs";
+import { Slider, useAt } from "../moment.mjs";
+import { useOwners } from "../owners.mjs";
 import { Ring } from "../ring.mjs";
+import { Past } from "./past.mjs";
+
+const DUE = 12;
 
 const MEMBERS = [
   { name: "Controller", of: (each) => html`<${State} is=${each.status} text=${each.id} />` },
@@ -24,13 +29,25 @@ const RUNNERS = [
 ];
 
 export function Cluster({ health }) {
+  const { at, iso } = useAt();
+  return html`<h1>Cluster</h1><${Slider} />
+    ${at === null ? html`<${Present} health=${health} />` : html`<${Past} at=${at} iso=${iso} />`}`;
+}
+
+function Present({ health }) {
   const said = health.cluster.data;
-  return html`<h1>Cluster</h1><${Answered} query=${health.cluster}>${
+  const owners = useOwners();
+  const due = (health.due.data?.due ?? []).slice(0, DUE);
+  return html`<${Answered} query=${health.cluster}>${
     said &&
     html`
     <${Panel} id="ring" title="Ring"
       says="When a controller dies, its backups claim its ticks half a second late; gossip takes it
-        off the ring within five seconds."><${Ring} members=${said.members} /><//>
+        off the ring within five seconds. Point at a job to see whose it is."><${Ring} members=${said.members}
+        owners=${owners.found} of=${owners.job} />
+      ${due.length > 0 && html`<ul class="plain across" aria-label="What runs next">${due.map(
+        (each) => html`<li key=${each.job} ...${owners.pointing(each.job)}><${JobLink} of=${each.job} /></li>`,
+      )}</ul>`}<//>
     <${Panel} id="controllers" title="Controllers"><${Rows} caption="Controllers" columns=${MEMBERS}
       rows=${said.members}
       keyOf=${(each) => each.id} /><//>

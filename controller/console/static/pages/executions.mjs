@@ -1,10 +1,11 @@
 // All runs, by the filter's words.
-import { html, useEffect, useRef, useState } from "../base.mjs";
+import { html, useEffect, useState } from "../base.mjs";
 import { duration } from "../clock.mjs";
 import { useEvents } from "../live.mjs";
 import { faultOf, useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
 import { Answered, Empty, JobLink, Rows, RunLink, State, When } from "../parts.mjs";
+import { useTyped } from "../typing.mjs";
 import { count, wordOf } from "../words.mjs";
 
 const PAGE = 100;
@@ -23,12 +24,10 @@ const COLUMNS = [
 ];
 
 export function Executions() {
-  const [text, setText] = useParameter("q");
+  const [text, typed, type] = useTyped("q", TYPING_MS);
   const [sort, setSort] = useParameter("sort", "newest");
-  const [typed, setTyped] = useState(text);
   const [token, setToken] = useState("");
   const [fresh, setFresh] = useState(0);
-  const timer = useRef(0);
   const query = useQuery(
     "/executions",
     { filter: text, sort: sort === "newest" ? "" : sort, page_size: PAGE, page_token: token },
@@ -38,14 +37,7 @@ export function Executions() {
   useEvents(["execution_started"], () => setFresh((before) => before + 1), []);
   useEffect(() => setFresh(0), [query.data]);
   useEffect(() => setToken(""), [text, sort]);
-  useEffect(() => setTyped(text), [text]);
   const rows = query.data?.executions ?? [];
-  const type = (event) => {
-    const { value } = event.target;
-    setTyped(value);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => setText(value.trim()), TYPING_MS);
-  };
   return html`<h1>Runs</h1>
     <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
       <label class="grow">Filter <input id="search" type="search" value=${typed} onInput=${type} spellcheck="false"

@@ -1,5 +1,5 @@
 // Which of my 10,000 jobs need me?
-import { html, useEffect, useMemo, useRef, useState } from "../base.mjs";
+import { html, useEffect, useMemo, useState } from "../base.mjs";
 import { post } from "../api.mjs";
 import { Bars, useBooks } from "../books.mjs";
 import { duration } from "../clock.mjs";
@@ -8,6 +8,7 @@ import { useEvents } from "../live.mjs";
 import { faultOf, useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
 import { Answered, Empty, jobPath, JobLink, Rows, State, When } from "../parts.mjs";
+import { useTyped } from "../typing.mjs";
 import { count } from "../words.mjs";
 
 const PAGE = 100;
@@ -16,12 +17,10 @@ const TYPING_MS = 120;
 const SORTS = { key: "name", next: "what runs next", last: "what ran last", failures: "failures in a row" };
 
 export function Jobs({ session }) {
-  const [text, setText] = useParameter("q");
+  const [text, typed, type] = useTyped("q", TYPING_MS);
   const [sort, setSort] = useParameter("sort", "key");
   const [token, setToken] = useState("");
   const [picked, setPicked] = useState(new Map());
-  const [typed, setTyped] = useState(text);
-  const timer = useRef(0);
   const query = useQuery(
     "/jobs",
     { filter: text, sort: sort === "key" ? "" : sort, page_size: PAGE, page_token: token },
@@ -39,14 +38,7 @@ export function Jobs({ session }) {
     setToken("");
     setPicked(new Map());
   }, [text, sort]);
-  useEffect(() => setTyped(text), [text]);
 
-  const type = (event) => {
-    setTyped(event.target.value);
-    clearTimeout(timer.current);
-    const value = event.target.value;
-    timer.current = setTimeout(() => setText(value.trim()), TYPING_MS);
-  };
   const pick = (job) =>
     setPicked((before) => {
       const after = new Map(before);

@@ -4,22 +4,34 @@ import { clockTime, duration, useNow } from "../clock.mjs";
 import { useEvents } from "../live.mjs";
 import { useQuery } from "../queries.mjs";
 import { Answered, Empty, Facts, JobLink, Panel, RunLink, State, When } from "../parts.mjs";
+import { useAt } from "../moment.mjs";
+import { useOwners } from "../owners.mjs";
 import { Ring } from "../ring.mjs";
 import { groups, useVerdict } from "../verdict.mjs";
 import { count } from "../words.mjs";
+import { Coming } from "./coming.mjs";
+import { LastHour } from "./lately.mjs";
+import { Past } from "./past.mjs";
+import { Lately } from "./timeline.mjs";
 
 const LATEST = 12;
 
 export function Overview({ health }) {
+  const { at, iso } = useAt();
+  const owners = useOwners();
+  if (at !== null) return html`<h1 class="hidden">Overview</h1><${Past} at=${at} iso=${iso} />`;
   return html`<h1 class="hidden">Overview</h1>
     <${Wrong} health=${health} />
     <div class="columns">
-      <${Next} due=${health.due} />
-      <${Latest} />
-      <${Members} cluster=${health.cluster} />
-      <${Totals} />
+      <${Next} due=${health.due} owners=${owners} />
+      <${LastHour} />
+      <${Members} cluster=${health.cluster} owners=${owners} />
       <${Paused} />
-    </div>`;
+      <${Lately} />
+      <${Latest} />
+      <${Totals} />
+    </div>
+    <${Coming} more=${html`<a href="/upcoming">A week</a>`} />`;
 }
 
 function Wrong({ health }) {
@@ -43,14 +55,14 @@ function Wrong({ health }) {
     )}<//>`;
 }
 
-function Next({ due }) {
+function Next({ due, owners }) {
   const moment = useNow();
   const rows = due.data?.due ?? [];
   return html`<${Panel} id="next" title="Next" says="What runs next in the whole cluster."
       more=${html`<a href="/upcoming">More</a>`}>
     <${Answered} query=${due} empty=${!rows.length && html`<${Empty}>Nothing is due within five minutes.<//>`}>
       <ol class="plain">${rows.slice(0, 10).map(
-        (each) => html`<li key=${each.job + each.tick} class="pair">
+        (each) => html`<li key=${each.job + each.tick} class="pair" ...${owners.pointing(each.job)}>
         <${JobLink} of=${each.job} /><span class="digits">${
           Date.parse(each.run_at) <= moment
             ? html`<${State} is=${each.running ? "running" : "waiting"}
@@ -91,10 +103,11 @@ function merged(fresh, listed) {
   return [...fresh, ...listed.filter((each) => !ids.has(each.id))].sort((a, b) => Number(b.id) - Number(a.id));
 }
 
-function Members({ cluster }) {
+function Members({ cluster, owners }) {
   return html`<${Panel} id="members" title="Cluster" says="Which controller tries which share of the jobs."
       more=${html`<a href="/cluster">More</a>`}>
-    <${Answered} query=${cluster}><${Ring} members=${cluster.data?.members ?? []} />
+    <${Answered} query=${cluster}><${Ring} members=${cluster.data?.members ?? []}
+        owners=${owners.found} of=${owners.job} />
       <p>${count(cluster.data?.members.length ?? 0, "controller")},
         ${" "}${count((cluster.data?.runners ?? []).filter((each) => each.alive).length, "runner")} alive.</p><//><//>`;
 }
@@ -124,20 +137,29 @@ function Totals() {
     }<//><//>`;
 }
 
+const OLD_MS = 7 * 86_400_000; // a pause of which somebody may have forgotten
+
 function Paused() {
+  const moment = useNow();
   const query = useQuery(
     "/jobs",
-    { "filter.statuses": "paused", page_size: 50 },
-    { on: (kind, data) => kind === "job_changed" && Boolean(data.job.paused) },
+    { "filter.statuses": "paused", page_size: 200 },
+    { on: (kind, data) => kind === "job_removed" || kind === "job_changed" && (known.paused.has(data.job.key) || Boolean(data.job.paused)) },
   );
-  const rows = query.data?.jobs ?? [];
+  const rows = [...(query.data?.jobs ?? [])].sort((a, b) => Date.parse(a.paused?.at) - Date.parse(b.paused?.at));
+  known.paused = new Set(rows.map((job) => job.key));
   if (query.data && !rows.length) return null;
-  return html`<${Panel} id="paused" title="Paused" says="By whom, since when, and why.">
-    <${Answered} query=${query}><ul class="plain">${rows.slice(0, 10).map(
-      (job) => html`<li key=${job.key}>
-      <${JobLink} of=${job.key} /> <${When} at=${job.paused?.at} /> by ${job.paused?.by || "nobody named"}
-      ${job.paused?.until && html`, until <${When} at=${job.paused.until} />`}
+  const old = rows.filter((job) => moment - Date.parse(job.paused?.at) > OLD_MS).length;
+  return html`<${Panel} id="paused" title="Paused" says="By whom, since when, and why. The oldest first.">
+    <${Answered} query=${query}>
+      ${old > 0 && html`<p><${State} is="late" text=${`${count(old, "pause")} older than a week`} /></p>`}
+      <ul class="plain">${rows.slice(0, 10).map(
+        (job) => html`<li key=${job.key}>
+      <${JobLink} of=${job.key} /> <${When} at=${job.paused?.at} /> by ${job.paused?.by || "nobody named"},
+      ${" "}${job.paused?.until ? html`until <${When} at=${job.paused.until} />` : "until somebody resumes it"}
       ${job.paused?.note && html`<span class="says">: ${job.paused.note}</span>`}</li>`,
-    )}</ul>
+      )}</ul>
       ${rows.length > 10 && html`<a href="/jobs?q=status:paused">All of them</a>`}<//><//>`;
 }
+
+const known = { paused: new Set() }; // a change of theirs changes the answer, whatever it was

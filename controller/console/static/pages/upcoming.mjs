@@ -1,6 +1,7 @@
 // What is coming?
 import { html } from "../base.mjs";
 import { useQuery } from "../queries.mjs";
+import { Coming } from "./coming.mjs";
 import { useParameter } from "../router.mjs";
 import { Answered, Empty, JobLink, Rows, When } from "../parts.mjs";
 
@@ -16,7 +17,8 @@ export function Upcoming() {
   const [span, setSpan] = useParameter("within", "an hour");
   const query = useQuery("/due", { limit: 100, within_ms: SPANS[span] ?? SPANS["an hour"] }, { every: 5_000 });
   const rows = query.data?.due ?? [];
-  return html`<h1>Upcoming</h1>
+  return html`<h1>Upcoming</h1><${Coming} /><${Coming} days=${7} />
+    <h2>Next</h2>
     <div class="tools"><label>Within <select value=${span} onChange=${(event) => setSpan(event.target.value)}>
       ${Object.keys(SPANS).map((each) => html`<option>${each}</option>`)}</select></label></div>
     <p class="says">The next run of each job, a hundred at most.</p>

@@ -14,7 +14,8 @@ export function Wall({ health }) {
   const dead = signal.name !== "live" || all.some((each) => each.worse === 4);
   const worst = all[0];
   const hue = dead ? "nosignal" : !worst ? "ok" : worst.worse > 2 ? "failed" : "late";
-  const next = health.due.data?.due?.[0];
+  const recent = useQuery("/recent", null, { every: 15_000 });
+  const next = health.due.data?.due?.find((each) => !each.running && Date.parse(each.run_at) > moment);
   return html`<main id="main" class=${`wall ${hue}`} tabindex="-1"><h1>${
     dead ? (signal.name === "connecting" && !ready ? "CONNECTING" : "NO SIGNAL") : !worst ? "All well" : worst.text
   }</h1>
@@ -31,7 +32,7 @@ export function Wall({ health }) {
           )},
           ${" "}${Number(stats.data.running).toLocaleString("en")} running</p>`
         }
-        ${stats.data?.average_lateness_ms !== undefined && html`<p>
-          began late by ${duration(stats.data.average_lateness_ms)} on average</p>`}
+        ${recent.data?.lateness_p50_ms !== undefined && html`<p>
+          begin late by ${duration(recent.data.lateness_p50_ms)} p50, ${duration(recent.data.lateness_p99_ms)} p99</p>`}
         ${next && html`<p>next: ${next.job} <${When} at=${next.run_at} /></p>`}</div></div></main>`;
 }

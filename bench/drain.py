@@ -1,6 +1,6 @@
 """Queues: how fast two consumers drain messages that wait, beside pg-boss, graphile-worker and PgQueuer.
 
-`python -m bench.queue`: each contender has a database of its own on the same durable PostgreSQL, and its turn alone.
+`python -m bench.drain`: each contender has a database of its own on the same durable PostgreSQL, and its turn alone.
 Its messages are put before two processes of its consumers start. The time runs from the first message that one of them
 begins to when its own tables have nothing left. So no process's start is in it. Every message is noted in a file by one
 system call, and needs no more work. Settings of the others are those that they recommend, at the head of their programs

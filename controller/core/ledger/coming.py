@@ -1,0 +1,119 @@
+"""What is coming: how many runs begin when, how many go on at once, and what jitter would make of herds."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from cronring.schema.jitter import parse_jitter
+from cronring.schema.policy import parse_policy
+from cronring.schema.schedule import Schedule
+from cronring.schema.spread import most_us
+from cronring.schema.timetable import timetable
+
+_SECOND_US: Final = 1_000_000
+_TICKS_EACH: Final = 2  # of a group in a step, at most, to be looked at one by one
+_KEYS_SHOWN: Final = 3
+
+
+# docs/decisions/0109: by groups, as ten thousand jobs have some hundred schedules
+class Group(NamedTuple):
+    """Jobs of one schedule and policy. `running_us`: how long one run of each takes, together, as measured.
+
+    `unmeasured`: jobs of which no run has ended. `keys`: of some of them.
+    """
+
+    schedule: str
+    anchor: int
+    policy: str
+    jobs: int
+    unmeasured: int
+    running_us: int
+    keys: tuple[str, ...]
+
+
+class ComingStep(NamedTuple):
+    """From `at` on. `starts`: ticks. `load`: runs that go on at once, on average.
+
+    `herd`: the most that begin in one second, at `herd_at`; `spread`: the same, if all had jitter="auto".
+    """
+
+    at: int
+    starts: int
+    load: float
+    herd: int
+    herd_at: int
+    herd_keys: tuple[str, ...]
+    spread: int
+
+
+class _Herds:
+    """How many begin in each second, as it is and with jitter."""
+
+    def __init__(self, steps: int) -> None:
+        self.often = [(0, 0)] * steps  # of what ticks too often to be looked at: at every second, as far as we know
+        self.plain: Counter[int] = Counter()
+        self.spread: Counter[int] = Counter()
+        self.keys: dict[int, tuple[str, ...]] = {}
+
+    def add(self, tick: int, weights: tuple[int, int], keys: tuple[str, ...]) -> None:
+        self.plain[tick] += weights[0]
+        self.spread[tick] += weights[1]
+        self.keys[tick] = (*self.keys.get(tick, ()), *keys)[:_KEYS_SHOWN]
+
+    def add_often(self, step: int, weights: tuple[int, int]) -> None:
+        plain, spread = self.often[step]
+        self.often[step] = plain + weights[0], spread + weights[1]
+
+
+def coming(groups: Sequence[Group], from_at: int, step_us: int, steps: int) -> list[ComingStep]:
+    """Steps of that length, one after the other. What a policy skips, or lets wait, is counted as if it ran."""
+    starts, busy_us, herds = [0] * steps, [0.0] * steps, _Herds(steps)
+    for group in groups:
+        schedule = timetable(group.schedule, group.anchor, group.policy).schedule
+        weights = _weights(group)
+        counts = [
+            schedule.count_between(from_at + step * step_us - 1, from_at + (step + 1) * step_us - 1)
+            for step in range(steps)
+        ]
+        few = sum(counts) <= _TICKS_EACH * steps
+        for step, count in enumerate(counts):
+            starts[step] += count * group.jobs
+            busy_us[step] += count * group.running_us
+            if count and not few:
+                herds.add_often(step, weights)
+        if few:
+            for tick in _ticks(schedule, from_at, from_at + steps * step_us):
+                herds.add(tick, weights, group.keys)
+    return [_step(from_at + step * step_us, step_us, step, starts[step], busy_us[step], herds) for step in range(steps)]
+
+
+def _ticks(schedule: Schedule, from_at: int, until: int) -> list[int]:
+    found: list[int] = []
+    tick = schedule.next_after(from_at - 1)
+    while tick is not None and tick < until:
+        found.append(tick)
+        tick = schedule.next_after(tick)
+    return found
+
+
+def _weights(group: Group) -> tuple[int, int]:
+    """How many of a group begin in the same second: as it is, and with jitter="auto" where it has none."""
+    stated = parse_policy(group.policy).jitter
+    auto_us = most_us(group.schedule, parse_jitter("auto"))
+    own_us = most_us(group.schedule, parse_jitter(stated)) if stated else 0
+    return _in_a_second(group.jobs, own_us), _in_a_second(group.jobs, own_us or auto_us)
+
+
+def _in_a_second(jobs: int, over_us: int) -> int:
+    return jobs if over_us < _SECOND_US else -(-jobs * _SECOND_US // over_us)
+
+
+def _step(at: int, step_us: int, step: int, starts: int, busy_us: float, herds: _Herds) -> ComingStep:
+    within = [tick for tick in herds.plain if at <= tick < at + step_us]
+    herd_at = max(within, key=lambda tick: (herds.plain[tick], -tick), default=at)
+    often, often_spread = herds.often[step]
+    spread = max((herds.spread[tick] for tick in within), default=0)
+    return ComingStep(
+        at, starts, busy_us / step_us, herds.plain[herd_at] + often if within else often, herd_at,
+        herds.keys.get(herd_at, ()), spread + often_spread,
+    )  # fmt: skip

@@ -1,0 +1,104 @@
+"""The past, put together: the ring of those who held a lease, runs with why they were late, and a timeline."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from cronring.controller.core.ledger.happenings import Happened, done, of_lives, of_troubles
+from cronring.controller.core.ledger.lateness import LateRun, why_late
+from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, Life, alive
+from cronring.controller.core.node.ring import Owners, Ring
+from cronring.controller.ports.history import History
+from cronring.controller.ports.reads import ActionFilter, ActionRow, ExecutionRow, Namespaces, Reads, within
+
+RUNS_MAX: Final = 200
+ACTIONS_MAX: Final = 5_000
+HOUR_US: Final = 3_600_000_000
+
+
+class MomentThen(NamedTuple):
+    """`late`: each with why. `known_since`: of lives; `looked_to`: of runs."""
+
+    members: list[Life]
+    ring: Ring
+    runners: list[Life]
+    running: list[ExecutionRow]
+    late: list[tuple[LateRun, str]]
+    known_since: int | None
+    looked_to: int | None
+
+
+class Timeline(NamedTuple):
+    """The latest first. `looked_to`: what failed before that was not looked at; None: all was."""
+
+    happenings: list[Happened]
+    looked_to: int | None
+
+
+class Past:
+    """Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
+
+    def __init__(self, history: History, reads: Reads) -> None:
+        self._history = history
+        self._reads = reads
+
+    async def moment(self, at: int, namespaces: Namespaces) -> MomentThen:
+        """How the cluster stood at an instant."""
+        # An hour around it: what was late may have been so because of somebody who had gone, or came later.
+        lives = await self._history.lives(at - HOUR_US, at + HOUR_US)
+        runs = await self._history.runs_at(at, namespaces, RUNS_MAX)
+        members = alive(lives, CONTROLLER, at)
+        rings = _Rings(lives)
+        late = [(run, why_late(run, lives, rings.owners(run.slot, run.run_at)[0])) for run in runs.late]
+        return MomentThen(
+            members, rings.ring(at), alive(lives, RUNNER, at), runs.running, late, await self._history.known_since(),
+            runs.looked_to,
+        )  # fmt: skip
+
+    async def owners(self, slot: int, at: int) -> Owners:
+        """Primary and backup of a slot at an instant."""
+        return _Rings(await self._history.lives(at, at)).owners(slot, at)
+
+    async def timeline(self, since: int, until: int, namespaces: Namespaces) -> Timeline:
+        """What happened from `since` to `until`."""
+        # Who was there an hour before comes back, rather than joins.
+        lives = await self._history.lives(since - HOUR_US, until)
+        troubles, looked_to = await self._history.troubles(since, until, namespaces)
+        where = ActionFilter(since=since, namespaces=namespaces)
+        actions = await self._reads.list_actions(where, 0, ACTIONS_MAX)
+        found = [*of_lives(list(_shown(lives, namespaces))), *of_troubles(troubles), *map(_of_action, actions)]
+        within = {each.place: each for each in found if since <= each.at <= until}
+        return Timeline([within[place] for place in sorted(within, reverse=True)], looked_to)
+
+
+class _Rings:
+    """Rings of some instants, each built once for those who held a lease."""
+
+    def __init__(self, lives: Iterable[Life]) -> None:
+        self._lives = list(lives)
+        self._rings: dict[tuple[str, ...], Ring] = {}
+
+    def ring(self, at: int) -> Ring:
+        members = tuple(life.member for life in alive(self._lives, CONTROLLER, at))
+        if members not in self._rings:
+            self._rings[members] = Ring.build(members)
+        return self._rings[members]
+
+    def owners(self, slot: int, at: int) -> Owners:
+        return self.ring(at).owners(slot)
+
+
+def _shown(lives: Iterable[Life], namespaces: Namespaces) -> Iterator[Life]:
+    return (life for life in lives if life.kind == CONTROLLER or hosted(life, namespaces) is not None)
+
+
+def hosted(life: Life, namespaces: Namespaces) -> tuple[str, ...] | None:
+    """What of a runner's deployments lies in these namespaces; None: nothing does, so it is nobody's business here."""
+    found = tuple(key for key in life.deployments if within(namespaces, key))
+    return found if found or namespaces is None else None
+
+
+def _of_action(row: ActionRow) -> Happened:
+    subject = row.job or row.deployment or row.template
+    note = f": {row.note}" if row.note else "."
+    text = f"{row.actor or 'Somebody'} {done(row.action)} {subject}{note}"
+    return Happened(row.at, row.action, subject, text, row.job, row.execution_id or 0, row.action_id)

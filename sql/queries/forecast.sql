@@ -1,0 +1,46 @@
+-- What is coming, and what has just been.
+
+-- name: GetJobGroups
+-- Jobs that tick, by schedule and policy: the `:limit` largest groups, each with how long a run of each job takes, and
+-- how many jobs there are in all. Intervals count from their anchors; patterns do not. `:namespaces` null: all.
+SELECT g.schedule, g.anchor, g.policy, g.jobs, g.unmeasured, g.running_us, g.keys,
+       sum(g.jobs) OVER ()::bigint AS all_jobs
+FROM (
+    SELECT j.schedule, CASE WHEN j.schedule LIKE 'every %' THEN j.anchor ELSE 'epoch' END AS anchor, j.policy,
+           count(*) AS jobs, count(*) FILTER (WHERE f.runs IS NULL) AS unmeasured,
+           coalesce(sum(f.duration_us / f.runs), 0)::bigint AS running_us, (array_agg(j.key))[1:3] AS keys
+    FROM cron_jobs j
+    LEFT JOIN LATERAL (
+        SELECT duration_us, nullif((SELECT sum(n) FROM unnest(outcomes) n), 0) AS runs
+        FROM cron_figures WHERE job_id = j.id OFFSET 0
+    ) f ON true
+    WHERE j.removed_at IS NULL AND j.key > '' AND (j.next_tick IS NOT NULL OR j.state = 'executing')
+      AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
+    GROUP BY 1, 2, 3
+) g
+ORDER BY g.jobs DESC, g.schedule
+LIMIT :limit;
+
+-- name: GetRecentFigures
+-- Of the `:looked` latest runs above `:above_id`, those claimed since `:since`: how they ended, and how late those of
+-- `:late_since` began. Ticks that were skipped since, too, by reason. `:namespaces` null: all.
+WITH recent AS MATERIALIZED (
+    SELECT coalesce(e.outcome, 'running') AS outcome, e.run_at,
+           CASE WHEN e.started_at >= :late_since::timestamptz THEN e.started_at END AS started_at
+    FROM (SELECT * FROM cron_executions WHERE id > :above_id ORDER BY id DESC LIMIT :looked::bigint) e
+    WHERE e.claimed_at >= :since::timestamptz AND (:namespaces?::text[] IS NULL
+        OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = e.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
+), skipped AS MATERIALIZED (
+    SELECT s.reason, s.ticks
+    FROM (SELECT * FROM cron_skips ORDER BY id DESC LIMIT :looked) s
+    WHERE s.decided_at >= :since AND (:namespaces IS NULL
+        OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = s.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
+)
+SELECT (SELECT coalesce(jsonb_object_agg(outcome, runs), '{}')::text
+        FROM (SELECT outcome, count(*) AS runs FROM recent GROUP BY outcome) o) AS outcomes,
+       (SELECT coalesce(jsonb_object_agg(reason, ticks), '{}')::text
+        FROM (SELECT reason, sum(ticks) AS ticks FROM skipped GROUP BY reason) s) AS skipped,
+       (SELECT (date_part('epoch', percentile_disc(0.5) WITHIN GROUP (ORDER BY started_at - run_at)) * 1e6)::bigint
+        FROM recent WHERE started_at IS NOT NULL) AS p50_us,
+       (SELECT (date_part('epoch', percentile_disc(0.99) WITHIN GROUP (ORDER BY started_at - run_at)) * 1e6)::bigint
+        FROM recent WHERE started_at IS NOT NULL) AS p99_us;

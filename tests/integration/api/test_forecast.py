@@ -1,0 +1,79 @@
+"""What is coming, and how the last hour went, of what a caller may view."""
+
+import grpc
+import pytest
+
+from cronring.controller.store.connect import connect
+from cronring.protos.cronring.v1 import forecast_pb2
+from tests.integration.api.conftest import Filled
+from tests.integration.api.test_who_sees import Caller
+
+HOUR_MS = 3_600_000
+
+
+async def forecast(caller: Caller, within_ms: int = 24 * HOUR_MS) -> forecast_pb2.GetForecastResponse:
+    request = forecast_pb2.GetForecastRequest(within_ms=within_ms)
+    found: forecast_pb2.GetForecastResponse = await caller.ask(
+        "cronring.v1.Forecast/GetForecast", request, forecast_pb2.GetForecastResponse
+    )
+    return found
+
+
+async def recent(caller: Caller) -> forecast_pb2.GetRecentResponse:
+    found: forecast_pb2.GetRecentResponse = await caller.ask(
+        "cronring.v1.Forecast/GetRecent", forecast_pb2.GetRecentRequest(), forecast_pb2.GetRecentResponse
+    )
+    return found
+
+
+async def test_jobs_that_tick_are_counted_and_paused_ones_are_not(filled: Filled) -> None:
+    every, some = await forecast(Caller(filled, "root")), await forecast(Caller(filled, "viewer"))
+    assert (every.jobs, some.jobs) == (4, 2), "one of three in each namespace is paused"
+    assert len(every.steps) == 96
+    assert every.step_ms == 900_000
+    # Every hour, in each of 24 hours.
+    assert sum(step.starts for step in every.steps) == pytest.approx(96, abs=4)
+    assert sum(step.starts for step in some.steps) == pytest.approx(48, abs=2)
+    assert {job for step in some.steps for job in step.herd_jobs} <= {"billing/xm.xa", "billing/xm.xb"}
+
+
+async def test_load_is_by_measured_durations(filled: Filled, database_url: str) -> None:
+    caller = Caller(filled, "root")
+    assert sum(step.load for step in (await forecast(caller, HOUR_MS)).steps) == 0
+    connection = await connect(database_url, "cronring test scene")
+    await connection.execute(
+        """
+        INSERT INTO cron_figures (job_id, outcomes, duration_us, lateness_us, durations, latenesses)
+        SELECT id, '{2,0,0,0,0,0,0}', 7200000000, 0, '{}', '{}' FROM cron_jobs WHERE verb = 'xa'
+        """
+    )
+    await connection.close()
+    found = await forecast(caller, 48 * HOUR_MS)  # another span: no answer of before
+    assert sum(step.load for step in found.steps) / 96 == pytest.approx(1.0, abs=0.05), "an hour of each hour"
+    assert found.unmeasured == 3
+
+
+@pytest.mark.parametrize("within_ms", [0, HOUR_MS - 1, 7 * 24 * HOUR_MS + 1])
+async def test_a_forecast_has_bounds(filled: Filled, within_ms: int) -> None:
+    request = forecast_pb2.GetForecastRequest(within_ms=within_ms)
+    code, _ = await Caller(filled, "root").refused("cronring.v1.Forecast/GetForecast", request)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_the_last_hour_is_counted_by_outcome_and_by_why_ticks_were_skipped(
+    filled: Filled, database_url: str
+) -> None:
+    connection = await connect(database_url, "cronring test scene")
+    await connection.execute(
+        """
+        INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
+        SELECT id, 'overlap', now(), now(), 3, 'c1' FROM cron_jobs WHERE verb IN ('xa', 'hush_a')
+        """
+    )
+    await connection.close()
+    every, some = await recent(Caller(filled, "root")), await recent(Caller(filled, "viewer"))
+    assert dict(every.outcomes) == {"completed": 2, "running": 2}
+    assert dict(some.outcomes) == {"completed": 1, "running": 1}
+    assert every.skip_reasons["overlap"] == 6
+    assert some.skip_reasons["overlap"] == 3
+    assert 0 < some.lateness_p50_ms <= some.lateness_p99_ms < HOUR_MS
