@@ -27,7 +27,7 @@ _DAY_US: Final = 86_400_000_000
 _OUTSIDE: Final = "outside its window: it doesn't run"
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """What to say, and from when on (microseconds since 1970). `year` None: no year's days. `key`: whose jitter."""
 
     after: int
@@ -43,7 +43,7 @@ def check_read(row: JobRow) -> None:
         raise Conflict(f"what {row.key!r} comes to can't be said: {newer_job(row.spec.schedule, row.spec.policy)}")
 
 
-def explained(spec: JobSpec, asked: Asked) -> schedules_pb2.Explanation:
+def explained(spec: JobSpec, asked: Question) -> schedules_pb2.Explanation:
     """Takes some milliseconds, with a year. An interval without an anchor counts from `asked.after`."""
     anchor = asked.after if spec.anchor is None else spec.anchor
     policy = parse_policy(spec.policy)
@@ -75,7 +75,7 @@ def explained(spec: JobSpec, asked: Asked) -> schedules_pb2.Explanation:
     return answer
 
 
-def _ticks(spec: JobSpec, anchor: int, policy: Policy, asked: Asked) -> Iterator[schedules_pb2.ExplainedTick]:
+def _ticks(spec: JobSpec, anchor: int, policy: Policy, asked: Question) -> Iterator[schedules_pb2.ExplainedTick]:
     table, zone = timetable(spec.schedule, anchor, spec.policy), load_zone(policy.timezone or "UTC")
     pattern = zoned_pattern(table.schedule)
     planned: PlannedTick | None = table.following(asked.key, asked.after)
@@ -93,7 +93,7 @@ def _ticks(spec: JobSpec, anchor: int, policy: Policy, asked: Asked) -> Iterator
         planned = table.following(asked.key, tick)
 
 
-def _remarks(spec: JobSpec, anchor: int, policy: Policy, asked: Asked) -> list[Fault]:
+def _remarks(spec: JobSpec, anchor: int, policy: Policy, asked: Question) -> list[Fault]:
     verb = Verb(
         name="job",
         schedule=spec.schedule,

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from cronring.controller.api.etags import job_etag
-from cronring.controller.api.explaining import Asked, check_read, explained
+from cronring.controller.api.explaining import Question, check_read, explained
 from cronring.controller.api.job_specs import (
     Defaults,
     contradictions,
@@ -92,7 +92,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         spec = row.spec.taking(change.spec, change.names)
         if "anchor" not in change.names and spec.schedule != row.spec.schedule:
             spec = spec._replace(anchor=None)  # it counts from when it is set
-        asked = Asked(now, _TICKS, None, row.key, slow_ms)
+        asked = Question(now, _TICKS, None, row.key, slow_ms)
         answer = await asyncio.to_thread(_previewed, row, spec, asked, until)
         answer.etag = job_etag(self._box, row)
         return answer
@@ -119,11 +119,11 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
             policies=[schedules_pb2.PolicyField(name=each.name, kind=each.kind, help=each.help) for each in FIELDS]
         )
 
-    async def _asked(self, request: Any) -> Asked:
+    async def _asked(self, request: Any) -> Question:
         after = instant("from_at", request.from_at) if request.HasField("from_at") else await self._reads.database_now()
         count = number(request, "count", _TICKS, _TICKS_MAX)
         year = number(request, "year", 0, LAST_YEAR, FIRST_YEAR) if request.HasField("year") else None
-        return Asked(after, count, year)
+        return Question(after, count, year)
 
     async def _slow_ms(self, key: str) -> float | None:
         """None: it has not run."""
@@ -139,7 +139,7 @@ def _not_now(schedule: str, now: int) -> str:
     return f"at {format_instant((now // _SECOND_US + 1) * _SECOND_US)}" if schedule.split() == AT_NOW else schedule
 
 
-def _previewed(row: JobRow, spec: JobSpec, asked: Asked, until: int) -> schedules_pb2.PreviewJobResponse:
+def _previewed(row: JobRow, spec: JobSpec, asked: Question, until: int) -> schedules_pb2.PreviewJobResponse:
     names = tuple(name for name in JobSpec._fields if getattr(spec, name) != getattr(row.spec, name))
     if "schedule" in names and spec.anchor is None:
         names = tuple(name for name in names if name != "anchor")  # what follows from the schedule

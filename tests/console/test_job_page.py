@@ -8,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import SHOP, Visitor
+from tests.console.hosted import until_hosted
 from tests.console.test_pages import RULES
 from tests.support.databases import run_coroutine
 from tests.support.secured import SecuredCluster
@@ -23,6 +24,7 @@ SOON_MS = 60_000
 def shipping(cluster: SecuredCluster) -> SecuredCluster:
     """With its module hosted, and a job of it that was made by hand."""
     cluster.start_runner(SHIPPING)
+    until_hosted(cluster, "shipping")
     payload = '{"name": "ink", "amount": 2, "to": {"city": "Oslo"}}'
     cluster.cli("jobs", "create", BERLIN, "--name", "abroad", "--cron", "0 12 * * *", "--payload", payload)
     return cluster
@@ -141,7 +143,9 @@ def test_a_drill_is_held_at_its_first_owner_and_the_backup_takes_over(
         expect(dialog).to_contain_text("claims nothing for 10 s")
         dialog.locator("button.act").click()
         expect(owners).to_contain_text("takes its ticks")
-        run_coroutine(wait_until(lambda: "in_drill" in str(cluster.cli("cluster")), "no member is in a drill"))
+        run_coroutine(
+            wait_until(lambda: "in_drill" in str(cluster.cli("cluster", "members")), "no member is in a drill")
+        )
         owners.get_by_role("button", name="End it now").click()
         expect(owners).to_contain_text("The drill is over: you ended it")
     assert len(offered) == 1
