@@ -77,7 +77,7 @@ async function call(method, path, { query, body, signal, etag }) {
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
-  if (etag) headers["If-Match"] = etag;
+  if (etag) headers["If-Match"] = `"${etag}"`;
   if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   const answer = await fetched(API + path + queryText(query), {
     method,

@@ -85,7 +85,7 @@ function Strip({ data, step, gaps, why, ask, moment, created }) {
     ask(nearest(data, data.from + ((event.clientX - box.left) / box.width) * whole));
   };
   const at = Date.parse(why);
-  return html`<div class="strip" onClick=${click} role="group" aria-label=${`From ${clockTime(data.from)} to ${clockTime(
+  return html`<div class="stretch" onClick=${click} role="group" aria-label=${`From ${clockTime(data.from)} to ${clockTime(
     data.until,
   )}: ${count(data.entries.filter((row) => !row.reason).length, "run")}, ${count(gaps.length, "gap")}`}>
     ${created > data.from && html`<span class="before" style=${{ width: `${left(created)}%` }}>not there yet</span>`}
