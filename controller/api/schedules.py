@@ -45,7 +45,10 @@ _SECOND_US: Final = 1_000_000
 
 
 class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
-    """Reading only: PreviewJob asks the store what it would do, and lets it do nothing."""
+    """Reading only: PreviewJob asks the store what it would do, and lets it do nothing.
+
+    Why: docs/decisions/0110-previews-ask-the-store.md.
+    """
 
     def __init__(
         self, reads: Reads, control: Control, statistics: Statistics, defaults: Defaults, box: TokenBox

@@ -70,7 +70,10 @@ class PostgresStatistics:
         )
 
     async def days(self, job_id: int, starts: Sequence[int]) -> list[DayFigures]:
-        """Between each of `starts` and the next one. Of more than 2,000 runs, only the latest 2,000 are looked at."""
+        """Between each of `starts` and the next one. Of more than 2,000 runs, only the latest 2,000 are looked at.
+
+        Why there is no table of days: docs/decisions/0111-days-are-read-from-executions.md.
+        """
         asked = GetDayFigures(starts=starts[:-1], ends=starts[1:], job_id=job_id, limit=_LOOKED_AT)
         return [
             DayFigures(runs, completed, _day_spread(durations), _day_spread(latenesses))

@@ -63,7 +63,7 @@ function Form({ what, close }) {
     }
     ${what.undo && html`<p class="says">To undo it: ${what.undo}</p>`}
     ${what.command && html`<p class="says">The same on the command line:</p><${Copied} text=${what.command(values)} />`}
-    ${problem && html`<${Failed} problem=${problem} />`}
+    ${problem && html`<${Failed} problem=${problem} said="It is not done." />`}
     <div class="buttons">
       <button type="button" onClick=${close}>Keep as it is</button>
       <button class="act" disabled=${doing || (what.typed && typed !== what.typed)}>

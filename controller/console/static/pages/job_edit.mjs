@@ -169,7 +169,7 @@ function usePreview(key, body) {
 function Preview({ said, problem, busy, changed }) {
   if (!changed) return html`<p class="says">Change something: what it comes to is said here.</p>`;
   const other = problem && (problem.violations.length ? null : problem);
-  if (other) return html`<${Failed} problem=${other} />`;
+  if (other) return html`<${Failed} problem=${other} said="It can't be saved so." />`;
   if (problem) return html`<p class="problem" role="status">It can't be saved so: see the fields that are marked.</p>`;
   if (!said) return html`<p class="says" role="status">Asking what it comes to …</p>`;
   const { explanation } = said;
@@ -226,7 +226,7 @@ function Refused({ problem, name, policies, rebase }) {
     const job = await get(keyPath(name));
     rebase(textsOf(job, policies), job.etag);
   };
-  return html`<${Failed} problem=${problem} />${
+  return html`<${Failed} problem=${problem} said="It is not saved." />${
     outdated && html`<button type="button" onClick=${anew}>Go on from theirs, with my changes on top</button>`
   }`;
 }

@@ -103,7 +103,7 @@ function Preview({ job, values }) {
       stop.abort();
     };
   }, [from, until, again]);
-  if (found.problem) return html`<${Failed} problem=${found.problem} />`;
+  if (found.problem) return html`<${Failed} problem=${found.problem} said="It can't be done so." />`;
   if (!found.said) return html`<p class="preview says">Counting the ticks …</p>`;
   const ticks = found.said.first_ticks;
   if (!ticks.length) return html`<p class="preview"><b>No tick is in this span.</b> Nothing would run.</p>`;
