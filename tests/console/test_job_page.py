@@ -120,7 +120,7 @@ def test_a_backfill_is_previewed_and_then_done(visit: Callable[..., Visitor], cl
     page.get_by_role("button", name="Backfill").click()
     dialog.get_by_label(re.compile("^From")).fill("2026-03-01T00:00")
     dialog.get_by_label(re.compile("^Until")).fill("2026-03-03T23:00")
-    expect(dialog.locator(".preview")).to_contain_text("3 completed already , and would be left out")
+    expect(dialog.locator(".preview")).to_contain_text("3 completed already, and would be left out")
 
 
 def test_a_drill_is_held_at_its_first_owner_and_the_backup_takes_over(
@@ -132,7 +132,9 @@ def test_a_drill_is_held_at_its_first_owner_and_the_backup_takes_over(
         page = visit(at=place).page("/jobs/shop.sells")
         owners = panel(page, "Who runs it")
         expect(owners).to_contain_text("Third")
-        expect(owners.get_by_text(re.compile("Drill: let the backup|A drill is begun at"))).to_be_visible()
+        expect(owners.get_by_text(re.compile("Drill: let the backup|A drill is begun at"))).to_be_visible(
+            timeout=SOON_MS
+        )
         button = owners.get_by_role("button", name=re.compile("Drill"))
         if not button.count():
             expect(owners.get_by_role("link", name=re.compile("the console of"))).to_be_visible()

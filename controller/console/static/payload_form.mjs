@@ -125,7 +125,7 @@ export function PayloadForm({ verb, value, set, problem, field = "payload", labe
         onInput=${(event) => set(event.target.value)}></textarea>${toggle}
       ${faults.map((each) => html`<p class="fault" key=${each}>${each}</p>`)}</div>`;
   }
-  const given = { verb, texts, faults, put: (path, text) => draw({ ...texts, [path]: text }) };
+  const given = { verb, field, texts, faults, put: (path, text) => draw({ ...texts, [path]: text }) };
   return html`<fieldset class="payload"><legend>${label}: a ${verb.request} ${toggle}</legend>
     <${Part} type=${verb.request} path="$" name="value" optional=${verb.request_optional} given=${given} />
     ${faults.filter((each) => !each.startsWith("$.")).map((each) => html`<p class="fault" key=${each}>${each}</p>`)}
@@ -153,7 +153,7 @@ function Part({ type, path, name, optional, standard, given }) {
   }
   const faults = given.faults.filter((each) => each.startsWith(`${path}:`) || each.startsWith(`${path}[`));
   const hint = optional ? (standard ? `${standard} if it is left out` : "may be left out") : (shape.hint ?? "");
-  const id = `field-${path}`;
+  const id = `${given.field}-${path}`;
   return html`<div class="field"><label for=${id}>${name} <span class="type">${type}</span></label>
     <${Input} id=${id} shape=${shape} text=${given.texts[path] ?? ""} hint=${hint} optional=${optional}
       wrong=${faults.length > 0} put=${(text) => given.put(path, text)} />

@@ -43,7 +43,7 @@ export function JobPage({ name, session, health }) {
       }
       ${may && html`<${Deeds} job=${job} edit=${() => setEditing("yes")} />`}`
     }<//>
-    ${may && editing && !elsewhere(job) && html`${ofSet(job)}<${Editor} job=${job} close=${() => setEditing("")} />`}
+    ${may && editing && !elsewhere(job) && html`${ofSet(job)}<${Editor} job=${job} again=${query.again} close=${() => setEditing("")} />`}
     ${may && editing && elsewhere(job) && html`<div class="note">${elsewhere(job)}</div>`}
     ${
       often !== null &&

@@ -25,18 +25,18 @@ export const ofSet = (job) =>
   html`<p class="note">The set <b>${job.set_name}</b> owns it: it is edited in the set's file, and then
     ${" "}<${Copied} text="cronring apply FILE" /> A change that is made here is set back by the next apply.</p>`;
 
-export function Editor({ job, close }) {
+export function Editor({ job, again, close }) {
   const policies = useQuery("/policies");
   const verb = useQuery(`${keyPath(job.key)}/verb`);
   const fields = policies.data?.policies;
   return html`<${Panel} id="edit" title=${`Edit ${job.key}`} says="Nothing is changed before you save it.">
     <${Answered} query=${policies}>${
       fields && (verb.data || verb.problem) && html`<${Form} job=${job} policies=${fields} verb=${verb.data}
-        close=${close} />`
+        again=${again} close=${close} />`
     }<//><//>`;
 }
 
-function Form({ job, policies, verb, close }) {
+function Form({ job, policies, verb, again, close }) {
   const [seen, setSeen] = useState({ texts: textsOf(job, policies), etag: job.etag });
   const [texts, setTexts] = useState(seen.texts);
   const [round, setRound] = useState(0); // draws the payload's form anew
@@ -60,6 +60,11 @@ function Form({ job, policies, verb, close }) {
     setSeen({ texts: current, etag });
     setRefused(null);
     setRound(round + 1);
+  };
+  const anew = async () => {
+    const current = await get(keyPath(job.key));
+    rebase(textsOf(current, policies), current.etag);
+    again(); // the page may not have heard of it yet
   };
   const save = async (event) => {
     event.preventDefault();
@@ -101,7 +106,7 @@ function Form({ job, policies, verb, close }) {
       ${other && html`<${Changed} other=${other} take=${() => rebase(theirs, job.etag)} />`}
       <${Preview} said=${said} problem=${problem} busy=${busy} changed=${paths.length} />
       <label>Why? Others will ask later.<input value=${note} onInput=${(event) => setNote(event.target.value)} /></label>
-      ${refused && html`<${Refused} problem=${refused} name=${job.key} policies=${policies} rebase=${rebase} />`}
+      ${refused && html`<${Refused} problem=${refused} anew=${anew} />`}
       <div class="buttons"><button class="act" disabled=${saving || !paths.length || problem || other}>${
         saving ? "…" : "Save"
       }</button><button type="button" onClick=${close}>Keep as it is</button></div>
@@ -220,12 +225,8 @@ function Changed({ other, take }) {
 }
 
 // A save that wasn't: where it was outdated, the job is read anew.
-function Refused({ problem, name, policies, rebase }) {
+function Refused({ problem, anew }) {
   const outdated = problem.status === 412 || problem.reason === "ETAG_MISMATCH";
-  const anew = async () => {
-    const job = await get(keyPath(name));
-    rebase(textsOf(job, policies), job.etag);
-  };
   return html`<${Failed} problem=${problem} said="It is not saved." />${
     outdated && html`<button type="button" onClick=${anew}>Go on from theirs, with my changes on top</button>`
   }`;

@@ -39,7 +39,7 @@ export function Timeline({ name, job, mine, often, why, ask }) {
   };
   const zoom = (to) => setSpan(SPANS[to][1]);
   const data = query.data;
-  const gaps = data ? gapsOf(data, Date.parse(job?.created_at ?? 0), moment) : [];
+  const gaps = data ? gapsOf(data, job, moment) : [];
   return html`<${Panel} id="timeline" title="What the books have"
     says=${`On your clocks, ${viewerZone}. Height: how long a run took. A click on any place asks why.`}>
     <div class="tools"><div class="buttons tight">
