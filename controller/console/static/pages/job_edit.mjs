@@ -72,6 +72,7 @@ function Form({ job, policies, verb, again, close }) {
     setRefused(null);
     try {
       await patch(keyPath(job.key), { ...body, note }, seen.etag);
+      again();
       close();
       return;
     } catch (found) {
