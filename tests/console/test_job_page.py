@@ -40,7 +40,7 @@ def test_its_ticks_are_on_both_clocks_and_the_year_says_what_the_clocks_do(visit
     ticks = panel(page, "Next ten ticks")
     expect(ticks.locator("tbody tr")).to_have_count(10)
     expect(ticks).to_contain_text("On its clocks, Europe/Berlin")
-    expect(ticks).to_contain_text("02:30:00")
+    expect(ticks.locator("tbody tr").first).to_contain_text("02:30")
     year = panel(page, "The days of 2027")
     expect(year).to_contain_text("365 ticks on 365 days")
     expect(year).to_contain_text("02:30 does not exist; it runs at 03:00")

@@ -1,5 +1,5 @@
 // The editor: what a change comes to is said by the API while one types, and somebody else's change isn't overwritten.
-import { html, useEffect, useMemo, useRef, useState } from "../base.mjs";
+import { html, useEffect, useMemo, useState } from "../base.mjs";
 import { get, keyPath, patch, post } from "../api.mjs";
 import { PayloadForm } from "../payload_form.mjs";
 import { useQuery } from "../queries.mjs";
@@ -45,7 +45,7 @@ function Form({ job, policies, verb, again, close }) {
   const [refused, setRefused] = useState(null);
   const paths = changedIn(texts, seen.texts);
   const body = useMemo(() => bodyOf(texts, paths, policies), [texts, seen]);
-  const { said, problem, busy } = usePreview(job.key, paths.length ? body : null);
+  const { said, problem, busy } = usePreview(job.key, paths.length ? body : null, seen.etag);
   const theirs = useMemo(() => textsOf(job, policies), [job.etag]);
   const other = job.etag && job.etag !== seen.etag ? meanwhile(seen.texts, theirs, texts) : null;
   const set = (path) => (text) => setTexts((before) => ({ ...before, [path]: text }));
@@ -142,12 +142,11 @@ function Line({ path, label, help, hint, list, rows, given }) {
 }
 
 // What the change would do, asked anew while one types; what was said before stays until then. `body` null: nothing is.
-function usePreview(key, body) {
+// `etag`: of the job that it changes.
+function usePreview(key, body, etag) {
   const [found, set] = useState({ said: null, problem: null, busy: false });
   const text = JSON.stringify(body);
-  const latest = useRef("");
   useEffect(() => {
-    latest.current = text;
     if (!body) {
       set({ said: null, problem: null, busy: false });
       return undefined;
@@ -157,9 +156,9 @@ function usePreview(key, body) {
     const timer = setTimeout(async () => {
       try {
         const said = await post(`${keyPath(key)}/preview`, body, stop.signal);
-        if (latest.current === text) set({ said, problem: null, busy: false });
+        if (!stop.signal.aborted) set({ said, problem: null, busy: false });
       } catch (problem) {
-        if (problem.name === "AbortError") return;
+        if (problem.name === "AbortError" || stop.signal.aborted) return;
         if (problem.violations === undefined) throw problem;
         set((before) => ({ said: before.said, problem, busy: false }));
       }
@@ -168,7 +167,7 @@ function usePreview(key, body) {
       clearTimeout(timer);
       stop.abort();
     };
-  }, [text]);
+  }, [text, etag]);
   return found;
 }
 
@@ -196,7 +195,7 @@ function Preview({ said, problem, busy, changed }) {
 // The ticks that go and come: counts, and the first of them.
 function Difference({ of, until }) {
   const same = of.gone === "0" && of.new === "0";
-  return html`<h3>Its ticks <${When} at=${until} />: ${Number(of.before).toLocaleString("en")} →
+  return html`<h3>Its ticks until <${When} at=${until} clock />: ${Number(of.before).toLocaleString("en")} →
     ${" "}${count(of.after, "tick")}</h3>
     ${same ? html`<p>All of them stay as they are.</p>` : html`<${Moved} of=${of} />`}`;
 }

@@ -110,9 +110,10 @@ function Preview({ job, values }) {
   const done = ticks.filter((each) => each.completed).length;
   const all = Number(found.said.ticks);
   const of = all > ticks.length ? `of its first ${ticks.length.toLocaleString("en")}, ` : "";
-  const last = all > ticks.length ? "" : ` to ${clockTime(Date.parse(ticks.at(-1).tick))}`;
-  return html`<div class="preview" role="status"><p><b>${count(all, "tick")}</b>, from
-    ${" "}${clockTime(Date.parse(ticks[0].tick))}${last}; ${of}${done.toLocaleString("en")} completed already
+  const first = clockTime(Date.parse(ticks[0].tick));
+  const last = clockTime(Date.parse(ticks.at(-1).tick));
+  const span = all === 1 ? `at ${first}` : all > ticks.length ? `from ${first}` : `from ${first} to ${last}`;
+  return html`<div class="preview" role="status"><p><b>${count(all, "tick")}</b>, ${span}; ${of}${done.toLocaleString("en")} completed already
     ${done > 0 && (again ? ", and would run again" : ", and would be left out")}.</p>
     <ul class="plain">${ticks.slice(0, LISTED).map(
       (each) => html`<li key=${each.tick}>${clockTime(Date.parse(each.tick))} ${became(each, again)}</li>`,

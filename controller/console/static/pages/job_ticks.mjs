@@ -31,25 +31,26 @@ export function Ticks({ said, caption }) {
   const zones = [...new Set([said.timezone, viewerZone])];
   const jitters = said.ticks.some((tick) => tick.run_at !== tick.tick);
   const special = said.ticks.some((tick) => tick.note);
+  const seconds = said.ticks.some((tick) => tick.local.slice(17, 19) !== "00");
   return html`<div class="scroll"><table class="small"><caption class="hidden">${caption}</caption>
     <thead><tr><th scope="col">In</th><th scope="col">On its clocks, ${said.timezone}</th>
       ${zones.length > 1 && html`<th scope="col">On yours, ${viewerZone}</th>`}
       ${jitters && html`<th scope="col">Runs at</th>`}${special && html`<th scope="col">Special</th>`}</tr></thead>
     <tbody>${said.ticks.map(
       (tick) => html`<tr key=${tick.tick}><td class="digits"><${When} at=${tick.tick} zone=${said.timezone} /></td>
-      <td class="digits">${wall(tick.local)}</td>
-      ${zones.length > 1 && html`<td class="digits">${wall(inZone(Date.parse(tick.tick), viewerZone))}</td>`}
+      <td class="digits">${wall(tick.local, seconds)}</td>
+      ${zones.length > 1 && html`<td class="digits">${wall(inZone(Date.parse(tick.tick), viewerZone), seconds)}</td>`}
       ${jitters && html`<td class="digits"><${When} at=${tick.run_at} zone=${said.timezone} clock /></td>`}
       ${special && html`<td>${tick.note}</td>`}</tr>`,
     )}</tbody></table></div>`;
 }
 
-// "Th 11-26 02:30:00"; the year only where it isn't this one.
-function wall(local) {
+// "Th 11-26 02:30"; the year only where it isn't this one.
+function wall(local, seconds) {
   const day = local.slice(0, 10);
   const weekday = WEEKDAYS[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7];
   const thisYear = inZone(now(), viewerZone).slice(0, 4);
-  return `${weekday} ${day.startsWith(thisYear) ? day.slice(5) : day} ${local.slice(11, 19)}`;
+  return `${weekday} ${day.startsWith(thisYear) ? day.slice(5) : day} ${local.slice(11, seconds ? 19 : 16)}`;
 }
 
 // What lint says.
