@@ -38,7 +38,7 @@ class ExplainScheduleRequest(_message.Message):
     count: _builtins.int
     """of ticks, 1 to 100; absent: 10"""
     year: _builtins.int
-    """whose days are counted, 1970 to 2099; absent: no year's"""
+    """whose days are counted, 1971 to 2098; absent: no year's"""
     @_builtins.property
     def policy(self) -> _schema_pb2.Policy: ...
     @_builtins.property
