@@ -120,6 +120,7 @@ def test_a_save_that_comes_too_late_is_refused(
     assert cluster.cli("jobs", "get", job)["schedule"] == "0 6 * * *"
     page.unroute(JOB_ITSELF)
     form.get_by_role("button", name=re.compile("Go on from theirs")).first.click()
+    expect(form.get_by_role("alert")).to_have_count(0)
     expect(form.get_by_role("button", name="Save")).to_be_enabled()
     expect(form.locator("s")).to_have_text("0 6 * * *")
     form.get_by_role("button", name="Save").click()

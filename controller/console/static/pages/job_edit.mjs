@@ -63,8 +63,8 @@ function Form({ job, policies, verb, again, close }) {
   };
   const anew = async () => {
     const current = await get(keyPath(job.key));
+    await again(); // the page may not have heard of it yet
     rebase(textsOf(current, policies), current.etag);
-    again(); // the page may not have heard of it yet
   };
   const save = async (event) => {
     event.preventDefault();
