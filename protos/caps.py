@@ -69,7 +69,8 @@ _TEXTS_OF_ANSWERS: Final = (
         NAME,
         "action actor answered_by applied_by base_type_name by change code console_url "
         "cancel_requested_by changed_by check created_by ended event "
-        "event_id grpc_address hash http_address id issuer kind last_outcome next_tick_local paused_by payload_of "
+        "day level local rule third event_id grpc_address hash http_address id issuer kind last_outcome "
+        "next_tick_local paused_by payload_of "
         "peer_address principal refused revoked_by ring_digest runner secrets_key source valid_host verdict zone_data",
     ),
     (NOTE, "cancel_note paused_note"),
@@ -78,7 +79,7 @@ _TEXTS_OF_ANSWERS: Final = (
     (
         TRACE,
         "advice certificate_problem disabled_reason error issuer_problem last_error look not_ready remark "
-        "schedule_words secrets_problem seen text unreachable",
+        "schedule_words secrets_problem seen text unreachable happens help message remedy words",
     ),
     (PAYLOAD, "body sent"),
     (SCHEMA, "after_json before_json details schema_text"),
@@ -143,6 +144,7 @@ _LISTS_OF_ANSWERS: Final = {
     "skip_reasons": Cap(items=COLUMN),
     **dict.fromkeys(("first_gone", "first_new"), Cap(NAME, 100)),
     "terms": Cap(PATTERN, 50),
+    **dict.fromkeys(("days", "ticks", "clock_changes", "policies", "remarks"), Cap(items=COLUMN)),
     "file_descriptor_proto": Cap(SCHEMA, 1_000),
 }
 

@@ -4,6 +4,7 @@ Messages of a Policy have one field for each of schema.policy.FIELDS, with its n
 added to schema.proto (a test says so).
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from cronring.protos.cronring.v1 import schema_pb2
@@ -39,7 +40,7 @@ def module_message(module: Module) -> schema_pb2.Module:
         name=module.name,
         doc=module.doc,
         verbs=[_verb_message(verb) for verb in module.verbs],
-        types=[_type_message(data) for data in module.types],
+        types=types_messages(module.types),
     )
 
 
@@ -52,6 +53,10 @@ def module_of(message: schema_pb2.Module) -> Module:
         doc=message.doc,
         types=tuple(_type_of(data) for data in message.types),
     )
+
+
+def types_messages(types: Iterable[DataType]) -> list[schema_pb2.DataType]:
+    return [_type_message(data) for data in types]
 
 
 def _verb_message(verb: Verb) -> schema_pb2.Verb:

@@ -19,8 +19,8 @@ from cronring.schema.walk import first_open
 from cronring.schema.window import Window, parse_window
 
 __all__ = [
-    "HERD", "NOTE", "RULES", "WARNING", "Fault", "LintFinding", "follows_nobody", "lint_module", "never_again",
-    "shortest_gap_ms",
+    "HERD", "NOTE", "RULES", "WARNING", "Fault", "LintFinding", "follows_nobody", "lint_job", "lint_module",
+    "never_again", "shortest_gap_ms",
 ]  # fmt: skip
 
 _SECOND_US: Final = 1_000_000
@@ -75,6 +75,12 @@ def lint_module(
         ]
     findings += herds(jobs, now, herd, str(JobKey(module.namespace, module.name, "")))
     return sorted(findings, key=lambda finding: finding.line)
+
+
+def lint_job(verb: Verb, now: int, duration_ms: float | None = None) -> list[Fault]:
+    """What is odd about one job, which `verb` describes. As lint_module, but its neighbours aren't looked at."""
+    schedule = parse_schedule(verb.schedule, _anchor(verb, now), verb.policy)
+    return list(_faults(verb, schedule, now, duration_ms))
 
 
 def shortest_gap_ms(schedule: Schedule) -> int | None:

@@ -899,6 +899,13 @@ class GetCronJobsById(Statement):
     job_ids: Sequence[int]
 
 
+class GetDayFigures(Statement):
+    starts: Sequence[int]
+    ends: Sequence[int]
+    job_id: int
+    limit: int
+
+
 class GetDeployment(Statement):
     lost_after_ms: int
     key: str

@@ -214,6 +214,18 @@ export interface ChainLink {
   hash: string;
 }
 
+export interface ClockChange {
+  at?: string;
+  /** so much the clocks go forward; back where it is below 0 */
+  moved_s: string;
+  /** so many times of the schedule are skipped, or come twice */
+  times: number;
+  /** in words */
+  happens: string;
+  /** on the zone's clocks, like "2026-03-29" */
+  day: string;
+}
+
 /** ClusterState is what the controller that answers thinks of the others. */
 export interface ClusterState {
   members: MemberState[];
@@ -326,6 +338,13 @@ export interface DataType {
   fields?: DataField[];
 }
 
+/** Absent: no run has it. These are true ones, of the runs that were looked at. */
+export interface DaySpread {
+  p50_ms: number;
+  p99_ms: number;
+  most_ms: number;
+}
+
 export interface DeadLetter {
   /** of the message */
   id: string;
@@ -406,6 +425,24 @@ export interface Deployment {
   outputs_hidden: boolean;
   /** Of it, and of which version of its module is active. Only from GetDeployment, and from what activates or kills it. */
   etag: string;
+}
+
+export interface DescribePoliciesResponse {
+  /** in the order of Policy */
+  policies: PolicyField[];
+}
+
+export interface DescribeVerbResponse {
+  /** the version that has it */
+  deployment: string;
+  verb: string;
+  doc: string;
+  /** type of its payload; "Unit": it takes none */
+  request: string;
+  /** it may run without one */
+  request_optional: boolean;
+  /** records that its payload is made of */
+  types: DataType[];
 }
 
 export interface DiagnoseControllerResponse {
@@ -567,6 +604,41 @@ export interface ExecutionEvent {
   resume_token: string;
 }
 
+export interface ExplainedTick {
+  tick?: string;
+  /** on the zone's clocks, like "2026-03-29T03:00:00+02:00" */
+  local: string;
+  /** what is special about it, in words; empty: nothing */
+  note: string;
+  /** with the jitter of the job; of a text it is the tick */
+  run_at?: string;
+}
+
+export interface Explanation {
+  /** in its one spelling */
+  schedule: string;
+  /** in plain English */
+  words: string;
+  timezone: string;
+  /** fixed-time interval-like interval once manual */
+  kind: string;
+  ticks: ExplainedTick[];
+  /** of the coming year; a window is not looked at */
+  per_day?: TicksPerDay;
+  /** of the year that is asked for; without one, of the coming year */
+  clock_changes: ClockChange[];
+  /** the version of the zones' rules */
+  zone_data: string;
+  /** by so much jitter "auto" would delay a run at most */
+  auto_jitter_ms: string;
+  /** what is allowed, and probably not meant: as `cronring lint` */
+  remarks: Remark[];
+  /** 0: none was asked for */
+  year: number;
+  /** ticks that run on each day of that year, on the zone's clocks; from 1 January on */
+  days: number[];
+}
+
 export interface ExtendLeaseResponse {
   /** held or gone; none: the lease has nothing any more */
   messages: MessageFate[];
@@ -643,6 +715,8 @@ export interface GetOwnersResponse {
   /** a controller's id; empty for none */
   primary: string;
   backup: string;
+  /** the backup, once the primary is gone; empty for none, and of an instant that has been */
+  third: string;
 }
 
 export interface GetRecentResponse {
@@ -745,6 +819,28 @@ export interface JobBook {
   job: string;
   /** the latest tick first */
   entries: BookEntry[];
+}
+
+/** JobDay is of the runs that ended, by the days of their ticks. */
+export interface JobDay {
+  /** like "2026-03-29" */
+  day: string;
+  from_at?: string;
+  /** the beginning of the next day */
+  until_at?: string;
+  /** of a day with more than 2,000, only its latest 2,000 are looked at */
+  runs: number;
+  completed: number;
+  /** from the start of the verb's code to its end */
+  duration?: DaySpread;
+  /** actual start minus run_at */
+  lateness?: DaySpread;
+}
+
+export interface JobDays {
+  timezone: string;
+  /** the earliest first; those without a run, too */
+  days: JobDay[];
 }
 
 export interface JobEvent {
@@ -1179,6 +1275,15 @@ export interface Policy {
   completes?: string;
 }
 
+export interface PolicyField {
+  /** of a field of Policy */
+  name: string;
+  /** text count names */
+  kind: string;
+  /** what it is for, in one line */
+  help: string;
+}
+
 export interface PollEventsResponse {
   /** in no order between jobs and executions */
   events: Event[];
@@ -1186,6 +1291,20 @@ export interface PollEventsResponse {
   resume_token: string;
   /** the token was too old, or none: read anew what you know */
   resync: boolean;
+}
+
+export interface PreviewJobResponse {
+  /** what would change; none: it is so already */
+  fields: FieldDifference[];
+  ticks?: TickDifference;
+  /** of the job as it would be */
+  explanation?: Explanation;
+  /** of the job as it stands */
+  etag: string;
+  /** ticks are compared after this */
+  from_at?: string;
+  /** and up to this */
+  until_at?: string;
 }
 
 /** RFC 9457. `reason` and `status` are for programs, `title` and `detail` for people. */
@@ -1280,6 +1399,15 @@ export interface RedeliverResponse {
 
 export interface ReleaseMessagesResponse {
   released: number;
+}
+
+/** Remark is a finding of lint. */
+export interface Remark {
+  rule: string;
+  /** warning note */
+  level: string;
+  message: string;
+  remedy: string;
 }
 
 export interface RemoveDeadLettersResponse {
@@ -1532,6 +1660,14 @@ export interface TickDifference {
   shift_ms: string;
   old_schedule: string;
   new_schedule: string;
+}
+
+export interface TicksPerDay {
+  least: number;
+  average: number;
+  most: number;
+  /** so many were counted */
+  days: number;
 }
 
 export interface TimelineEntry {
@@ -1805,12 +1941,18 @@ export interface Operations {
   ReplayDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: ReplayDeadLettersResponse };
   RemoveDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: RemoveDeadLettersResponse };
   SetQueue: { path: { namespace: string; queue: string }; body: { max_deliveries?: number; on_retry?: string; dead_kept_days?: number; requested_by?: string; note?: string }; answer: Queue };
+  ExplainSchedule: { query: { schedule?: string; "policy.timezone"?: string; "policy.dst_gap"?: string; "policy.dst_overlap"?: string; "policy.start_at"?: string; "policy.end_at"?: string; "policy.window"?: string; "policy.jitter"?: string; "policy.on_missed"?: string; "policy.catch_up_window"?: string; "policy.overlap"?: string; "policy.max_concurrent"?: number; "policy.retries"?: number; "policy.backoff"?: string; "policy.retry_on"?: string[]; "policy.pause_after_failures"?: number; "policy.late_after"?: string; "policy.after"?: string; "policy.priority"?: number; "policy.memory_limit"?: string; "policy.cpu_limit"?: string; "policy.history"?: string; "policy.history_runs"?: number; "policy.completes"?: string; anchor?: string; from_at?: string; count?: number; year?: number }; answer: Explanation };
+  ExplainJob: { path: { job: string }; query: { from_at?: string; count?: number; year?: number }; answer: Explanation };
+  PreviewJob: { path: { key: string }; body: { spec?: JobSpec; update_mask?: string; hours?: number }; answer: PreviewJobResponse };
+  DescribeVerb: { path: { job: string }; answer: DescribeVerbResponse };
+  DescribePolicies: { answer: DescribePoliciesResponse };
   ApplySet: { path: { namespace: string; name: string }; body: { jobs?: CreateJobRequest[]; prune?: boolean; release?: boolean; adopt?: boolean; dry_run?: boolean; hours?: number; requested_by?: string; note?: string; etag?: string }; answer: ApplySetResponse };
   GetSet: { path: { namespace: string; name: string }; answer: Set };
   ListSets: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListSetsResponse };
   ListSetJobs: { path: { namespace: string; name: string }; query: { page_size?: number; page_token?: string }; answer: ListSetJobsResponse };
   ExportJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; "filter.keys"?: string[]; "filter.contains"?: string[]; set_name?: string }; item: CreateJobRequest };
   GetJobStats: { path: { job: string }; answer: JobStats };
+  GetJobDays: { path: { job: string }; query: { days?: number; timezone?: string }; answer: JobDays };
   GetSchedulerStats: { answer: SchedulerStats };
   SetTemplate: { path: { namespace: string; name: string }; body: { description?: string; spec?: JobSpec; update_mask?: string; requested_by?: string; note?: string; etag?: string }; answer: Template };
   GetTemplate: { path: { namespace: string; name: string }; answer: Template };
@@ -1909,12 +2051,18 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   ReplayDeadLetters: ["POST", "/api/v1/queues/{namespace}/{queue}/dead-letters:replay"],
   RemoveDeadLetters: ["POST", "/api/v1/queues/{namespace}/{queue}/dead-letters:remove"],
   SetQueue: ["PUT", "/api/v1/queues/{namespace}/{queue}"],
+  ExplainSchedule: ["GET", "/api/v1/cron/schedules:explain"],
+  ExplainJob: ["GET", "/api/v1/cron/jobs/{job}/schedule"],
+  PreviewJob: ["POST", "/api/v1/cron/jobs/{key}/preview"],
+  DescribeVerb: ["GET", "/api/v1/cron/jobs/{job}/verb"],
+  DescribePolicies: ["GET", "/api/v1/cron/policies"],
   ApplySet: ["POST", "/api/v1/cron/sets/{namespace}/{name}/apply"],
   GetSet: ["GET", "/api/v1/cron/sets/{namespace}/{name}"],
   ListSets: ["GET", "/api/v1/cron/sets"],
   ListSetJobs: ["GET", "/api/v1/cron/sets/{namespace}/{name}/jobs"],
   ExportJobs: ["GET", "/api/v1/cron/jobs:export"],
   GetJobStats: ["GET", "/api/v1/cron/jobs/{job}/stats"],
+  GetJobDays: ["GET", "/api/v1/cron/jobs/{job}/days"],
   GetSchedulerStats: ["GET", "/api/v1/cron/stats"],
   SetTemplate: ["PUT", "/api/v1/cron/templates/{namespace}/{name}"],
   GetTemplate: ["GET", "/api/v1/cron/templates/{namespace}/{name}"],

@@ -98,12 +98,16 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         key = required("job", request.job, "a job's key, like module.verb")
         admit_to_job(key)
         job = await self._reads.get_job(key)
+        third = None
         if request.HasField("at"):
             at = past_instant("at", request.at, await self._reads.database_now())
             primary, backup = await self._past.owners(job.slot, at)
         else:
             primary, backup = self._node.ring.owners(job.slot)
-        return cluster_pb2.GetOwnersResponse(slot=job.slot, primary=primary or "", backup=backup or "")
+            third = self._node.ring.third(job.slot)
+        return cluster_pb2.GetOwnersResponse(
+            slot=job.slot, primary=primary or "", backup=backup or "", third=third or ""
+        )
 
 
 def _seen(runners: Sequence[RunnerRow]) -> Iterator[RunnerRow]:

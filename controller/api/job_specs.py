@@ -11,7 +11,7 @@ from cronring.controller.api.queue_targets import check_queue_spec, with_workspa
 from cronring.controller.api.requests import instant
 from cronring.controller.ports.many import JobChange, NewJob, Seen
 from cronring.controller.ports.reads import JobRow
-from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.cronring.v1 import jobs_pb2, schedules_pb2
 from cronring.protos.jobs import spec_said
 from cronring.protos.modules import raw_policy
 from cronring.protos.unknown import unknown_fields
@@ -189,7 +189,9 @@ def contradictions(reading: Reading, schedule: str, *, of_queue: bool = False) -
     return [(f"spec.policy.{field}", message) for field, message in faults]
 
 
-def read_anchor(spec: jobs_pb2.JobSpec, schedule: str, problems: Violations) -> int | None:
+def read_anchor(
+    spec: jobs_pb2.JobSpec | schedules_pb2.ExplainScheduleRequest, schedule: str, problems: Violations
+) -> int | None:
     if not spec.HasField("anchor"):
         return None
     if schedule and not is_interval(schedule):

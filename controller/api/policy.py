@@ -121,8 +121,14 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _VIEW, _ONE, NAMES, "ListQueues ListMessages ListDeadLetters"),
         (_PEOPLE, _OPERATE, _ONE, NAMES, "ReplayDeadLetters RemoveDeadLetters SetQueue"),
     ),
+    "cronring.v1.Schedules": (
+        (_PEOPLE, _OPERATE, _ONE, SPEC, "PreviewJob"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "ExplainJob DescribeVerb"),
+        (_PEOPLE, _VIEW, _ONE, NOTHING, "DescribePolicies"),
+        (_PEOPLE, _VIEW, _ONE, LABELS, "ExplainSchedule"),
+    ),
     "cronring.v1.Statistics": (
-        (_PEOPLE, _VIEW, _ONE, NAMES, "GetJobStats"),
+        (_PEOPLE, _VIEW, _ONE, NAMES, "GetJobStats GetJobDays"),
         (_PEOPLE, _VIEW, _ONE, NOTHING, "GetSchedulerStats"),
     ),
     "cronring.v1.Templates": (

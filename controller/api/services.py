@@ -25,6 +25,7 @@ from cronring.controller.api.limits import LimitsService
 from cronring.controller.api.notifications import NotificationsService
 from cronring.controller.api.queue_waiting import QueueWaiting
 from cronring.controller.api.queues import QueuesService
+from cronring.controller.api.schedules import SchedulesService
 from cronring.controller.api.sets import SetsService
 from cronring.controller.api.statistics import StatisticsService
 from cronring.controller.api.templates import TemplatesService
@@ -61,6 +62,7 @@ from cronring.protos.cronring.v1 import (
     limits_pb2_grpc,
     notifications_pb2_grpc,
     queues_pb2_grpc,
+    schedules_pb2_grpc,
     sets_pb2_grpc,
     statistics_pb2_grpc,
     templates_pb2_grpc,
@@ -134,9 +136,17 @@ class Api:
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
             ("cronring.v1.Workspaces", partial(workspaces_pb2_grpc.add_WorkspacesServicer_to_server, workspaces)),
+            (
+                "cronring.v1.Schedules",
+                partial(schedules_pb2_grpc.add_SchedulesServicer_to_server, self._schedules_service()),
+            ),
             ("cronring.v1.Sets", partial(sets_pb2_grpc.add_SetsServicer_to_server, sets)),
             ("cronring.v1.Queues", partial(queues_pb2_grpc.add_QueuesServicer_to_server, queues)),
         ]
+
+    def _schedules_service(self) -> SchedulesService:
+        stores = self.parts.stores
+        return SchedulesService(stores.reads, stores.control, stores.statistics, self._defaults, self.parts.box)
 
     def _jobs_service(self) -> JobsService:
         parts, stores = self.parts, self.parts.stores

@@ -1,7 +1,7 @@
 """What ApplySet and its like answer: each job, what differs, and what that does to its ticks."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -11,6 +11,7 @@ from cronring.controller.ports.sets import ByHand, SetRow
 from cronring.controller.services.set_plans import JobFate, JobStep, fields_of, ticks_of
 from cronring.protos.cronring.v1 import sets_pb2
 from cronring.protos.instants import timestamp
+from cronring.schema.diff import FieldChange
 from cronring.schema.forecast import COMPARED, JobForecast
 
 COMPARED_OF_ALL: Final = 100_000  # ticks that are compared one by one for one answer; beyond, they are counted
@@ -44,8 +45,7 @@ class SetAnswer(NamedTuple):
                 left = max(left - (ticks.before + ticks.after if ticks.change == "changed" else 0), 0)
             yield sets_pb2.SetJob(
                 key=step.key, change=step.change.value, ticks=None if ticks is None else ticks_message(ticks),
-                fields=[sets_pb2.FieldDifference(field=each.field, old=each.old, new=each.new)
-                        for each in (fields_of(step) if step.change is JobFate.CHANGED else ())],
+                fields=difference_messages(fields_of(step) if step.change is JobFate.CHANGED else ()),
                 by_hand=_hand_message(self.by_hand.get(step.key)), adopted=step.adopts,
                 paused=step.row is not None and step.row.status == "paused",
                 refusal=None if step.refusal is None else refusal_message(step.refusal),
@@ -57,6 +57,10 @@ def set_message(row: SetRow) -> sets_pb2.Set:
         namespace=row.namespace, name=row.name, jobs=row.jobs, revision=row.revision,
         applied_at=timestamp(row.applied_at), applied_by=row.applied_by, note=row.note,
     )  # fmt: skip
+
+
+def difference_messages(fields: Iterable[FieldChange]) -> list[sets_pb2.FieldDifference]:
+    return [sets_pb2.FieldDifference(field=each.field, old=each.old, new=each.new) for each in fields]
 
 
 def ticks_message(ticks: JobForecast) -> sets_pb2.TickDifference:

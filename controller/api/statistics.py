@@ -1,15 +1,28 @@
 """cronring.v1.Statistics: figures of all time, the same whichever controller answers."""
 
-from cronring.controller.api.lookup import unknown_job
-from cronring.controller.api.requests import Context, required
+from datetime import date, timedelta
+from typing import Final
+
+from cronring.controller.api.lookup import find_job, unknown_job
+from cronring.controller.api.messages import UTC_NAME
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import Context, name, number, required
 from cronring.controller.api.scope import namespaces, sees
 from cronring.controller.core.figures import Figures, Spread
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import Reads
-from cronring.controller.ports.statistics import Statistics
+from cronring.controller.ports.statistics import DaySpread, Statistics
 from cronring.protos.cronring.v1 import statistics_pb2, statistics_pb2_grpc
 from cronring.protos.instants import timestamp
+from cronring.schema.explain import wall_text
 from cronring.schema.identity import Permission
+from cronring.schema.policy import parse_policy
+from cronring.schema.year import day_starts
+from cronring.schema.zone import Zone, ZoneError, load_zone
+
+_DAYS: Final = 14
+_DAYS_MAX: Final = 62
+_DAY: Final = timedelta(days=1)
 
 
 class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
@@ -48,6 +61,29 @@ class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
             next_run_at=timestamp(row.next_run_at),
         )
 
+    async def GetJobDays(self, request: statistics_pb2.GetJobDaysRequest, context: Context) -> statistics_pb2.JobDays:
+        days = number(request, "days", _DAYS, _DAYS_MAX)
+        row = await find_job(self._reads, request.job, Permission.VIEW, "job")
+        zone = _zone(name("timezone", request.timezone) or parse_policy(row.spec.policy).timezone or UTC_NAME)
+        today = date.fromisoformat(wall_text(zone, await self._reads.database_now())[:10])
+        starts = day_starts(today - (days - 1) * _DAY, today + _DAY, zone.name)
+        found = await self._statistics.days(row.job_id, starts)
+        return statistics_pb2.JobDays(
+            timezone=zone.name,
+            days=[
+                statistics_pb2.JobDay(
+                    day=(today - (days - 1 - place) * _DAY).isoformat(),
+                    from_at=timestamp(starts[place]),
+                    until_at=timestamp(starts[place + 1]),
+                    runs=each.runs,
+                    completed=each.completed,
+                    duration=_day_spread(each.duration),
+                    lateness=_day_spread(each.lateness),
+                )
+                for place, each in enumerate(found)
+            ],
+        )
+
     async def GetSchedulerStats(
         self, request: statistics_pb2.GetSchedulerStatsRequest, context: Context
     ) -> statistics_pb2.SchedulerStats:
@@ -68,6 +104,21 @@ class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
             last_check=timestamp(row.last_check),
             last_maintenance=timestamp(row.last_maintenance),
         )
+
+
+def _zone(timezone: str) -> Zone:
+    """Raises InvalidRequest."""
+    try:
+        return load_zone(timezone)
+    except ZoneError as error:
+        raise InvalidRequest([("timezone", str(error))]) from None
+
+
+def _day_spread(spread: DaySpread | None) -> statistics_pb2.DaySpread | None:
+    if spread is None:
+        return None
+    p50, p99, most = (us / 1e3 for us in spread)
+    return statistics_pb2.DaySpread(p50_ms=p50, p99_ms=p99, most_ms=most)
 
 
 def _average_ms(total_us: int, figures: Figures) -> float | None:

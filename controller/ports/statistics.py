@@ -1,5 +1,6 @@
 """What the API asks about figures. Instants are int microseconds since 1970."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from cronring.controller.core.figures import Figures, Spread
@@ -18,6 +19,23 @@ class JobFigures(NamedTuple):
     last_outcome: str
     next_tick: int | None
     next_run_at: int | None
+
+
+class DaySpread(NamedTuple):
+    """Microseconds."""
+
+    p50_us: int
+    p99_us: int
+    most_us: int
+
+
+class DayFigures(NamedTuple):
+    """Of the runs that ended. None: no run has it."""
+
+    runs: int
+    completed: int
+    duration: DaySpread | None
+    lateness: DaySpread | None
 
 
 class SchedulerFigures(NamedTuple):
@@ -43,6 +61,10 @@ class Statistics(Protocol):
 
     async def job(self, key: str) -> JobFigures:
         """Raises cronring.controller.errors.NotFound."""
+        ...
+
+    async def days(self, job_id: int, starts: Sequence[int]) -> list[DayFigures]:
+        """Between each of `starts` and the next one. Of more than 2,000 runs, only the latest 2,000 are looked at."""
         ...
 
     async def scheduler(self, namespaces: Namespaces = None) -> SchedulerFigures:

@@ -4,19 +4,21 @@ import asyncio
 import json
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from cronring.controller.core.figures import OUTCOMES, Figures, spread
 from cronring.controller.core.ticks import upcoming
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import Namespaces
-from cronring.controller.ports.statistics import JobFigures, SchedulerFigures
+from cronring.controller.ports.statistics import DayFigures, DaySpread, JobFigures, SchedulerFigures
 from cronring.controller.store.pool import Database
-from cronring.sql.parameters import GetJobFigures, GetSchedulerFigures, GetUnfolded
+from cronring.sql.parameters import GetDayFigures, GetJobFigures, GetSchedulerFigures, GetUnfolded
 
 # The scheduler's figures look at every job's row: that takes a twentieth of the time at most, however many ask.
 _KEPT_S: Final = 2.0
 _KEPT_FACTOR: Final = 20
+_LOOKED_AT: Final = 2_000  # runs of one day
 _KEPT_MAX: Final = 64  # sets of namespaces that callers may see
 
 
@@ -67,6 +69,17 @@ class PostgresStatistics:
             *slot,
         )
 
+    async def days(self, job_id: int, starts: Sequence[int]) -> list[DayFigures]:
+        """Between each of `starts` and the next one. Of more than 2,000 runs, only the latest 2,000 are looked at.
+
+        Why there is no table of days: docs/decisions/0111-days-are-read-from-executions.md.
+        """
+        asked = GetDayFigures(starts=starts[:-1], ends=starts[1:], job_id=job_id, limit=_LOOKED_AT)
+        return [
+            DayFigures(runs, completed, _day_spread(durations), _day_spread(latenesses))
+            for runs, completed, durations, latenesses in await self._database.fetch(asked)
+        ]
+
     async def scheduler(self, namespaces: Namespaces = None) -> SchedulerFigures:
         """At most as old as 20 times what counting takes, or 2 s."""
         async with self._one_at_a_time:
@@ -92,6 +105,11 @@ class PostgresStatistics:
             None if latest_lease is None else latest_lease - self._lease_us,
             row["checked_at"],
         )
+
+
+def _day_spread(found: Sequence[int | None] | None) -> DaySpread | None:
+    p50, p99, most = found or (None, None, None)
+    return None if p50 is None or p99 is None or most is None else DaySpread(p50, p99, most)
 
 
 def _figures(executions: int, outcomes: Counter[str], duration_us: int, lateness_us: int) -> Figures:

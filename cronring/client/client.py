@@ -26,6 +26,7 @@ from cronring.client.model import JobEvent
 from cronring.client.notifications import NotificationCalls
 from cronring.client.patience import unheard
 from cronring.client.queues import HOLD, QueueCalls
+from cronring.client.schedules import ScheduleCalls
 from cronring.client.scheduling import Scheduling
 from cronring.client.sets import SetCalls
 from cronring.client.statistics import StatisticsCalls
@@ -72,6 +73,7 @@ class AsyncClient(Scheduling):
         self.limits = LimitCalls(self._failover)
         self.notifications = NotificationCalls(self._failover)
         self.queues = QueueCalls(self._failover)
+        self.schedules = ScheduleCalls(self._failover)
         self.sets = SetCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
         self.templates = TemplateCalls(self._failover)

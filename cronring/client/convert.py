@@ -297,4 +297,4 @@ def ring(message: cluster_pb2.GetRingResponse) -> model.Ring:
 
 
 def owners(key: str, message: cluster_pb2.GetOwnersResponse) -> model.Owners:
-    return model.Owners(key, message.slot, message.primary or None, message.backup or None)
+    return model.Owners(key, message.slot, message.primary or None, message.backup or None, message.third or None)

@@ -356,6 +356,7 @@ class Owners:
     slot: int
     primary: str | None
     backup: str | None
+    third: str | None  # who is the backup once the primary is gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,28 @@ class JobStats:
 
 
 @dataclass(frozen=True, slots=True)
+class DaySpread:
+    """Of the runs of a day, true ones."""
+
+    p50_ms: float
+    p99_ms: float
+    most_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobDay:
+    """Runs that ended, by the days of their ticks. Of more than 2,000 the latest 2,000 are looked at. None: of none."""
+
+    day: str
+    from_at: datetime | None
+    until_at: datetime | None
+    runs: int
+    completed: int
+    duration: DaySpread | None
+    lateness: DaySpread | None
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerStats:
     """Of all jobs and all time, as counted at `counted_at`."""
 
@@ -60,7 +82,7 @@ class SchedulerStats:
 
 
 class StatisticsCalls:
-    """Kept as executions end: no call reads history."""
+    """Kept as executions end. Only `days` reads history."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
@@ -90,6 +112,15 @@ class StatisticsCalls:
             convert.instant(message.next_run_at),
         )
 
+    async def days(self, key: str, days: int = 14, timezone: str = "") -> tuple[JobDay, ...]:
+        """The latest days, in order, by the clocks of `timezone` ("": the job's). Raises NotFound, Invalid."""
+        request = statistics_pb2.GetJobDaysRequest(job=key, days=days, timezone=timezone)
+        timeout_s = self._failover.timeout_s
+        answer = await self._failover.unary(
+            lambda channel: StatisticsStub(channel).GetJobDays(request, timeout=timeout_s)
+        )
+        return tuple(map(_day, answer.days))
+
     async def scheduler(self) -> SchedulerStats:
         request = statistics_pb2.GetSchedulerStatsRequest()
         timeout_s = self._failover.timeout_s
@@ -111,6 +142,18 @@ class StatisticsCalls:
             convert.instant(message.last_check),
             convert.instant(message.last_maintenance),
         )
+
+
+def _day(message: statistics_pb2.JobDay) -> JobDay:
+    return JobDay(
+        message.day, convert.instant(message.from_at), convert.instant(message.until_at), message.runs,
+        message.completed, _day_spread(message.duration) if message.HasField("duration") else None,
+        _day_spread(message.lateness) if message.HasField("lateness") else None,
+    )  # fmt: skip
+
+
+def _day_spread(message: statistics_pb2.DaySpread) -> DaySpread:
+    return DaySpread(message.p50_ms, message.p99_ms, message.most_ms)
 
 
 def _spread(message: statistics_pb2.Spread) -> Spread:

@@ -25,6 +25,7 @@ from cronring.client.sync.ledger import LedgerCalls
 from cronring.client.sync.limits import LimitCalls
 from cronring.client.sync.notifications import NotificationCalls
 from cronring.client.sync.queues import QueueCalls
+from cronring.client.sync.schedules import ScheduleCalls
 from cronring.client.sync.scheduling import Scheduling
 from cronring.client.sync.sets import SetCalls
 from cronring.client.sync.statistics import StatisticsCalls
@@ -67,6 +68,7 @@ class Client(Scheduling):
         self.limits = LimitCalls(self._wire)
         self.notifications = NotificationCalls(self._wire)
         self.queues = QueueCalls(self._wire)
+        self.schedules = ScheduleCalls(self._wire)
         self.sets = SetCalls(self._wire)
         self.statistics = StatisticsCalls(self._wire)
         self.templates = TemplateCalls(self._wire)

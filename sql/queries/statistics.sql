@@ -97,6 +97,24 @@ FROM (
     WHERE outcome IS NOT NULL
 ) ended;
 
+-- name: GetDayFigures
+-- How the runs of a job went whose ticks lie in each span, from `:starts` up to `:ends`; both are parallel arrays. At
+-- most `:limit` of each are looked at, the latest: so no job, however often it runs, makes this long.
+SELECT count(r.outcome)::integer AS runs, (count(*) FILTER (WHERE r.outcome = 'completed'))::integer AS completed,
+       percentile_disc(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY r.lasted_us) AS durations_us,
+       percentile_disc(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY r.late_us) AS latenesses_us
+FROM unnest(:starts::timestamptz[], :ends::timestamptz[]) WITH ORDINALITY d (from_at, until_at, place)
+LEFT JOIN LATERAL (
+    SELECT e.outcome, (date_part('epoch', e.ended_at - e.started_at) * 1e6)::bigint AS lasted_us,
+           (date_part('epoch', coalesce(e.started_at, e.claimed_at) - e.run_at) * 1e6)::bigint AS late_us
+    FROM cron_executions e
+    WHERE e.job_id = :job_id::bigint AND e.tick >= d.from_at AND e.tick < d.until_at AND e.outcome IS NOT NULL
+    ORDER BY e.tick DESC
+    LIMIT :limit::integer
+) r ON true
+GROUP BY d.place
+ORDER BY d.place;
+
 -- name: GetSchedulerFigures
 -- Reads every job's row: its caller keeps the answer for a while. Of jobs in `:namespaces`; null: of all, those that
 -- are gone among them.

@@ -34,36 +34,6 @@ export const resumeJob = (job) =>
     act: (values) => post(`${keyPath(job.key)}/resume`, { note: values.note }),
   });
 
-export const triggerJob = (job) =>
-  ask({
-    title: `Run ${job.key} now`,
-    verb: "Run now",
-    says: "It runs once more, as soon as a place is free. Its schedule stays as it is.",
-    undo: "cancel the execution while it runs.",
-    fields: [
-      {
-        name: "payload",
-        label: "Payload: JSON for the verb. Empty: the job's own.",
-        kind: "lines",
-        value: "",
-        optional: true,
-      },
-      WHY,
-    ],
-    command: (values) =>
-      `cronring jobs trigger ${quoted(job.key)}` +
-      (values.payload ? ` --payload ${quoted(values.payload)}` : "") +
-      note(values),
-    act: async (values) => {
-      const begun = await post(`${keyPath(job.key)}/trigger`, {
-        note: values.note,
-        ...(values.payload ? { payload: values.payload } : {}),
-      });
-      if (Number(begun.execution_id)) go(`/executions/${begun.execution_id}`);
-      else return "It waits until it may run: the job's page shows it then.";
-    },
-  });
-
 export const skipNext = (job) =>
   ask({
     title: `Skip the next tick of ${job.key}`,

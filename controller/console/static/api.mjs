@@ -68,16 +68,19 @@ export function queryText(query) {
 }
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });
-export const post = (path, body) => call("POST", path, { body: body ?? {}, keyed: true });
+export const post = (path, body, signal) => call("POST", path, { body: body ?? {}, signal, keyed: true });
 // Of what answers with a secret: those calls take no Idempotency-Key, as no secret is kept with one.
 export const postForSecret = (path, body) => call("POST", path, { body });
+// `etag`: only if it is still what that is of; else a Problem of status 412.
+export const patch = (path, body, etag) => call("PATCH", path, { body, etag });
 export const put = (path, body) => call("PUT", path, { body: body ?? {} });
 export const remove = (path, query) => call("DELETE", path, { query });
 
-async function call(method, path, { query, body, signal, keyed }) {
+async function call(method, path, { query, body, signal, keyed, etag }) {
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
+  if (etag) headers["If-Match"] = `"${etag}"`;
   if (keyed) headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   const answer = await fetched(apiPath(path) + queryText(query), {
     method,
@@ -110,32 +113,29 @@ async function bodyOf(answer) {
   }
 }
 
-// A change whose answer is a stream: each of its lines of JSON, until it ends.
-export async function* posted(path, body) {
-  const headers = { accept: "application/x-ndjson", "content-type": "application/json" };
-  if (csrf) headers["X-CSRF-Token"] = csrf;
-  const answer = await fetched(API + path, { method: "POST", headers, body: JSON.stringify(body) });
+// Lines of JSON of a stream, until it ends or `signal` stops it. With a `body` it is something that is done.
+export async function* lines(path, query, signal, body) {
+  const headers = { accept: "application/x-ndjson" };
+  if (body) headers["content-type"] = "application/json";
+  if (body && csrf) headers["X-CSRF-Token"] = csrf;
+  const method = body ? "POST" : "GET";
+  const answer = await fetched(apiPath(path) + queryText(query), {
+    method,
+    headers,
+    signal,
+    body: body && JSON.stringify(body),
+  });
   if (answer.status === 401) await toLogin();
   if (!answer.ok) throw new Problem(answer.status, await bodyOf(answer));
-  for await (const line of linesOf(answer)) {
-    if (line.problem && line.problem.status) throw new Problem(line.problem.status, line.problem);
-    yield line;
-  }
-}
-
-// Lines of JSON of a stream, until it ends or `signal` stops it.
-export async function* lines(path, query, signal) {
-  const answer = await fetched(API + path + queryText(query), { headers: { accept: "application/x-ndjson" }, signal });
-  if (!answer.ok) throw new Problem(answer.status, await bodyOf(answer));
-  yield* linesOf(answer);
-}
-
-async function* linesOf(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     const found = (rest + part.value).split("\n");
     rest = found.pop();
-    for (const line of found) if (line.trim()) yield JSON.parse(line);
+    for (const line of found.filter((each) => each.trim())) {
+      const told = JSON.parse(line);
+      if (told.problem?.status) throw new Problem(told.problem.status, told.problem);
+      yield told;
+    }
   }
 }

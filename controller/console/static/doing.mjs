@@ -5,8 +5,9 @@ import { Preview } from "./preview.mjs";
 
 let show = null;
 
-// `what`: {title, says, preview(), undo, command(values), fields, typed, act(values)}.
-// A field: {name, label, value, kind, optional, choices}. What `act` gives is shown: a text, or elements as {shows}.
+// `what`: {title, says, preview(), undo, command(values), fields, more(values), typed, act(values)}.
+// A field: {name, label, value, kind, optional, choices}; or one that draws itself, by draw({value, set, problem}).
+// What `act` gives is shown: a text, or elements as {shows}.
 // `typed`: what has to be typed first, where nothing undoes it.
 export const ask = (what) => show?.(what);
 
@@ -54,8 +55,9 @@ function Form({ what, close }) {
     ${what.preview && html`<${Preview} of=${what.preview} />`}
     ${(what.fields ?? []).map(
       (each) => html`<${Field} key=${each.name} of=${each} value=${values[each.name]}
-      set=${(value) => setValues({ ...values, [each.name]: value })} />`,
+      problem=${problem} set=${(value) => setValues((before) => ({ ...before, [each.name]: value }))} />`,
     )}
+    ${what.more?.(values)}
     ${
       what.typed &&
       html`<label>Type <code>${what.typed}</code> to go on: nothing undoes this
@@ -64,7 +66,7 @@ function Form({ what, close }) {
     }
     ${what.undo && html`<p class="says">To undo it: ${what.undo}</p>`}
     ${what.command && html`<p class="says">The same on the command line:</p><${Copied} text=${what.command(values)} />`}
-    ${problem && html`<${Failed} problem=${problem} />`}
+    ${problem && html`<${Failed} problem=${problem} said="It is not done." />`}
     <div class="buttons">
       <button type="button" onClick=${close}>Keep as it is</button>
       <button class="act" disabled=${doing || (what.typed && typed !== what.typed)}>
@@ -72,7 +74,8 @@ function Form({ what, close }) {
     </div></form>`;
 }
 
-function Field({ of, value, set }) {
+function Field({ of, value, set, problem }) {
+  if (of.draw) return of.draw({ value, set, problem });
   const input = (event) => set(event.target.value);
   if (of.kind === "check")
     return html`<label class="check"><input type="checkbox" checked=${value}

@@ -1,6 +1,6 @@
 // One order to many jobs: what it would do to each, tried first; then done, by one call; then undone, where it can be.
 import { html, useState } from "./base.mjs";
-import { posted } from "./api.mjs";
+import { lines } from "./api.mjs";
 import { ask } from "./doing.mjs";
 import { count, quoted } from "./words.mjs";
 
@@ -21,7 +21,7 @@ const DEEDS = [
 async function order(chosen, action, more, heard) {
   const filter = chosen.keys ? { keys: chosen.keys } : { text: chosen.query };
   const found = { done: [], same: 0, refused: [], total: 0 };
-  for await (const line of posted("/jobs:control", { filter, action: `ACTION_${action}`, ...more })) {
+  for await (const line of lines("/jobs:control", null, null, { filter, action: `ACTION_${action}`, ...more })) {
     found.total = Number(line.total);
     if (!line.key) continue;
     if (line.problem) found.refused.push(`${line.key}: ${line.problem}`);

@@ -37,7 +37,7 @@ async function look() {
   } else {
     silent += 1;
     // Somebody who fills in a form goes on with it first.
-    if (silent >= SILENT && addresses.includes(location.host) && !document.querySelector("dialog[open]")) await move();
+    if (silent >= SILENT && addresses.includes(location.host) && !document.querySelector("dialog[open], form.editor")) await move();
   }
   again();
 }

@@ -47,8 +47,8 @@ export function Answered({ query, empty, children }) {
   return html`<div class=${query.problem ? "aged" : ""}>${stale}${empty || children}</div>`;
 }
 
-export const Failed = ({ problem, again }) => html`
-  <div class="problem" role="alert"><p><b>This can't be shown now.</b> ${problem.message}</p>
+export const Failed = ({ problem, again, said = "This can't be shown now." }) => html`
+  <div class="problem" role="alert"><p><b>${said}</b> ${problem.message}</p>
     ${problem.violations.map((each) => html`<p><code>${each.field}</code>: ${each.description}</p>`)}
     ${again && html`<button onClick=${again}>Try again</button>`}</div>`;
 

@@ -100,6 +100,11 @@ class Ring:
         """(primary, backup) of a slot 0..4095; two different members, or None where there are too few."""
         return self._name(self.primary[slot]), self._name(self.backup[slot])
 
+    def third(self, slot: int) -> str | None:
+        """Who is the backup of a slot once its primary is gone; None where there are too few. Builds a ring."""
+        primary = self._name(self.primary[slot])
+        return self.over(tuple(member for member in self.members if member != primary)).owners(slot)[1]
+
     def primary_slots(self, member_id: str) -> tuple[int, ...]:
         """Ascending; empty for a member that is not on the ring."""
         return self._primary_slots.get(member_id, ())

@@ -272,20 +272,24 @@ class GetOwnersResponse(_message.Message):
     SLOT_FIELD_NUMBER: _builtins.int
     PRIMARY_FIELD_NUMBER: _builtins.int
     BACKUP_FIELD_NUMBER: _builtins.int
+    THIRD_FIELD_NUMBER: _builtins.int
     slot: _builtins.int
     primary: _builtins.str
     """a controller's id; empty for none"""
     backup: _builtins.str
+    third: _builtins.str
+    """the backup, once the primary is gone; empty for none, and of an instant that has been"""
     def __init__(
         self,
         *,
         slot: _builtins.int = ...,
         primary: _builtins.str = ...,
         backup: _builtins.str = ...,
+        third: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backup", b"backup", "primary", b"primary", "slot", b"slot"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backup", b"backup", "primary", b"primary", "slot", b"slot", "third", b"third"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/statistics.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"!\n\x12GetJobStatsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\"L\n\x06Spread\x12\x12\n\naverage_ms\x18\x01 \x01(\x01\x12\x0e\n\x06p50_ms\x18\x02 \x01(\x01\x12\x0e\n\x06p95_ms\x18\x03 \x01(\x01\x12\x0e\n\x06p99_ms\x18\x04 \x01(\x01\"\xb1\x04\n\x08JobStats\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x02 \x01(\t\x12\x12\n\nexecutions\x18\x03 \x01(\x03\x12\x0f\n\x07running\x18\x04 \x01(\x03\x12\x11\n\tsuccesses\x18\x05 \x01(\x03\x12\x10\n\x08\x66\x61ilures\x18\x06 \x01(\x03\x12\x35\n\x08outcomes\x18\x07 \x03(\x0b\x32#.cronring.v1.JobStats.OutcomesEntry\x12\x19\n\x0csuccess_rate\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12%\n\x08\x64uration\x18\t \x01(\x0b\x32\x13.cronring.v1.Spread\x12%\n\x08lateness\x18\n \x01(\x0b\x32\x13.cronring.v1.Spread\x12\x33\n\x0flast_started_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rlast_ended_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0clast_outcome\x18\r \x01(\t\x12-\n\tnext_tick\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bnext_run_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x0f\n\r_success_rate\"\x1a\n\x18GetSchedulerStatsRequest\"\xf8\x04\n\x0eSchedulerStats\x12.\n\ncounted_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x04jobs\x18\x02 \x03(\x0b\x32%.cronring.v1.SchedulerStats.JobsEntry\x12\x12\n\nexecutions\x18\x03 \x01(\x03\x12\x0f\n\x07running\x18\x04 \x01(\x03\x12\x11\n\tsuccesses\x18\x05 \x01(\x03\x12\x10\n\x08\x66\x61ilures\x18\x06 \x01(\x03\x12;\n\x08outcomes\x18\x07 \x03(\x0b\x32).cronring.v1.SchedulerStats.OutcomesEntry\x12\x19\n\x0csuccess_rate\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12 \n\x13\x61verage_duration_ms\x18\t \x01(\x01H\x01\x88\x01\x01\x12 \n\x13\x61verage_lateness_ms\x18\n \x01(\x01H\x02\x88\x01\x01\x12\x16\n\x0eleases_cleared\x18\x0b \x01(\x03\x12.\n\nlast_check\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10last_maintenance\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a+\n\tJobsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x0f\n\r_success_rateB\x16\n\x14_average_duration_msB\x16\n\x14_average_lateness_ms2\xef\x01\n\nStatistics\x12l\n\x0bGetJobStats\x12\x1f.cronring.v1.GetJobStatsRequest\x1a\x15.cronring.v1.JobStats\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/v1/cron/jobs/{job}/stats\x12s\n\x11GetSchedulerStats\x12%.cronring.v1.GetSchedulerStatsRequest\x1a\x1b.cronring.v1.SchedulerStats\"\x1a\x82\xd3\xe4\x93\x02\x14\x12\x12/api/v1/cron/statsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/statistics.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"!\n\x12GetJobStatsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\"L\n\x06Spread\x12\x12\n\naverage_ms\x18\x01 \x01(\x01\x12\x0e\n\x06p50_ms\x18\x02 \x01(\x01\x12\x0e\n\x06p95_ms\x18\x03 \x01(\x01\x12\x0e\n\x06p99_ms\x18\x04 \x01(\x01\"\xb1\x04\n\x08JobStats\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x02 \x01(\t\x12\x12\n\nexecutions\x18\x03 \x01(\x03\x12\x0f\n\x07running\x18\x04 \x01(\x03\x12\x11\n\tsuccesses\x18\x05 \x01(\x03\x12\x10\n\x08\x66\x61ilures\x18\x06 \x01(\x03\x12\x35\n\x08outcomes\x18\x07 \x03(\x0b\x32#.cronring.v1.JobStats.OutcomesEntry\x12\x19\n\x0csuccess_rate\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12%\n\x08\x64uration\x18\t \x01(\x0b\x32\x13.cronring.v1.Spread\x12%\n\x08lateness\x18\n \x01(\x0b\x32\x13.cronring.v1.Spread\x12\x33\n\x0flast_started_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rlast_ended_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0clast_outcome\x18\r \x01(\t\x12-\n\tnext_tick\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bnext_run_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x0f\n\r_success_rate\"N\n\x11GetJobDaysRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x11\n\x04\x64\x61ys\x18\x02 \x01(\x05H\x00\x88\x01\x01\x12\x10\n\x08timezone\x18\x03 \x01(\tB\x07\n\x05_days\">\n\x07JobDays\x12\x10\n\x08timezone\x18\x01 \x01(\t\x12!\n\x04\x64\x61ys\x18\x02 \x03(\x0b\x32\x13.cronring.v1.JobDay\"\xe5\x01\n\x06JobDay\x12\x0b\n\x03\x64\x61y\x18\x01 \x01(\t\x12+\n\x07\x66rom_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08until_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04runs\x18\x04 \x01(\x05\x12\x11\n\tcompleted\x18\x05 \x01(\x05\x12(\n\x08\x64uration\x18\x06 \x01(\x0b\x32\x16.cronring.v1.DaySpread\x12(\n\x08lateness\x18\x07 \x01(\x0b\x32\x16.cronring.v1.DaySpread\"<\n\tDaySpread\x12\x0e\n\x06p50_ms\x18\x01 \x01(\x01\x12\x0e\n\x06p99_ms\x18\x02 \x01(\x01\x12\x0f\n\x07most_ms\x18\x03 \x01(\x01\"\x1a\n\x18GetSchedulerStatsRequest\"\xf8\x04\n\x0eSchedulerStats\x12.\n\ncounted_at\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x33\n\x04jobs\x18\x02 \x03(\x0b\x32%.cronring.v1.SchedulerStats.JobsEntry\x12\x12\n\nexecutions\x18\x03 \x01(\x03\x12\x0f\n\x07running\x18\x04 \x01(\x03\x12\x11\n\tsuccesses\x18\x05 \x01(\x03\x12\x10\n\x08\x66\x61ilures\x18\x06 \x01(\x03\x12;\n\x08outcomes\x18\x07 \x03(\x0b\x32).cronring.v1.SchedulerStats.OutcomesEntry\x12\x19\n\x0csuccess_rate\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12 \n\x13\x61verage_duration_ms\x18\t \x01(\x01H\x01\x88\x01\x01\x12 \n\x13\x61verage_lateness_ms\x18\n \x01(\x01H\x02\x88\x01\x01\x12\x16\n\x0eleases_cleared\x18\x0b \x01(\x03\x12.\n\nlast_check\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10last_maintenance\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1a+\n\tJobsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x0f\n\r_success_rateB\x16\n\x14_average_duration_msB\x16\n\x14_average_lateness_ms2\xd9\x02\n\nStatistics\x12l\n\x0bGetJobStats\x12\x1f.cronring.v1.GetJobStatsRequest\x1a\x15.cronring.v1.JobStats\"%\x82\xd3\xe4\x93\x02\x1f\x12\x1d/api/v1/cron/jobs/{job}/stats\x12h\n\nGetJobDays\x12\x1e.cronring.v1.GetJobDaysRequest\x1a\x14.cronring.v1.JobDays\"$\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/v1/cron/jobs/{job}/days\x12s\n\x11GetSchedulerStats\x12%.cronring.v1.GetSchedulerStatsRequest\x1a\x1b.cronring.v1.SchedulerStats\"\x1a\x82\xd3\xe4\x93\x02\x14\x12\x12/api/v1/cron/statsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,6 +41,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SCHEDULERSTATS_OUTCOMESENTRY']._serialized_options = b'8\001'
   _globals['_STATISTICS'].methods_by_name['GetJobStats']._loaded_options = None
   _globals['_STATISTICS'].methods_by_name['GetJobStats']._serialized_options = b'\202\323\344\223\002\037\022\035/api/v1/cron/jobs/{job}/stats'
+  _globals['_STATISTICS'].methods_by_name['GetJobDays']._loaded_options = None
+  _globals['_STATISTICS'].methods_by_name['GetJobDays']._serialized_options = b'\202\323\344\223\002\036\022\034/api/v1/cron/jobs/{job}/days'
   _globals['_STATISTICS'].methods_by_name['GetSchedulerStats']._loaded_options = None
   _globals['_STATISTICS'].methods_by_name['GetSchedulerStats']._serialized_options = b'\202\323\344\223\002\024\022\022/api/v1/cron/stats'
   _globals['_GETJOBSTATSREQUEST']._serialized_start=124
@@ -51,14 +53,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_JOBSTATS']._serialized_end=799
   _globals['_JOBSTATS_OUTCOMESENTRY']._serialized_start=735
   _globals['_JOBSTATS_OUTCOMESENTRY']._serialized_end=782
-  _globals['_GETSCHEDULERSTATSREQUEST']._serialized_start=801
-  _globals['_GETSCHEDULERSTATSREQUEST']._serialized_end=827
-  _globals['_SCHEDULERSTATS']._serialized_start=830
-  _globals['_SCHEDULERSTATS']._serialized_end=1462
-  _globals['_SCHEDULERSTATS_JOBSENTRY']._serialized_start=1305
-  _globals['_SCHEDULERSTATS_JOBSENTRY']._serialized_end=1348
+  _globals['_GETJOBDAYSREQUEST']._serialized_start=801
+  _globals['_GETJOBDAYSREQUEST']._serialized_end=879
+  _globals['_JOBDAYS']._serialized_start=881
+  _globals['_JOBDAYS']._serialized_end=943
+  _globals['_JOBDAY']._serialized_start=946
+  _globals['_JOBDAY']._serialized_end=1175
+  _globals['_DAYSPREAD']._serialized_start=1177
+  _globals['_DAYSPREAD']._serialized_end=1237
+  _globals['_GETSCHEDULERSTATSREQUEST']._serialized_start=1239
+  _globals['_GETSCHEDULERSTATSREQUEST']._serialized_end=1265
+  _globals['_SCHEDULERSTATS']._serialized_start=1268
+  _globals['_SCHEDULERSTATS']._serialized_end=1900
+  _globals['_SCHEDULERSTATS_JOBSENTRY']._serialized_start=1743
+  _globals['_SCHEDULERSTATS_JOBSENTRY']._serialized_end=1786
   _globals['_SCHEDULERSTATS_OUTCOMESENTRY']._serialized_start=735
   _globals['_SCHEDULERSTATS_OUTCOMESENTRY']._serialized_end=782
-  _globals['_STATISTICS']._serialized_start=1465
-  _globals['_STATISTICS']._serialized_end=1704
+  _globals['_STATISTICS']._serialized_start=1903
+  _globals['_STATISTICS']._serialized_end=2248
 # @@protoc_insertion_point(module_scope)

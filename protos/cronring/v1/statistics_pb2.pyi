@@ -170,6 +170,139 @@ class JobStats(_message.Message):
 Global___JobStats: _TypeAlias = JobStats  # noqa: Y015
 
 @_typing.final
+class GetJobDaysRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    DAYS_FIELD_NUMBER: _builtins.int
+    TIMEZONE_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """the job's key"""
+    days: _builtins.int
+    """1 to 62; absent: 14"""
+    timezone: _builtins.str
+    """on whose clocks days begin, an IANA name; empty: the job's"""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        days: _builtins.int | None = ...,
+        timezone: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_days", b"_days", "days", b"days"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_days", b"_days", "days", b"days", "job", b"job", "timezone", b"timezone"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__days: _TypeAlias = _typing.Literal["days"]  # noqa: Y015
+    _WhichOneofArgType__days: _TypeAlias = _typing.Literal["_days", b"_days"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__days) -> _WhichOneofReturnType__days | None: ...
+
+Global___GetJobDaysRequest: _TypeAlias = GetJobDaysRequest  # noqa: Y015
+
+@_typing.final
+class JobDays(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TIMEZONE_FIELD_NUMBER: _builtins.int
+    DAYS_FIELD_NUMBER: _builtins.int
+    timezone: _builtins.str
+    @_builtins.property
+    def days(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobDay]:
+        """the earliest first; those without a run, too"""
+
+    def __init__(
+        self,
+        *,
+        timezone: _builtins.str = ...,
+        days: _abc.Iterable[Global___JobDay] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["days", b"days", "timezone", b"timezone"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobDays: _TypeAlias = JobDays  # noqa: Y015
+
+@_typing.final
+class JobDay(_message.Message):
+    """JobDay is of the runs that ended, by the days of their ticks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DAY_FIELD_NUMBER: _builtins.int
+    FROM_AT_FIELD_NUMBER: _builtins.int
+    UNTIL_AT_FIELD_NUMBER: _builtins.int
+    RUNS_FIELD_NUMBER: _builtins.int
+    COMPLETED_FIELD_NUMBER: _builtins.int
+    DURATION_FIELD_NUMBER: _builtins.int
+    LATENESS_FIELD_NUMBER: _builtins.int
+    day: _builtins.str
+    """like "2026-03-29" """
+    runs: _builtins.int
+    """of a day with more than 2,000, only its latest 2,000 are looked at"""
+    completed: _builtins.int
+    @_builtins.property
+    def from_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def until_at(self) -> _timestamp_pb2.Timestamp:
+        """the beginning of the next day"""
+
+    @_builtins.property
+    def duration(self) -> Global___DaySpread:
+        """from the start of the verb's code to its end"""
+
+    @_builtins.property
+    def lateness(self) -> Global___DaySpread:
+        """actual start minus run_at"""
+
+    def __init__(
+        self,
+        *,
+        day: _builtins.str = ...,
+        from_at: _timestamp_pb2.Timestamp | None = ...,
+        until_at: _timestamp_pb2.Timestamp | None = ...,
+        runs: _builtins.int = ...,
+        completed: _builtins.int = ...,
+        duration: Global___DaySpread | None = ...,
+        lateness: Global___DaySpread | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration", "from_at", b"from_at", "lateness", b"lateness", "until_at", b"until_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed", b"completed", "day", b"day", "duration", b"duration", "from_at", b"from_at", "lateness", b"lateness", "runs", b"runs", "until_at", b"until_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobDay: _TypeAlias = JobDay  # noqa: Y015
+
+@_typing.final
+class DaySpread(_message.Message):
+    """Absent: no run has it. These are true ones, of the runs that were looked at."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    P50_MS_FIELD_NUMBER: _builtins.int
+    P99_MS_FIELD_NUMBER: _builtins.int
+    MOST_MS_FIELD_NUMBER: _builtins.int
+    p50_ms: _builtins.float
+    p99_ms: _builtins.float
+    most_ms: _builtins.float
+    def __init__(
+        self,
+        *,
+        p50_ms: _builtins.float = ...,
+        p99_ms: _builtins.float = ...,
+        most_ms: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["most_ms", b"most_ms", "p50_ms", b"p50_ms", "p99_ms", b"p99_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DaySpread: _TypeAlias = DaySpread  # noqa: Y015
+
+@_typing.final
 class GetSchedulerStatsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

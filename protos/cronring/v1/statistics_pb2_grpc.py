@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class StatisticsStub:
-    """Figures that are kept as executions end, of all time; no call reads history.
+    """Figures that are kept as executions end, of all time. Only GetJobDays reads history, and little of each day.
     """
 
     def __init__(self, channel):
@@ -40,6 +40,11 @@ class StatisticsStub:
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.SerializeToString,
                 response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.FromString,
                 _registered_method=True)
+        self.GetJobDays = channel.unary_unary(
+                '/cronring.v1.Statistics/GetJobDays',
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobDaysRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobDays.FromString,
+                _registered_method=True)
         self.GetSchedulerStats = channel.unary_unary(
                 '/cronring.v1.Statistics/GetSchedulerStats',
                 request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetSchedulerStatsRequest.SerializeToString,
@@ -48,11 +53,18 @@ class StatisticsStub:
 
 
 class StatisticsServicer:
-    """Figures that are kept as executions end, of all time; no call reads history.
+    """Figures that are kept as executions end, of all time. Only GetJobDays reads history, and little of each day.
     """
 
     def GetJobStats(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetJobDays(self, request, context):
+        """GetJobDays says how the runs of a job went on each of the latest days, today with them.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -71,6 +83,11 @@ def add_StatisticsServicer_to_server(servicer, server):
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.FromString,
                     response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.SerializeToString,
             ),
+            'GetJobDays': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetJobDays,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobDaysRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobDays.SerializeToString,
+            ),
             'GetSchedulerStats': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSchedulerStats,
                     request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetSchedulerStatsRequest.FromString,
@@ -85,7 +102,7 @@ def add_StatisticsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Statistics:
-    """Figures that are kept as executions end, of all time; no call reads history.
+    """Figures that are kept as executions end, of all time. Only GetJobDays reads history, and little of each day.
     """
 
     @staticmethod
@@ -105,6 +122,33 @@ class Statistics:
             '/cronring.v1.Statistics/GetJobStats',
             cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.SerializeToString,
             cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetJobDays(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Statistics/GetJobDays',
+            cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobDaysRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobDays.FromString,
             options,
             channel_credentials,
             insecure,

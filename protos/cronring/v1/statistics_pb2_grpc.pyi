@@ -27,25 +27,29 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class StatisticsStub:
-    """Figures that are kept as executions end, of all time; no call reads history."""
+    """Figures that are kept as executions end, of all time. Only GetJobDays reads history, and little of each day."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> StatisticsAsyncStub: ...
     GetJobStats: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetJobStatsRequest, _statistics_pb2.JobStats]
+    GetJobDays: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetJobDaysRequest, _statistics_pb2.JobDays]
+    """GetJobDays says how the runs of a job went on each of the latest days, today with them."""
     GetSchedulerStats: _grpc.UnaryUnaryMultiCallable[_statistics_pb2.GetSchedulerStatsRequest, _statistics_pb2.SchedulerStats]
 
 @_typing.type_check_only
 class StatisticsAsyncStub(StatisticsStub):
-    """Figures that are kept as executions end, of all time; no call reads history."""
+    """Figures that are kept as executions end, of all time. Only GetJobDays reads history, and little of each day."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetJobStats: _aio.UnaryUnaryMultiCallable[_statistics_pb2.GetJobStatsRequest, _statistics_pb2.JobStats]  # type: ignore[assignment]
+    GetJobDays: _aio.UnaryUnaryMultiCallable[_statistics_pb2.GetJobDaysRequest, _statistics_pb2.JobDays]  # type: ignore[assignment]
+    """GetJobDays says how the runs of a job went on each of the latest days, today with them."""
     GetSchedulerStats: _aio.UnaryUnaryMultiCallable[_statistics_pb2.GetSchedulerStatsRequest, _statistics_pb2.SchedulerStats]  # type: ignore[assignment]
 
 class StatisticsServicer(metaclass=_abc_1.ABCMeta):
-    """Figures that are kept as executions end, of all time; no call reads history."""
+    """Figures that are kept as executions end, of all time. Only GetJobDays reads history, and little of each day."""
 
     @_abc_1.abstractmethod
     def GetJobStats(
@@ -53,6 +57,14 @@ class StatisticsServicer(metaclass=_abc_1.ABCMeta):
         request: _statistics_pb2.GetJobStatsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_statistics_pb2.JobStats, _abc.Awaitable[_statistics_pb2.JobStats]]: ...
+
+    @_abc_1.abstractmethod
+    def GetJobDays(
+        self,
+        request: _statistics_pb2.GetJobDaysRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_statistics_pb2.JobDays, _abc.Awaitable[_statistics_pb2.JobDays]]:
+        """GetJobDays says how the runs of a job went on each of the latest days, today with them."""
 
     @_abc_1.abstractmethod
     def GetSchedulerStats(

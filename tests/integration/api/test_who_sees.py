@@ -17,6 +17,7 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2,
     limits_pb2,
     notifications_pb2,
+    schedules_pb2,
     sets_pb2,
     statistics_pb2,
     templates_pb2,
@@ -74,6 +75,10 @@ BY_JOB: Final[list[tuple[str, Callable[[str], Any]]]] = [
     ("cronring.v1.Ledger/Audit", lambda key: ledger_pb2.AuditRequest(job=key)),
     ("cronring.v1.Ledger/Why", lambda key: ledger_pb2.WhyRequest(job=key)),
     ("cronring.v1.Statistics/GetJobStats", lambda key: statistics_pb2.GetJobStatsRequest(job=key)),
+    ("cronring.v1.Statistics/GetJobDays", lambda key: statistics_pb2.GetJobDaysRequest(job=key)),
+    ("cronring.v1.Schedules/ExplainJob", lambda key: schedules_pb2.ExplainJobRequest(job=key)),
+    ("cronring.v1.Schedules/DescribeVerb", lambda key: schedules_pb2.DescribeVerbRequest(job=key)),
+    ("cronring.v1.Schedules/PreviewJob", lambda key: schedules_pb2.PreviewJobRequest(key=key)),
 ]
 
 
@@ -148,7 +153,9 @@ async def test_what_is_hidden_is_answered_like_what_is_not_there(filled: Filled,
         assert found == (none[0], none[1].replace("'none'", "'hush'"))
 
 
-WRITES: Final = {JOBS + name for name in ("PauseJob", "TriggerJob", "DeleteJob", "UpdateJob")}
+WRITES: Final = {JOBS + name for name in ("PauseJob", "TriggerJob", "DeleteJob", "UpdateJob")} | {
+    "cronring.v1.Schedules/PreviewJob"
+}
 
 
 async def test_what_comes_nearest_is_looked_for_in_what_one_may_view(filled: Filled) -> None:

@@ -12,6 +12,7 @@ from cronring.protos.cronring.v1 import (
     forecast_pb2,
     history_pb2,
     notifications_pb2,
+    schedules_pb2,
     sets_pb2,
     templates_pb2,
     workspaces_pb2,
@@ -88,7 +89,7 @@ from cronring.protos.cronring.v1.notifications_pb2 import (
     SetWebhookEnabledRequest,
 )
 from cronring.protos.cronring.v1.schema_pb2 import Module
-from cronring.protos.cronring.v1.statistics_pb2 import GetJobStatsRequest, GetSchedulerStatsRequest
+from cronring.protos.cronring.v1.statistics_pb2 import GetJobDaysRequest, GetJobStatsRequest, GetSchedulerStatsRequest
 from cronring.protos.cronring.v1.templates_pb2 import SetTemplateRequest
 from cronring.protos.gossip.v1 import gossip_pb2
 from cronring.protos.runner.v1 import runner_pb2
@@ -277,7 +278,9 @@ def of_the_rest() -> list[Row]:
         Row(sets + "ListSetJobs", sets_pb2.ListSetJobsRequest(namespace="billing", name="xs"), VIEW),
         Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(), OUTPUTS_ANY),
         Row(sets + "ExportJobs", sets_pb2.ExportJobsRequest(filter=there), "uf..f.f."),
+        *of_schedules(),
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
+        Row("cronring.v1.Statistics/GetJobDays", GetJobDaysRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
         Row(templates + "GetTemplate", templates_pb2.GetTemplateRequest(namespace="billing", name="xt"), VIEW),
         Row(templates + "ListTemplates", templates_pb2.ListTemplatesRequest(), TOKEN),
@@ -285,6 +288,18 @@ def of_the_rest() -> list[Row]:
         Row(templates + "SetTemplate", SetTemplateRequest(namespace="billing", name="new"), OPERATE_THERE),
         Row(templates + "DeleteTemplate", none, "uff.f.n.", MISSING),
     ]  # fmt: skip
+
+
+def of_schedules() -> list[Row]:
+    schedules, change = "cronring.v1.Schedules/", JobSpec(schedule="every 2h")
+    by_hand = schedules_pb2.PreviewJobRequest(key=KEY, spec=change, update_mask=FieldMask(paths=["schedule"]))
+    return [
+        Row(schedules + "ExplainSchedule", schedules_pb2.ExplainScheduleRequest(schedule="every 1h"), TOKEN),
+        Row(schedules + "ExplainJob", schedules_pb2.ExplainJobRequest(job=KEY), VIEW),
+        Row(schedules + "PreviewJob", by_hand, OPERATE, UNDONE),
+        Row(schedules + "DescribeVerb", schedules_pb2.DescribeVerbRequest(job=KEY), VIEW),
+        Row(schedules + "DescribePolicies", schedules_pb2.DescribePoliciesRequest(), TOKEN),
+    ]
 
 
 def of_members_and_grpc() -> list[Row]:

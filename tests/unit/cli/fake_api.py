@@ -386,6 +386,10 @@ class FakeApi(
             await self.not_found(context, f"job {request.job}")
         return statistics_pb2.JobStats(job=request.job, status="scheduled", executions=3, successes=3)
 
+    async def GetJobDays(self, request: Any, context: Any) -> statistics_pb2.JobDays:  # noqa: N802
+        await self.check(request, context)
+        return statistics_pb2.JobDays(timezone="UTC")
+
     async def GetSchedulerStats(self, request: Any, context: Any) -> statistics_pb2.SchedulerStats:  # noqa: N802
         await self.check(request, context)
         return statistics_pb2.SchedulerStats(jobs={"scheduled": len(self.jobs)}, executions=3, successes=3)

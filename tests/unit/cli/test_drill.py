@@ -61,7 +61,7 @@ class FakeClient:
         return Ring(("c1", "c2"), (0,) * 4096, (1,) * 4096, "d")
 
     async def owners(self, key: str) -> Owners:
-        return Owners(key, slot_of(key), "c1", "c2")
+        return Owners(key, slot_of(key), "c1", "c2", None)
 
 
 async def plan_of(*jobs: Job, wanted: DrillOrder = WANTED, **parts: Any) -> DrillPlan:

@@ -1,6 +1,6 @@
 // Tenants of a product: values of the label `workspace`, with all that is theirs.
 import { html } from "../base.mjs";
-import { post, posted } from "../api.mjs";
+import { post, lines } from "../api.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, parted, useOne } from "../listing.mjs";
 import { Answered, Copied, Facts, State } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
@@ -73,7 +73,7 @@ const all = (row, action, verb, says, undo) => ({
   act: async ({ note }) => {
     const filter = { namespace: row.namespace, labels: { workspace: row.workspace } };
     const found = { done: 0, refused: [] };
-    for await (const line of posted("/jobs:control", { filter, action: `ACTION_${action.toUpperCase()}`, note })) {
+    for await (const line of lines("/jobs:control", null, null, { filter, action: `ACTION_${action.toUpperCase()}`, note })) {
       if (line.problem) found.refused.push(`${line.key}: ${line.problem}`);
       else if (line.key && !line.unchanged) found.done += 1;
     }
