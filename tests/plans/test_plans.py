@@ -442,6 +442,8 @@ async def test_a_look_for_jobs_by_label_or_module_reads_those(
             "verb": "''",
             "statuses": "'{}'",
             "outcomes": "'{}'",
+            "contains": "'{}'",
+            "keys": "'{}'",
             "labels": f"'{labels}'",
             "namespaces": "NULL",
         }
