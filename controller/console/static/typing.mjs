@@ -5,8 +5,9 @@ import { useParameter } from "./router.mjs";
 const parameter = (name) => new URLSearchParams(location.search).get(name) ?? "";
 
 // [value, typed, type, say]: what the address says, what the field says, and what the field does with its new text.
-// The address follows `wait` milliseconds after the last letter, or at once where `say(text)` is called. The field follows the address only where another has
-// changed that (Back, a link): an answer to earlier letters must not take away later ones.
+// The address follows `wait` milliseconds after the last letter, or at once where `say(text)` is called. The field
+// follows the address only where another has changed that (Back, a link): an answer to earlier letters must not take
+// away later ones.
 export function useTyped(name, wait) {
   const [value, set] = useParameter(name);
   const [typed, setTyped] = useState(value);

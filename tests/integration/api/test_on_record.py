@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple, cast
 
 import grpc
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.api.policy import POLICY
@@ -18,6 +19,7 @@ from cronring.protos.cronring.v1 import (
     limits_pb2,
     notifications_pb2,
     queues_pb2,
+    schedules_pb2,
     sets_pb2,
     templates_pb2,
     workspaces_pb2,
@@ -37,6 +39,7 @@ WRITING: Final = {Permission.OPERATE, Permission.DEPLOY, Permission.ADMIN}
 BY_OTHERS: Final = {"cronring.runner.v1.Enrollment/Enroll", "cronring.runner.v1.RunnerGateway/Connect"}
 # What they leave is looked at where they are served for real.
 ELSEWHERE: Final = {
+    "cronring.v1.Schedules/PreviewJob": "test_a_preview_leaves_nothing",
     "cronring.v1.Drills/HoldDrill": "tests/integration/operations/test_drill.py",
     "cronring.runner.v1.Enrollment/Enroll": "tests/integration/trust/test_letting_in.py",
     "cronring.runner.v1.RunnerGateway/Connect": "tests/integration/trust/test_letting_in.py",
@@ -399,6 +402,16 @@ async def test_a_run_that_waits_is_taken_back_on_record(filled: Filled) -> None:
         grpc.StatusCode.OK, f"job {KEY}", True, None,
     )  # fmt: skip
     assert (await office.left("cronring.v1.Jobs/CancelActivation", undoing))[1] == []
+
+
+async def test_a_preview_leaves_nothing(filled: Filled) -> None:
+    office = Office(filled)
+    spec = jobs_pb2.JobSpec(schedule="0 * * * *")
+    made = jobs_pb2.CreateJobRequest(namespace="billing", module="xm", verb="xa", name="made", spec=spec)
+    assert await office.call("cronring.v1.Jobs/CreateJob", made) is grpc.StatusCode.OK
+    other = jobs_pb2.JobSpec(schedule="5 * * * *")
+    asked = schedules_pb2.PreviewJobRequest(key=MADE, spec=other, update_mask=FieldMask(paths=["schedule"]))
+    assert await office.left("cronring.v1.Schedules/PreviewJob", asked) == (grpc.StatusCode.OK, [])
 
 
 async def test_each_method_that_may_change_something_is_looked_at(filled: Filled) -> None:

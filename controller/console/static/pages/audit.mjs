@@ -1,5 +1,5 @@
 // Who changed what, and who was refused; and whether the chain of it is whole.
-import { html } from "../base.mjs";
+import { html, useState } from "../base.mjs";
 import { visible } from "../ansi.mjs";
 import { Listing, when } from "../listing.mjs";
 import { Answered, Copied, Facts, Panel, State } from "../parts.mjs";
@@ -22,8 +22,7 @@ export function Audit({ session }) {
   const [namespace, setNamespace] = useParameter("namespace");
   const [hours, setHours] = useParameter("hours");
   const [kind, setKind] = useParameter("kind");
-  const field = (label, value, set, hint) =>
-    html`<label>${label} <input value=${value} placeholder=${hint} spellcheck="false" onChange=${(event) => set(event.target.value.trim())} /></label>`;
+  const field = (label, value, set, hint) => html`<${Words} label=${label} value=${value} set=${set} hint=${hint} />`;
   const choice = (label, value, set, of) =>
     html`<label>${label} <select value=${value} onChange=${(event) => set(event.target.value)}>
       ${Object.entries(of).map(([each, says]) => html`<option key=${each} value=${each}>${says}</option>`)}</select></label>`;
@@ -61,6 +60,13 @@ export function Audit({ session }) {
     command,
   }} />${session.may("admin") && html`<${Copied} text=${command} />`}
   ${session.may("admin", "*") && html`<${Chain} />`}`;
+}
+
+// What is typed is its own until Enter: an answer that comes meanwhile draws the page, and must not take it away.
+function Words({ label, value, set, hint }) {
+  const [typed, setTyped] = useState(value);
+  return html`<label>${label} <input value=${typed} placeholder=${hint} spellcheck="false"
+    onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => set(event.target.value.trim())} /></label>`;
 }
 
 const COLUMNS = [
