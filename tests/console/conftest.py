@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
 
 from cronring.trust.keyfile import make_key, write_keys
 from tests.support.browsing import ARGUMENTS, chromium_here
@@ -16,6 +16,7 @@ SHOP: Final = Path(__file__).parent / "modules" / "shop.py"
 LAPTOP: Final[ViewportSize] = {"width": 1280, "height": 800}
 # It logs each answer of 400 and above, and each connection that ends, whatever the page makes of it.
 NETWORK: Final = "Failed to load resource"
+expect.set_options(timeout=15_000)  # ms; a page that has to come right is waited for, on a busy machine too
 
 
 @pytest.fixture(scope="module")

@@ -440,10 +440,7 @@ async def test_a_look_for_jobs_by_label_or_module_reads_those(
             "namespace": "''",
             "module": f"'{module}'",
             "verb": "''",
-            "statuses": "'{}'",
-            "outcomes": "'{}'",
-            "contains": "'{}'",
-            "keys": "'{}'",
+            **dict.fromkeys(("statuses", "outcomes", "contains", "keys"), "'{}'"),
             "labels": f"'{labels}'",
             "namespaces": "NULL",
         }

@@ -11,7 +11,6 @@ from cronring.protos.cronring.v1 import (
     cluster_pb2,
     deployments_pb2,
     executions_pb2,
-    forecast_pb2,
     history_pb2,
     jobs_pb2,
     ledger_pb2,
@@ -54,7 +53,6 @@ LISTS: Final[list[tuple[str, Any]]] = [
     ("cronring.v1.Cluster/ListDue", cluster_pb2.ListDueRequest(within_ms=86_400_000, limit=100)),
     ("cronring.v1.Cluster/GetCluster", cluster_pb2.GetClusterRequest()),
     ("cronring.v1.Notifications/ListDeliveries", notifications_pb2.ListDeliveriesRequest()),
-    ("cronring.v1.Forecast/GetForecast", forecast_pb2.GetForecastRequest()),
     ("cronring.v1.History/GetMoment", history_pb2.GetMomentRequest()),
     ("cronring.v1.History/ListTimeline", history_pb2.ListTimelineRequest()),
 ]
