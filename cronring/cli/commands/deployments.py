@@ -100,7 +100,7 @@ def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
 
 @deployments.command("compare")
 @click.argument("key", shell_complete=deployment_key)
-@click.option("--from", "from_key", default="", metavar="KEY", help="The other version.  [default: the active one]")
+@option("--from", "from_key", default="", metavar="KEY", help="The other version.  [default: the active one]")
 @click.option("--days", type=click.IntRange(1, 366), default=7, show_default=True, help="So many days ahead.")
 @output_option
 @controllers_option
