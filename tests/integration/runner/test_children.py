@@ -116,7 +116,8 @@ def megabyte(): print("x" * 1_000_000 + "end")
         assert result.outcome is Outcome.COMPLETED
         assert 60_000 < len(result.output.encode()) <= 65_536
         assert "bytes of earlier output cut …]\n" in result.output[:80]
-    assert lines.output.endswith(f"{19_999:050d}\n")
+    # On a busy machine the runner may not get to read it; then it says so, as the next test has it.
+    assert lines.output.endswith((f"{19_999:050d}\n", "before that was read …]\n"))
     assert megabyte.output.endswith("xend\n")
     assert noop.outcome is Outcome.COMPLETED
 
