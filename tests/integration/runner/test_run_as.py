@@ -43,7 +43,7 @@ def greedy():
     if os.fork() == 0:
         while True:
             held.append(b"x" * (1 << 20))
-            time.sleep(0.001)
+            time.sleep(0.01)
     os.wait()
 
 @cron("* * * * *")
