@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
 
 from cronring.trust.keyfile import make_key, write_keys
+from tests.console.hosted import until_hosted
 from tests.support.browsing import ARGUMENTS, chromium_here
 from tests.support.databases import PostgresServer
 from tests.support.secured import SecuredCluster
@@ -32,6 +33,7 @@ def cluster(
         for _ in range(3):
             made.start_controller("--secrets-key", str(key))
         made.start_runner(SHOP)
+        until_hosted(made, "shop")
         yield made
     server.drop_database(name)
 

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import Visitor
-from tests.console.hosted import until_hosted
 from tests.support.secured import SecuredCluster
 
 KEY = "shop.prints:edited"
@@ -16,7 +15,6 @@ JOB_ITSELF = re.compile(r"/cron/jobs/shop\.prints(:|%3A)edited$")
 
 @pytest.fixture
 def job(cluster: SecuredCluster) -> Iterator[str]:
-    until_hosted(cluster, "shop")
     cluster.cli("jobs", "create", "shop.prints", "--name", "edited", "--cron", "30 2 * * *", "--timezone",
                 "Europe/Berlin", "--label", "team=ops")  # fmt: skip
     yield KEY
