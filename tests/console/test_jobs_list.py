@@ -3,12 +3,10 @@
 import json
 import re
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.console.conftest import Visitor
@@ -18,14 +16,6 @@ MANY: Final = 10_000
 SEARCH_MS: Final = 200  # of issue 20, at that many jobs
 DRAWN_MOST: Final = 150  # rows of a table that are elements, however many it has
 SOON_MS: Final = 60_000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def hosted(cluster: SecuredCluster) -> None:
-    """Its runner has brought its module."""
-    deadline = time.monotonic() + SOON_MS / 1_000
-    while not cluster.cli("jobs", "list"):
-        assert time.monotonic() < deadline, "no module is hosted"
 
 
 def rows(page: Page) -> Any:
