@@ -32,7 +32,7 @@ def test_routes_keep_to_their_own_prefix_and_differ() -> None:
 
 def test_what_only_reads_is_got_and_the_rest_is_not() -> None:
     read = re.compile(
-        r"(Count|Get|List|Watch|Follow|Read|Diagnose|WhoAmI|Audit|Why|Poll|Suggest|Export|Explain|Describe)"
+        r"(Count|Get|List|Watch|Follow|Read|Diagnose|WhoAmI|Audit|Why|Poll|Suggest|Export|Explain|Describe|Compare)"
     )
     for each in bindings():
         assert bool(read.match(each.method.name)) == (each.verb == "GET"), each.rpc
