@@ -84,7 +84,13 @@ def coming(groups: Sequence[Group], from_at: int, step_us: int, steps: int) -> l
         if few:
             for tick in _ticks(schedule, from_at, from_at + steps * step_us):
                 herds.add(tick, weights, group.keys)
-    return [_step(from_at + step * step_us, step_us, step, starts[step], busy_us[step], herds) for step in range(steps)]
+    ticks: list[list[int]] = [[] for _ in range(steps)]
+    for tick in herds.plain:
+        ticks[(tick - from_at) // step_us].append(tick)
+    return [
+        _step(from_at + step * step_us, starts[step], busy_us[step] / step_us, ticks[step], herds.often[step], herds)
+        for step in range(steps)
+    ]
 
 
 def _ticks(schedule: Schedule, from_at: int, until: int) -> list[int]:
@@ -108,12 +114,10 @@ def _in_a_second(jobs: int, over_us: int) -> int:
     return jobs if over_us < _SECOND_US else -(-jobs * _SECOND_US // over_us)
 
 
-def _step(at: int, step_us: int, step: int, starts: int, busy_us: float, herds: _Herds) -> ComingStep:
-    within = [tick for tick in herds.plain if at <= tick < at + step_us]
-    herd_at = max(within, key=lambda tick: (herds.plain[tick], -tick), default=at)
-    often, often_spread = herds.often[step]
-    spread = max((herds.spread[tick] for tick in within), default=0)
+def _step(at: int, starts: int, load: float, ticks: Sequence[int], often: tuple[int, int], herds: _Herds) -> ComingStep:
+    """`ticks`: those of `herds` that are in it."""
+    herd_at = max(ticks, key=lambda tick: (herds.plain[tick], -tick), default=at)
+    spread = max((herds.spread[tick] for tick in ticks), default=0)
     return ComingStep(
-        at, starts, busy_us / step_us, herds.plain[herd_at] + often if within else often, herd_at,
-        herds.keys.get(herd_at, ()), spread + often_spread,
-    )  # fmt: skip
+        at, starts, load, herds.plain[herd_at] + often[0], herd_at, herds.keys.get(herd_at, ()), spread + often[1]
+    )

@@ -43,7 +43,7 @@ def why_late(run: LateRun, lives: Sequence[Life], primary: str | None) -> str:
         return (f"It was claimed {length(run.claimed_late_us)} after its run_at, and {began} "
                 f"{length(run.late_us - run.claimed_late_us)} later: its runner was slow to start it.")  # fmt: skip
     return (
-        _by_controllers(run, lives)
+        _by_controllers(run, lives, primary)
         or _by_earlier_run(run)
         or _by_runners(run, lives)
         or _by_primary(run, lives, primary)
@@ -52,8 +52,8 @@ def why_late(run: LateRun, lives: Sequence[Life], primary: str | None) -> str:
     )
 
 
-def _by_controllers(run: LateRun, lives: Sequence[Life]) -> str:
-    gap = gap_at(gaps(lives), run.run_at)
+def _by_controllers(run: LateRun, lives: Iterable[Life], primary: str | None) -> str:
+    gap = None if primary is not None else gap_at(gaps(lives), run.run_at)  # who was on the ring held a lease
     if gap is None:
         return ""
     until = "" if gap.until_at is None else f" to {instant(gap.until_at)}"
