@@ -13,7 +13,7 @@ from cronring.cli.printing import say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cronring.cli.login.http import IssuerAnswer
+    from cronring.cli.json_http import JsonAnswer
 
 CLIENT_SECRET: Final = Secret(bool)
 
@@ -73,7 +73,7 @@ def login(
     say(f"the token counts {until}{renewed}; it is in {where}")
 
 
-def _flow(authorization: str, device_url: str, *, device: bool) -> "Callable[..., IssuerAnswer]":
+def _flow(authorization: str, device_url: str, *, device: bool) -> "Callable[..., JsonAnswer]":
     """A browser, unless somebody wants it otherwise, or there is none. Raises Failure."""
     from cronring.cli.login.browser import by_browser, has_browser
     from cronring.cli.login.device import by_device

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from cronring.cli.failures import Failure
-from cronring.cli.login.http import IssuerAnswer
+from cronring.cli.json_http import JsonAnswer
 from cronring.cli.login.issuer import SHOWN_MAX, Endpoints, Registered, asked, refused_words
 from cronring.cli.printing import say
 from cronring.schema.duration import measured
@@ -40,7 +40,7 @@ def has_browser() -> bool:
     return False
 
 
-def by_browser(endpoints: Endpoints, registered: Registered, scopes: tuple[str, ...]) -> IssuerAnswer:
+def by_browser(endpoints: Endpoints, registered: Registered, scopes: tuple[str, ...]) -> JsonAnswer:
     """A good answer of the token endpoint. Raises Failure."""
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()

@@ -4,7 +4,7 @@ import time
 from typing import Final
 
 from cronring.cli.failures import Failure
-from cronring.cli.login.http import IssuerAnswer
+from cronring.cli.json_http import JsonAnswer
 from cronring.cli.login.issuer import Endpoints, Registered, asked, refused_words
 from cronring.cli.printing import say
 from cronring.schema.duration import measured
@@ -17,7 +17,7 @@ PATIENCE_S: Final = 600.0
 PATIENCE_S_MAX: Final = 3_600.0
 
 
-def by_device(endpoints: Endpoints, registered: Registered, scopes: tuple[str, ...]) -> IssuerAnswer:
+def by_device(endpoints: Endpoints, registered: Registered, scopes: tuple[str, ...]) -> JsonAnswer:
     """A good answer of the token endpoint. Raises Failure."""
     begun = asked(endpoints.device, registered.form() | {"scope": " ".join(scopes)})
     code, typed, page = begun.text("device_code"), begun.text("user_code"), begun.text("verification_uri")

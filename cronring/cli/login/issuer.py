@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
-from cronring.cli.login.http import IssuerAnswer, IssuerSilent, ask_issuer
+from cronring.cli.json_http import JsonAnswer
+from cronring.cli.login.http import IssuerSilent, ask_issuer
 from cronring.controller.identity.addresses import is_safe
 
 SHOWN_MAX: Final = 200
@@ -60,7 +61,7 @@ def discover(issuer: str) -> Endpoints:
     return found
 
 
-def asked(url: str, form: Mapping[str, str] | None = None) -> IssuerAnswer:
+def asked(url: str, form: Mapping[str, str] | None = None) -> JsonAnswer:
     """Raises Failure where there is no answer."""
     try:
         return ask_issuer(url, form)
@@ -68,7 +69,7 @@ def asked(url: str, form: Mapping[str, str] | None = None) -> IssuerAnswer:
         raise Failure(str(error), EXIT_UNREACHABLE) from None
 
 
-def given(answer: IssuerAnswer, *, id_token: bool) -> GivenToken:
+def given(answer: JsonAnswer, *, id_token: bool) -> GivenToken:
     """Of a good answer of the token endpoint. An access token is taken, if controllers can read it. Raises Failure."""
     token = answer.text("id_token" if id_token else "access_token")
     if not id_token and not _claims(token):
@@ -81,7 +82,7 @@ def given(answer: IssuerAnswer, *, id_token: bool) -> GivenToken:
     return GivenToken(token, answer.text("refresh_token"), expires if isinstance(expires, int) else 0)
 
 
-def refused_words(answer: IssuerAnswer) -> str:
+def refused_words(answer: JsonAnswer) -> str:
     """An issuer's own words for a refusal."""
     words = answer.text("error_description") or answer.text("error") or "no reason is given"
     return f"{words[:SHOWN_MAX]} (HTTP {answer.status})"
