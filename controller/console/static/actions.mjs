@@ -1,10 +1,9 @@
 // What can be done to jobs and executions: each says what it does before it is done.
 import { keyPath, post, remove } from "./api.mjs";
-import { quoted } from "./words.mjs";
+import { noted, quoted } from "./words.mjs";
 import { ask } from "./doing.mjs";
 import { go } from "./router.mjs";
 
-const note = (values) => (values.note ? ` --note ${quoted(values.note)}` : "");
 const WHY = {
   name: "note",
   label: "Why? Others will ask later.",
@@ -19,7 +18,7 @@ export const pauseJob = (job) =>
     says: "Its ticks are skipped from now on, and recorded as paused. What runs now goes on to its end.",
     undo: "resume it; the next tick after that runs.",
     fields: [WHY],
-    command: (values) => `cronring jobs pause ${quoted(job.key)}${note(values)}`,
+    command: (values) => `cronring jobs pause ${quoted(job.key)}${noted(values)}`,
     act: (values) => post(`${keyPath(job.key)}/pause`, { note: values.note }),
   });
 
@@ -30,7 +29,7 @@ export const resumeJob = (job) =>
     says: "Its next tick from now on runs. Ticks since the pause stay skipped: a backfill runs them.",
     undo: "pause it again.",
     fields: [WHY],
-    command: (values) => `cronring jobs resume ${quoted(job.key)}${note(values)}`,
+    command: (values) => `cronring jobs resume ${quoted(job.key)}${noted(values)}`,
     act: (values) => post(`${keyPath(job.key)}/resume`, { note: values.note }),
   });
 
@@ -41,7 +40,7 @@ export const skipNext = (job) =>
     says: "The next tick doesn't run, and is recorded as skipped by you. The ones after it run.",
     undo: "a change of the schedule, or a run by hand at that time.",
     fields: [WHY],
-    command: (values) => `cronring jobs skip-next ${quoted(job.key)}${note(values)}`,
+    command: (values) => `cronring jobs skip-next ${quoted(job.key)}${noted(values)}`,
     act: (values) => post(`${keyPath(job.key)}/skip-next`, { note: values.note }),
   });
 
@@ -52,7 +51,7 @@ export const deleteJob = (job) =>
     typed: job.key,
     says: "The job is removed with its schedule. What it did stays in the books for as long as history is kept.",
     fields: [WHY],
-    command: (values) => `cronring jobs delete ${quoted(job.key)}${note(values)}`,
+    command: (values) => `cronring jobs delete ${quoted(job.key)}${noted(values)}`,
     act: async (values) => {
       await remove(keyPath(job.key), { note: values.note });
       go("/jobs");
@@ -66,7 +65,7 @@ export const cancelRun = (run) =>
     says: "Its verb is asked to stop, and is killed if it doesn't. It ends as cancelled, and isn't retried by itself.",
     undo: "retry it.",
     fields: [WHY],
-    command: (values) => `cronring executions cancel ${run.id}${note(values)}`,
+    command: (values) => `cronring executions cancel ${run.id}${noted(values)}`,
     act: (values) => post(`/executions/${run.id}/cancel`, { note: values.note }),
   });
 
@@ -77,7 +76,7 @@ export const retryRun = (run) =>
     says: "A further attempt at the same tick, with the same payload.",
     undo: "cancel the new attempt while it runs.",
     fields: [WHY],
-    command: (values) => `cronring executions retry ${run.id}${note(values)}`,
+    command: (values) => `cronring executions retry ${run.id}${noted(values)}`,
     act: async (values) => {
       const begun = await post(`/executions/${run.id}/retry`, { note: values.note });
       if (Number(begun.execution_id)) go(`/executions/${begun.execution_id}`);

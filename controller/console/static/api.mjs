@@ -76,8 +76,17 @@ export const patch = (path, body, etag) => call("PATCH", path, { body, etag });
 export const put = (path, body) => call("PUT", path, { body: body ?? {} });
 export const remove = (path, query) => call("DELETE", path, { query });
 
-async function call(method, path, { query, body, signal, keyed, etag }) {
-  const headers = { accept: "application/json" };
+async function call(method, path, how) {
+  const answer = await asked(method, path, how, "application/json");
+  if (answer.status === 204) return null;
+  const said = await bodyOf(answer);
+  if (!answer.ok) throw new Problem(answer.status, said);
+  return said;
+}
+
+// The answer's head. Without a session it never answers, as the browser goes to the login.
+async function asked(method, path, { query, body, signal, keyed, etag }, accept) {
+  const headers = { accept };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
   if (etag) headers["If-Match"] = `"${etag}"`;
@@ -88,11 +97,7 @@ async function call(method, path, { query, body, signal, keyed, etag }) {
     signal,
     body: body === undefined ? undefined : JSON.stringify(body),
   });
-  if (answer.status === 401) return toLogin();
-  if (answer.status === 204) return null;
-  const said = await bodyOf(answer);
-  if (!answer.ok) throw new Problem(answer.status, said);
-  return said;
+  return answer.status === 401 ? toLogin() : answer;
 }
 
 async function fetched(address, options) {
@@ -115,17 +120,7 @@ async function bodyOf(answer) {
 
 // Lines of JSON of a stream, until it ends or `signal` stops it. With a `body` it is something that is done.
 export async function* lines(path, query, signal, body) {
-  const headers = { accept: "application/x-ndjson" };
-  if (body) headers["content-type"] = "application/json";
-  if (body && csrf) headers["X-CSRF-Token"] = csrf;
-  const method = body ? "POST" : "GET";
-  const answer = await fetched(apiPath(path) + queryText(query), {
-    method,
-    headers,
-    signal,
-    body: body && JSON.stringify(body),
-  });
-  if (answer.status === 401) await toLogin();
+  const answer = await asked(body ? "POST" : "GET", path, { query, signal, body }, "application/x-ndjson");
   if (!answer.ok) throw new Problem(answer.status, await bodyOf(answer));
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

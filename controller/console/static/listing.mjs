@@ -9,7 +9,6 @@ const PAGE = 100;
 
 export const NOTE = { name: "note", label: "Why? Others will ask later.", optional: true };
 export const when = (name, field) => ({ name, of: (row) => html`<${When} at=${row[field]} />` });
-export const plain = (name, field) => ({ name, of: (row) => row[field] });
 
 // Of a key that has its namespace in it: [namespace, name]; what has none is of "default".
 export const parted = (key) =>
@@ -90,10 +89,7 @@ const begin = (deed, again) =>
   });
 
 // A page of one thing of a list: what the address says by `of=`; else the list itself.
-export function useOne() {
-  const [one, set] = useParameter("of");
-  return [one, set];
-}
+export const useOne = () => useParameter("of");
 
 export const oneOf = (page, name) => `${page}?of=${encodeURIComponent(name)}`;
 

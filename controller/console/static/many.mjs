@@ -2,7 +2,7 @@
 import { html, useState } from "./base.mjs";
 import { lines } from "./api.mjs";
 import { ask } from "./doing.mjs";
-import { count, quoted } from "./words.mjs";
+import { count, noted, number, quoted } from "./words.mjs";
 
 const SHOWN = 5;
 const NOTE = { name: "note", label: "Why? Others will ask later.", optional: true };
@@ -72,7 +72,7 @@ function orderMany(chosen, { action, verb, undo, inverse, typed, fields = [], sp
     command: (values) =>
       command(chosen, `cronring jobs ${CLI[action] ?? action.toLowerCase()}`) +
       (option?.(values) ?? "") +
-      (values.note ? ` --note ${quoted(values.note)}` : ""),
+      noted(values),
     act: async (values) => {
       const expected = tried ? tried.total : many;
       const found = await order(chosen, action, { note: values.note, expected, ...spec?.(values) });
@@ -133,7 +133,7 @@ export function Many({ picked, every, matching, session, selectEvery, clear }) {
       matching &&
       matching.count > jobs.length &&
       html`<button class="small"
-      onClick=${() => selectEvery(matching)}>Select all ${matching.count.toLocaleString("en")} that match</button>`
+      onClick=${() => selectEvery(matching)}>Select all ${number(matching.count)} that match</button>`
     }
     ${
       may("operate") &&

@@ -42,7 +42,7 @@ export function Answered({ query, empty, children }) {
   if (!query.data) return slow ? html`<p class="loading" role="status">Loading …</p>` : html`<p class="loading"></p>`;
   const stale =
     query.problem &&
-    html`<p class="stale" role="status">Old, as of ${utc(query.at)}Z:
+    html`<p class="stale" role="status">Old, as of ${utc(query.at)}:
     ${" "}${query.problem.message} <button onClick=${query.again}>Try again</button></p>`;
   return html`<div class=${query.problem ? "aged" : ""}>${stale}${empty || children}</div>`;
 }

@@ -3,7 +3,7 @@ import { html, useState } from "./base.mjs";
 import { clockTime } from "./clock.mjs";
 import { JobLink, State } from "./parts.mjs";
 import { useQuery } from "./queries.mjs";
-import { count } from "./words.mjs";
+import { count, number } from "./words.mjs";
 
 const HIGH = 64; // pixels
 const HERD = 20; // that begin in one second, and a part of the most:
@@ -11,8 +11,7 @@ const HERD_PART = 0.5;
 
 export const useForecast = (within) => useQuery("/forecast", { within_ms: within }, { every: 120_000 });
 
-const many = (number) => Number(number).toLocaleString("en");
-const runsOf = (load) => (load < 10 ? load.toFixed(1) : many(Math.round(load)));
+const runsOf = (load) => (load < 10 ? load.toFixed(1) : number(Math.round(load)));
 const at = (step) => clockTime(Date.parse(step.at));
 
 // {most, herds}: the most in one second; the steps that have a herd, the largest first.
@@ -32,11 +31,11 @@ export function Strip({ said, spread }) {
   const busiest = said.steps.reduce((one, other) => (other.load > one.load ? other : one), said.steps[0]);
   const highest = Math.max(1e-9, ...said.steps.map((step) => step.load));
   const told = (step) =>
-    `From ${at(step)}: ${many(step.starts)} begin, ${runsOf(step.load)} at once on average, ${many(step[field])} at most in one second`;
+    `From ${at(step)}: ${number(step.starts)} begin, ${runsOf(step.load)} at once on average, ${number(step[field])} at most in one second`;
   const width = 1000 / said.steps.length;
   const total = said.steps.reduce((sum, step) => sum + Number(step.starts), 0);
-  return html`<p><strong>${many(total)}</strong> ticks of ${count(said.jobs, "job")}. Busiest at ${at(busiest)}:
-      ${" "}${runsOf(busiest.load)} runs at once. Most in one second: ${many(most)}.</p>
+  return html`<p><strong>${number(total)}</strong> ticks of ${count(said.jobs, "job")}. Busiest at ${at(busiest)}:
+      ${" "}${runsOf(busiest.load)} runs at once. Most in one second: ${number(most)}.</p>
     <figure class="strip"><svg viewBox=${`0 0 1000 ${HIGH * 2 + 4}`} preserveAspectRatio="none" role="img"
       aria-label=${`Runs that begin in one second, above; runs at once, below. ${herds.length ? told(herds[0]) : ""}`}>
       ${said.steps.map((step, index) => {
@@ -52,9 +51,9 @@ export function Strip({ said, spread }) {
         <span>${at(said.steps.at(-1))}</span></figcaption></figure>
     <p class="says pointed" role="status">${pointed ? told(pointed) : ""}</p>
     ${herds.slice(0, 3).map(
-      (step) => html`<p key=${step.at}><${State} is="late" text=${`${many(step[field])} begin in one second`} /> at
+      (step) => html`<p key=${step.at}><${State} is="late" text=${`${number(step[field])} begin in one second`} /> at
         ${" "}${clockTime(Date.parse(step.herd_at))}${step.herd_jobs.length > 0 && html`, such as ${step.herd_jobs.map((key) => html`<${JobLink} of=${key} /> `)}`}
-        ${!spread && Number(step.spread) < Number(step.herd) && html` With <code>jitter="auto"</code>: ${many(step.spread)}.`}</p>`,
+        ${!spread && Number(step.spread) < Number(step.herd) && html` With <code>jitter="auto"</code>: ${number(step.spread)}.`}</p>`,
     )}
     ${Number(said.unmeasured) > 0 && html`<p class="says">${count(said.unmeasured, "job")} of which no run has ended yet count as lasting no time.</p>`}
     ${Number(said.left_out) > 0 && html`<p class="says">${count(said.left_out, "job")} of rare schedules are not among them.</p>`}`;

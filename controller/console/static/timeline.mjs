@@ -48,7 +48,7 @@ function Sentence({ of: { text, job } }) {
 
 export const Entries = ({ of }) => html`<ol class="plain timeline">${of.map(
   (each) => html`<li key=${each.at + each.kind + each.subject + each.execution_id}>
-    <time datetime=${each.at} title=${`${utc(Date.parse(each.at))}Z`}>${clockTime(Date.parse(each.at))}</time>
+    <time datetime=${each.at} title=${utc(Date.parse(each.at))}>${clockTime(Date.parse(each.at))}</time>
     <span><${State} is=${stateOf(each.kind)} text=${wordOf(each.kind)} /> <${Sentence} of=${each} />
       ${each.error_message && html` <span class="says">${each.error_message}</span>`}
       ${Number(each.execution_id) > 0 && html` <${RunLink} of=${each.execution_id} />`}</span></li>`,

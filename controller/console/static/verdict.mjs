@@ -140,6 +140,6 @@ export function Verdict({ health }) {
 
 function Signal({ signal }) {
   const said = { live: "live", lost: `no signal since ${clockTime(signal.since)}`, connecting: "connecting …" };
-  const title = `since ${utc(signal.since)}Z${signal.leads ? "; this tab has the stream" : ""}`;
+  const title = `since ${utc(signal.since)}${signal.leads ? "; this tab has the stream" : ""}`;
   return html`<span class=${`signal ${signal.name}`} title=${title}>${said[signal.name]}</span>`;
 }

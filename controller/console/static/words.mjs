@@ -34,12 +34,17 @@ export const shapeOf = (state) => (STATES[state] ?? ["○", "waiting"])[0];
 export const hueOf = (state) => (STATES[state] ?? ["○", "waiting"])[1];
 export const wordOf = (state) => state.replaceAll("_", " ");
 
+export const number = (value) => Number(value).toLocaleString("en");
+
 // Of one thing, or of several: "1 job", "4 jobs".
-export const count = (number, word, plural = `${word}s`) =>
-  `${Number(number).toLocaleString("en")} ${Number(number) === 1 ? word : plural}`;
+export const count = (value, word, plural = `${word}s`) => `${number(value)} ${Number(value) === 1 ? word : plural}`;
 
 // Of a word of a shell: quoted where a shell would read it otherwise.
 export const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+
+// Options that many commands have, where they say something.
+export const noted = ({ note }) => (note ? ` --note ${quoted(note)}` : "");
+export const inNamespace = ({ namespace }) => (namespace === "default" ? "" : ` --namespace ${quoted(namespace)}`);
 
 export const bytes = (size) => {
   const units = ["B", "KiB", "MiB", "GiB"];

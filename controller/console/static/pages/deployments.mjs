@@ -8,7 +8,7 @@ import { Answered, Copied, Facts, Panel, State, When } from "../parts.mjs";
 import { fates } from "../preview.mjs";
 import { useQuery } from "../queries.mjs";
 import { useParameter } from "../router.mjs";
-import { count, quoted } from "../words.mjs";
+import { count, noted, quoted } from "../words.mjs";
 
 const VERSIONS = 100;
 const SIGNS = { added: "+", removed: "−", changed: "~", same: "" };
@@ -65,7 +65,7 @@ const deeds = (row, session) => {
         undo: "make the other version active again.",
         fields: [NOTE],
         command: ({ note }) =>
-          `cronring rollback ${quoted(row.module)} --to ${quoted(row.key)}${note ? ` --note ${quoted(note)}` : ""}`,
+          `cronring rollback ${quoted(row.module)} --to ${quoted(row.key)}${noted({ note })}`,
         act: ({ note }) => post(`${path}/activate`, { note }),
       },
     ];
@@ -80,7 +80,7 @@ const deeds = (row, session) => {
       typed: row.key,
       undo: "activate it again: its jobs come back with their pauses.",
       fields: [NOTE],
-      command: ({ note }) => `cronring undeploy ${quoted(row.key)}${note ? ` --note ${quoted(note)}` : ""}`,
+      command: ({ note }) => `cronring undeploy ${quoted(row.key)}${noted({ note })}`,
       act: ({ note }) => post(`${path}/kill`, { note }),
     },
   ];
@@ -136,7 +136,7 @@ function Difference({ row }) {
       asked
         ? html`<${Answered} query=${query}>${
             said &&
-            html`<p>From <code>${said.from_key || "nothing"}</code> until ${utc(Date.parse(said.until_at))}Z:
+            html`<p>From <code>${said.from_key || "nothing"}</code> until ${utc(Date.parse(said.until_at))}:
           ${" "}${said.verbs.length ? `${count(said.verbs.length, "job")} differ, ` : "nothing changes, "}${count(said.same, "job")} ${said.same === 1 ? "stays as it is" : "stay as they are"}.</p>
         ${said.verbs.length > 0 && html`<${Verbs} of=${said.verbs} />`}
         <${Copied} text=${`cronring deployments compare ${quoted(row.key)}${from ? ` --from ${quoted(from)}` : ""} --days ${days}`} />`

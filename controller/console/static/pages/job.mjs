@@ -7,7 +7,7 @@ import { ask } from "../doing.mjs";
 import { useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
 import { Answered, Empty, Facts, Panel, Rows, RunLink, State, When } from "../parts.mjs";
-import { count, quoted, wordOf } from "../words.mjs";
+import { count, number, quoted, wordOf } from "../words.mjs";
 import { Actions, Settings, Versions } from "./job_about.mjs";
 import { Days } from "./job_days.mjs";
 import { Editor, elsewhere, ofSet } from "./job_edit.mjs";
@@ -105,13 +105,13 @@ function Figures({ name, mine }) {
     <${Answered} query=${query}>${
       said &&
       html`<${Facts} of=${[
-        ["Runs", Number(said.executions).toLocaleString("en")],
+        ["Runs", number(said.executions)],
         said.success_rate !== undefined && ["Completed", `${(said.success_rate * 100).toFixed(2)} %`],
         ["Took", spread(said.duration)],
         ["Began late by", spread(said.lateness)],
         ...Object.entries(said.outcomes)
-          .filter(([, number]) => Number(number))
-          .map(([outcome, number]) => [html`<${State} is=${outcome} />`, Number(number).toLocaleString("en")]),
+          .filter(([, runs]) => Number(runs))
+          .map(([outcome, runs]) => [html`<${State} is=${outcome} />`, number(runs)]),
       ]} />`
     }<//><//>`;
 }

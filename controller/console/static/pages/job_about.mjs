@@ -4,7 +4,7 @@ import { keyPath } from "../api.mjs";
 import { duration } from "../clock.mjs";
 import { useQuery } from "../queries.mjs";
 import { Answered, Copied, Empty, Facts, Panel, RunLink, State, When } from "../parts.mjs";
-import { quoted, wordOf } from "../words.mjs";
+import { number, quoted, wordOf } from "../words.mjs";
 
 const VERSIONS = 8,
   ACTIONS = 20;
@@ -40,7 +40,7 @@ export function Settings({ job, query }) {
         "Skipped so far",
         job.skipped.map(
           (each) => html`<${State} is="skipped"
-      text=${`${each.reason} ${Number(each.ticks).toLocaleString("en")}`} /> `,
+      text=${`${each.reason} ${number(each.ticks)}`} /> `,
         ),
       ],
     ]} />`

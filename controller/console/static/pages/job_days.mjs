@@ -6,7 +6,7 @@ import { duration } from "../clock.mjs";
 import { useQuery } from "../queries.mjs";
 import { useParameter } from "../router.mjs";
 import { Answered, Empty, Panel } from "../parts.mjs";
-import { count, quoted } from "../words.mjs";
+import { count, number, quoted } from "../words.mjs";
 
 const SPANS = ["14", "31", "62"];
 const LEAST_MS = 20_000; // a day's figures hardly change by a run
@@ -55,7 +55,7 @@ const Table = ({ rows }) => html`<details><summary>As a table</summary><div clas
     <th scope="col">Took: half, 99 of 100</th><th scope="col">Late: half, 99 of 100</th></tr></thead>
   <tbody>${[...rows].reverse().map(
     (row) => html`<tr key=${row.day}><th scope="row">${row.day}</th><td class="number">${count(row.runs, "run")}</td>
-    <td class="number">${row.completed.toLocaleString("en")}</td><td>${both(row.duration)}</td>
+    <td class="number">${number(row.completed)}</td><td>${both(row.duration)}</td>
     <td>${both(row.lateness)}</td></tr>`,
   )}</tbody></table></div></details>`;
 

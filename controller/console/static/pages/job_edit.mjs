@@ -4,7 +4,7 @@ import { get, keyPath, patch, post } from "../api.mjs";
 import { PayloadForm } from "../payload_form.mjs";
 import { useQuery } from "../queries.mjs";
 import { Answered, Copied, Failed, Panel, When } from "../parts.mjs";
-import { count, wordOf } from "../words.mjs";
+import { count, number, wordOf } from "../words.mjs";
 import { bodyOf, changedIn, meanwhile, onTop, textsOf } from "./job_draft.mjs";
 import { Remarks, Ticks } from "./job_ticks.mjs";
 
@@ -195,7 +195,7 @@ function Preview({ said, problem, busy, changed }) {
 // The ticks that go and come: counts, and the first of them.
 function Difference({ of, until }) {
   const same = of.gone === "0" && of.new === "0";
-  return html`<h3>Its ticks until <${When} at=${until} clock />: ${Number(of.before).toLocaleString("en")} →
+  return html`<h3>Its ticks until <${When} at=${until} clock />: ${number(of.before)} →
     ${" "}${count(of.after, "tick")}</h3>
     ${same ? html`<p>All of them stay as they are.</p>` : html`<${Moved} of=${of} />`}`;
 }

@@ -6,7 +6,7 @@ import { ask } from "../doing.mjs";
 import { PayloadForm } from "../payload_form.mjs";
 import { Failed, State } from "../parts.mjs";
 import { go } from "../router.mjs";
-import { count, quoted } from "../words.mjs";
+import { count, noted, number, quoted } from "../words.mjs";
 import { localTime } from "./job_why.mjs";
 
 const TYPING_MS = 300;
@@ -14,7 +14,6 @@ const LISTED = 8;
 const WHY = { name: "note", label: "Why? Others will ask later.", optional: true, hint: "the supplier sent it again" };
 const DAY = 86_400_000;
 
-const note = (values) => (values.note ? ` --note ${quoted(values.note)}` : "");
 
 // The verb is asked for first: what it takes makes the form.
 export async function triggerJob(job) {
@@ -36,7 +35,7 @@ export async function triggerJob(job) {
       WHY,
     ],
     command: (values) =>
-      `cronring jobs trigger ${quoted(job.key)}` + (own(values, job) ? "" : ` --payload ${quoted(values.payload)}`) + note(values),
+      `cronring jobs trigger ${quoted(job.key)}` + (own(values, job) ? "" : ` --payload ${quoted(values.payload)}`) + noted(values),
     act: async (values) => {
       const body = { note: values.note, ...(own(values, job) ? {} : { payload: values.payload }) };
       const begun = await post(`${keyPath(job.key)}/trigger`, body);
@@ -65,7 +64,7 @@ export const backfillJob = (job) =>
     more: (values) => html`<${Preview} job=${job} values=${values} />`,
     command: (values) =>
       `cronring jobs backfill ${quoted(job.key)} --from ${instant(values.from)} --to ${instant(values.until)}` +
-      (values.again ? " --again" : "") + (values.beside ? " --overlap allow" : "") + note(values),
+      (values.again ? " --again" : "") + (values.beside ? " --overlap allow" : "") + noted(values),
     act: async (values) => {
       const done = await post(`${keyPath(job.key)}/backfill`, { ...spanOf(values), note: values.note });
       if (!done.activation) return "There is no tick in this span: nothing runs.";
@@ -109,15 +108,15 @@ function Preview({ job, values }) {
   if (!ticks.length) return html`<p class="preview"><b>No tick is in this span.</b> Nothing would run.</p>`;
   const done = ticks.filter((each) => each.completed).length;
   const all = Number(found.said.ticks);
-  const of = all > ticks.length ? `of its first ${ticks.length.toLocaleString("en")}, ` : "";
+  const of = all > ticks.length ? `of its first ${number(ticks.length)}, ` : "";
   const first = clockTime(Date.parse(ticks[0].tick));
   const last = clockTime(Date.parse(ticks.at(-1).tick));
   const span = all === 1 ? `at ${first}` : all > ticks.length ? `from ${first}` : `from ${first} to ${last}`;
-  return html`<div class="preview" role="status"><p><b>${count(all, "tick")}</b>, ${span}; ${of}${done.toLocaleString("en")} completed already
+  return html`<div class="preview" role="status"><p><b>${count(all, "tick")}</b>, ${span}; ${of}${number(done)} completed already
     ${done > 0 && (again ? ", and would run again" : ", and would be left out")}.</p>
     <ul class="plain">${ticks.slice(0, LISTED).map(
       (each) => html`<li key=${each.tick}>${clockTime(Date.parse(each.tick))} ${became(each, again)}</li>`,
-    )}${ticks.length > LISTED && html`<li>and ${(all - LISTED).toLocaleString("en")} more</li>`}</ul></div>`;
+    )}${ticks.length > LISTED && html`<li>and ${number(all - LISTED)} more</li>`}</ul></div>`;
 }
 
 const became = (each, again) => {

@@ -5,7 +5,7 @@ import { inZone, now, viewerZone } from "../clock.mjs";
 import { useQuery } from "../queries.mjs";
 import { useParameter } from "../router.mjs";
 import { Answered, Empty, Panel, When } from "../parts.mjs";
-import { count, quoted } from "../words.mjs";
+import { count, number, quoted } from "../words.mjs";
 
 const LEAST_MS = 5_000;
 const MONTHS = "January February March April May June July August September October November December".split(" ");
@@ -90,7 +90,7 @@ function yearWords(said) {
   const running = said.days.filter(Boolean);
   if (!total) return "It has no tick in this year.";
   const [least, most] = [Math.min(...running), Math.max(...running)];
-  const each = least === most ? `${count(most, "tick")} on each of them` : `${least.toLocaleString("en")} to ${count(most, "tick")} on each`;
+  const each = least === most ? `${count(most, "tick")} on each of them` : `${number(least)} to ${count(most, "tick")} on each`;
   return `${count(total, "tick")} on ${count(running.length, "day")}, ${each}. The darker a day, the more; ◆ the clocks change.`;
 }
 

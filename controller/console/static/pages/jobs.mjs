@@ -12,6 +12,7 @@ import { Answered, Empty, jobPath } from "../parts.mjs";
 import { Views } from "../views.mjs";
 import { useSight, VirtualRows } from "../virtual.mjs";
 import { Columns, useBooksInSight, useColumns } from "./jobs_columns.mjs";
+import { number } from "../words.mjs";
 
 const PAGE = 200;
 const NEAR_END = 60; // rows before the end of what is there when more is asked for
@@ -62,7 +63,7 @@ export function Jobs({ session }) {
 
   const pick = useRange(rows, setPicked, () => setEvery(null));
   const many = counted.data && counted.asked === `/jobs:count${queryText({ filter: text })}` ? Number(counted.data.count) : null;
-  return html`<h1>Jobs <span class="says">${many === null ? "" : many.toLocaleString("en")}</span></h1>
+  return html`<h1>Jobs <span class="says">${many === null ? "" : number(many)}</span></h1>
     <${Views} page="/jobs" ready=${VIEWS} query=${shown} />
     <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
       <${FilterField} list="jobs" name="q" says="filter-says"
@@ -86,7 +87,7 @@ export function Jobs({ session }) {
         ${
           list.whole
             ? ""
-            : html`${rows.length.toLocaleString("en")} shown. <button class="small" onClick=${list.more}>More</button>`
+            : html`${number(rows.length)} shown. <button class="small" onClick=${list.more}>More</button>`
         }</p><//>`;
 }
 

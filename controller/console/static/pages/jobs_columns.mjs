@@ -4,6 +4,7 @@ import { Bars, useBooks } from "../books.mjs";
 import { duration } from "../clock.mjs";
 import { useKept } from "../kept.mjs";
 import { JobLink, State, When } from "../parts.mjs";
+import { number } from "../words.mjs";
 
 const BARS = 20;
 const MOST = 100; // jobs whose books one call tells
@@ -52,7 +53,7 @@ const ALL = [
 const skipped = (job) => {
   const ticks = job.skipped.reduce((sum, each) => sum + Number(each.ticks), 0);
   return ticks
-    ? html`<span title=${job.skipped.map((each) => `${each.reason} ${each.ticks}`).join(", ")}>${ticks.toLocaleString("en")}</span>`
+    ? html`<span title=${job.skipped.map((each) => `${each.reason} ${each.ticks}`).join(", ")}>${number(ticks)}</span>`
     : "";
 };
 

@@ -3,7 +3,7 @@ import { html } from "../base.mjs";
 import { duration } from "../clock.mjs";
 import { Answered, Empty, Facts, Panel, State } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
-import { wordOf } from "../words.mjs";
+import { number, wordOf } from "../words.mjs";
 
 export function LastHour() {
   const query = useQuery("/recent", null, { every: 10_000 });
@@ -11,7 +11,6 @@ export function LastHour() {
   const outcomes = Object.entries(said?.outcomes ?? {});
   const skipped = Object.entries(said?.skip_reasons ?? {});
   const nothing = said && !outcomes.length && !skipped.length;
-  const number = (value) => Number(value).toLocaleString("en");
   return html`<${Panel} id="hour" title="The last hour" says="Ticks by what became of them. Lateness is of five minutes.">
     <${Answered} query=${query} empty=${nothing && html`<${Empty}>No tick was due.<//>`}>${
       said &&

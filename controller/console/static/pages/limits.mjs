@@ -6,7 +6,7 @@ import { now } from "../clock.mjs";
 import { inPath, Listing, NOTE, when } from "../listing.mjs";
 import { jobPath, Panel, State, When } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
-import { quoted } from "../words.mjs";
+import { noted, quoted } from "../words.mjs";
 
 const DUE = 100;
 
@@ -15,7 +15,6 @@ const groupOf = (row) => (row.namespace === "default" ? row.module : `${row.name
 const pathOf = ({ namespace, module }) => `/limits${inPath(...[namespace || "default", module].filter(Boolean))}`;
 const command = (deed, row) =>
   `cronring limits ${deed}${groupOf(row) ? ` ${quoted(groupOf(row))}` : ""}${row.label ? ` --by ${quoted(`label:${row.label}`)}` : ""}`;
-const noted = ({ note }) => (note ? ` --note ${quoted(note)}` : "");
 const full = (row) => (row.label ? row.full_values > 0 : row.running >= row.max_concurrent);
 
 export function Limits({ session }) {

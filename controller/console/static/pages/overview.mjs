@@ -8,7 +8,7 @@ import { useAt } from "../moment.mjs";
 import { useOwners } from "../owners.mjs";
 import { Ring } from "../ring.mjs";
 import { groups, useVerdict } from "../verdict.mjs";
-import { count } from "../words.mjs";
+import { count, number } from "../words.mjs";
 import { Coming } from "./coming.mjs";
 import { LastHour } from "./lately.mjs";
 import { Past } from "./past.mjs";
@@ -126,11 +126,11 @@ function Totals() {
             "job",
           )}</a>`,
         ],
-        ...Object.entries(said.jobs).map(([status, number]) => [
+        ...Object.entries(said.jobs).map(([status, jobs]) => [
           html`<a href=${`/jobs?q=status:${status}`}><${State} is=${status} /></a>`,
-          Number(number).toLocaleString("en"),
+          number(jobs),
         ]),
-        ["Runs", Number(said.executions).toLocaleString("en")],
+        ["Runs", number(said.executions)],
         said.success_rate !== undefined && ["Completed", `${(said.success_rate * 100).toFixed(2)} %`],
         said.average_lateness_ms !== undefined && ["Began late by", `${duration(said.average_lateness_ms)} on average`],
       ]} />`

@@ -5,7 +5,7 @@ import { visible } from "../ansi.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, parted, useOne, when } from "../listing.mjs";
 import { Answered, Copied, Facts, JobLink, RunLink, State, When } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
-import { count, quoted } from "../words.mjs";
+import { count, noted, number, quoted } from "../words.mjs";
 
 const COUNTED = 100_000; // where the API stops counting
 const PAGE = 1_000;
@@ -13,9 +13,8 @@ const EVERY_MS = 5_000; // no event tells of messages
 const nameOf = (row) => `${row.namespace}/${row.queue}`;
 const pathOf = (row) => `/queues${inPath(row.namespace, row.queue)}`;
 const short = (row) => quoted(row.namespace === "default" ? row.queue : nameOf(row));
-const noted = ({ note }) => (note ? ` --note ${quoted(note)}` : "");
 const depth = (row) =>
-  Number(row.depth) >= COUNTED ? `${COUNTED.toLocaleString("en")} or more` : Number(row.depth).toLocaleString("en");
+  Number(row.depth) >= COUNTED ? `${number(COUNTED)} or more` : number(row.depth);
 const stateOf = (row) => {
   if (Number(row.dead)) return html`<${State} is="failed" text=${count(row.dead, "dead letter")} />`;
   if (Number(row.leased)) return html`<${State} is="running" text="worked on" />`;

@@ -5,7 +5,7 @@ import { visible } from "../ansi.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, parted, useOne, when } from "../listing.mjs";
 import { Answered, Copied, Facts, JobLink, Panel, State, When } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
-import { count, quoted } from "../words.mjs";
+import { count, inNamespace, noted, quoted } from "../words.mjs";
 
 const nameOf = (row) => `${row.namespace}/${row.name}`;
 const pathOf = (row) => `/sets${inPath(row.namespace, row.name)}`;
@@ -35,8 +35,8 @@ const COLUMNS = [
   { name: "Why", of: (row) => visible(row.note) },
 ];
 
-const command = (row, { note }, options = "") =>
-  `cronring sets delete ${quoted(row.name)}${row.namespace === "default" ? "" : ` --namespace ${quoted(row.namespace)}`}${options}${note ? ` --note ${quoted(note)}` : ""}`;
+const command = (row, values, options = "") =>
+  `cronring sets delete ${quoted(row.name)}${inNamespace(row)}${options}${noted(values)}`;
 const would = async (row, how) => {
   const said = await post(`${pathOf(row)}/apply`, { jobs: [], dry_run: true, ...how });
   return [

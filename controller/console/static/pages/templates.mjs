@@ -6,7 +6,7 @@ import { duration } from "../clock.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, pairs, parted, useOne, when } from "../listing.mjs";
 import { Answered, Copied, Facts, When } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
-import { quoted, wordOf } from "../words.mjs";
+import { inNamespace, noted, quoted, wordOf } from "../words.mjs";
 
 const pathOf = (row) => `/templates${inPath(row.namespace || "default", row.name)}`;
 const nameOf = (row) => `${row.namespace}/${row.name}`;
@@ -93,13 +93,13 @@ const setTemplate = (row) => {
       NOTE,
     ],
     command: (values) =>
-      `cronring template set ${quoted(at(values).name || "NAME")}${at(values).namespace === "default" ? "" : ` --namespace ${quoted(at(values).namespace)}`}` +
+      `cronring template set ${quoted(at(values).name || "NAME")}${inNamespace(at(values))}` +
       (values.schedule ? ` --cron ${quoted(values.schedule)}` : "") +
       (values.timeout ? ` --timeout ${values.timeout}s` : "") +
       Object.entries(pairs(values.labels))
         .map(([key, value]) => ` --label ${quoted(`${key}=${value}`)}`)
         .join("") +
-      (values.note ? ` --note ${quoted(values.note)}` : ""),
+      noted(values),
     act: async (values) => {
       const mask = ["description", "schedule", "labels", "timeout_ms", ...(row?.outputs_hidden ? [] : ["payload"])];
       await put(pathOf(at(values)), {
@@ -119,8 +119,7 @@ const deleteTemplate = (row) => ({
   typed: row.name,
   says: `${row.jobs} jobs came from it: they stay as they are.`,
   fields: [NOTE],
-  command: ({ note }) =>
-    `cronring template delete ${quoted(row.name)}${row.namespace === "default" ? "" : ` --namespace ${quoted(row.namespace)}`}${note ? ` --note ${quoted(note)}` : ""}`,
+  command: (values) => `cronring template delete ${quoted(row.name)}${inNamespace(row)}${noted(values)}`,
   act: ({ note }) => remove(pathOf(row), { note }),
 });
 

@@ -5,7 +5,7 @@ import { useQuery } from "../queries.mjs";
 import { When } from "../parts.mjs";
 import { Ring } from "../ring.mjs";
 import { useVerdict } from "../verdict.mjs";
-import { count } from "../words.mjs";
+import { count, number } from "../words.mjs";
 
 export function Wall({ health }) {
   const { all, ready, signal } = useVerdict(health);
@@ -30,7 +30,7 @@ export function Wall({ health }) {
             Object.values(stats.data.jobs).reduce((sum, each) => sum + Number(each), 0),
             "job",
           )},
-          ${" "}${Number(stats.data.running).toLocaleString("en")} running</p>`
+          ${" "}${number(stats.data.running)} running</p>`
         }
         ${recent.data?.lateness_p50_ms !== undefined && html`<p>
           begin late by ${duration(recent.data.lateness_p50_ms)} p50, ${duration(recent.data.lateness_p99_ms)} p99</p>`}

@@ -5,7 +5,7 @@ import { visible } from "../ansi.mjs";
 import { Deeds, inPath, Listing, oneOf, pairs, Refused, Secret, useOne, when, words } from "../listing.mjs";
 import { Answered, Copied, Facts, JobLink, State } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
-import { quoted, wordOf } from "../words.mjs";
+import { noted, quoted, wordOf } from "../words.mjs";
 
 const NEEDS = ["admin", "*"];
 const STATES = { waiting: "waiting", delivered: "completed", failed: "failed" };
@@ -40,7 +40,7 @@ export function Webhooks({ session }) {
     make: [ADD],
     deeds,
     none: "Nobody is told of anything.",
-    command: "cronring webhook add pager https://example.com/hooks/cron",
+    command: "cronring webhook add pager URL",
   }} />`;
 }
 
@@ -65,7 +65,7 @@ const ADD = {
   undo: "remove it, or disable it.",
   fields: [
     { name: "name", label: "Name", hint: "pager" },
-    { name: "url", label: "Address", kind: "url", hint: "https://example.com/hooks/cron" },
+    { name: "url", label: "Address", kind: "url", hint: "of the receiver, by https" },
     { name: "events", label: "Events. Empty: all but completed.", optional: true, hint: "failed recovered late" },
     { name: "namespace", label: "Only of jobs in this namespace", optional: true },
     { name: "module", label: "Only of jobs of this module", optional: true },
@@ -113,7 +113,7 @@ const deeds = (row) => [
     undo: row.disabled_at ? "disable it again." : "enable it again.",
     fields: row.disabled_at ? [] : [{ name: "reason", label: "Why? Others will ask later.", optional: true }],
     command: ({ reason }) =>
-      `cronring webhook ${row.disabled_at ? "enable" : "disable"} ${quoted(row.name)}${reason ? ` --note ${quoted(reason)}` : ""}`,
+      `cronring webhook ${row.disabled_at ? "enable" : "disable"} ${quoted(row.name)}${noted({ note: reason })}`,
     act: ({ reason }) => put(`${pathOf(row.name)}/enabled`, { enabled: Boolean(row.disabled_at), reason }),
   },
   {

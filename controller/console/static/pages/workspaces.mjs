@@ -4,13 +4,11 @@ import { post, lines } from "../api.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, parted, useOne } from "../listing.mjs";
 import { Answered, Copied, Facts, State } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
-import { count, quoted } from "../words.mjs";
+import { count, inNamespace, noted, quoted } from "../words.mjs";
 
 const nameOf = (row) => `${row.namespace}/${row.workspace}`;
 const pathOf = (row) => `/workspaces${inPath(row.namespace, row.workspace)}`;
 const label = (row) => `label:"workspace=${row.workspace}" namespace:${row.namespace}`;
-const inNamespace = (row) => (row.namespace === "default" ? "" : ` --namespace ${quoted(row.namespace)}`);
-const noted = ({ note }) => (note ? ` --note ${quoted(note)}` : "");
 const stateOf = (row) => {
   if (Number(row.running)) return html`<${State} is="running" />`;
   return html`<${State} is=${Number(row.jobs) && Number(row.paused) === Number(row.jobs) ? "paused" : "scheduled"} />`;
