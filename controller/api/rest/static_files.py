@@ -1,4 +1,4 @@
-"""Files that browsers are given as they are: read and packed once, and sent again only when they have changed."""
+"""Files that browsers are given: read and packed once, and sent again only when they have changed."""
 
 import gzip
 import hashlib
@@ -27,6 +27,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-cache",
 }
 _HOST: Final = re.compile(r"[a-z0-9.-]+")  # a policy has no IPv6 literals
+_COMMENT: Final = re.compile(rb"^ *//.*", re.MULTILINE)  # a line of its own
 _SCRIPTS: Final = {".mjs": "text/javascript", ".js": "text/javascript"}  # not every machine's table knows .mjs
 
 
@@ -40,8 +41,11 @@ class StaticFile(NamedTuple):
 
 
 def read(path: Path) -> StaticFile:
-    """Raises OSError, KeyError: the kind of its name isn't known."""
-    return made(path.read_bytes(), path.suffix)
+    """Comments of scripts are for readers of the source: browsers get an empty line for each, so that lines keep their
+    numbers. Raises OSError, KeyError: the kind of its name isn't known.
+    """
+    body = path.read_bytes()
+    return made(_COMMENT.sub(b"", body) if path.suffix in _SCRIPTS else body, path.suffix)
 
 
 def made(body: bytes, suffix: str) -> StaticFile:
