@@ -6,7 +6,7 @@ import pytest
 from cronring.controller.store.connect import connect
 from cronring.protos.cronring.v1 import forecast_pb2
 from tests.integration.api.conftest import Filled
-from tests.integration.api.test_who_sees import Caller
+from tests.integration.api.test_who_sees import Caller, shows
 
 HOUR_MS = 3_600_000
 
@@ -35,6 +35,9 @@ async def test_jobs_that_tick_are_counted_and_paused_ones_are_not(filled: Filled
     assert sum(step.starts for step in every.steps) == pytest.approx(96, abs=4)
     assert sum(step.starts for step in some.steps) == pytest.approx(48, abs=2)
     assert {job for step in some.steps for job in step.herd_jobs} <= {"billing/xm.xa", "billing/xm.xb"}
+    for name in ("viewer", "admin"):  # test_who_sees.py: but of which jobs a herd is shown follows from when they began
+        request = forecast_pb2.GetForecastRequest()
+        assert not shows(await Caller(filled, name).ask("cronring.v1.Forecast/GetForecast", request))
 
 
 async def test_load_is_by_measured_durations(filled: Filled, database_url: str) -> None:

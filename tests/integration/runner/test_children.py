@@ -25,6 +25,12 @@ async def noop(): pass
 async def sleeper():
     await asyncio.sleep(60)
 """
+LINES = """
+@cron("* * * * *")
+async def lines():
+    for i in range(20_000):
+        print(f"{i:050d}")
+"""
 
 
 async def test_output_and_logging_are_kept_with_their_execution(open_stage: OpenStage) -> None:
@@ -93,12 +99,8 @@ def wordy(ctx: Context): ctx.report(source="x" * 201)
 async def test_a_megabyte_of_output_disturbs_nobody(open_stage: OpenStage) -> None:
     stage = await open_stage(
         HEAD
+        + LINES
         + """
-@cron("* * * * *")
-async def lines():
-    for i in range(20_000):
-        print(f"{i:050d}")
-
 @cron("* * * * *")
 async def characters():
     for i in range(300_000):
@@ -125,12 +127,8 @@ def megabyte(): print("x" * 1_000_000 + "end")
 async def test_output_that_nobody_could_read_is_said_to_be_missing(open_stage: OpenStage) -> None:
     stage = await open_stage(
         HEAD
+        + LINES
         + """
-@cron("* * * * *")
-async def lines():
-    for i in range(20_000):
-        print(f"{i:050d}")
-
 @cron("* * * * *")
 async def blocks(): time.sleep(4)
 """
