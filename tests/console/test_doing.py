@@ -88,7 +88,7 @@ def test_the_keyboard_alone_finds_a_job_and_pauses_it(visit: Callable[..., Visit
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("/jobs/shop.fails"))
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     page.keyboard.press("p")
     expect(page.get_by_role("dialog")).to_contain_text("cronring jobs pause shop.fails")
     page.keyboard.press("Escape")

@@ -117,7 +117,7 @@ def test_a_webhook_is_added_tested_disabled_and_removed(
     do(page, "Test", says="It was not delivered: HTTP 500")
     _Receiver.answers = 204
     do(page, "Test", says="It was delivered: HTTP 204")
-    assert _Receiver.heard[0]["type"] == "webhook.test"
+    assert [each["type"] for each in _Receiver.heard].count("webhook.test") == 2  # beside what failed meanwhile
     delivery = page.locator("tr[data-row]").first
     expect(delivery).to_contain_text("shop.fails", timeout=SOON_MS)
     page.get_by_label("State").select_option("delivered")

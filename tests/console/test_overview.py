@@ -98,7 +98,7 @@ def test_a_pause_says_by_whom_and_until_when(visit: Callable[..., Visitor]) -> N
 
 
 def paused_by_the_console(page: Page) -> None:
-    page.get_by_role("button", name="Pause").first.click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     dialog = page.get_by_role("dialog")
     dialog.locator("button.act").click()
     expect(dialog).to_have_count(0, timeout=SOON_MS)
