@@ -74,7 +74,7 @@ class ExecutionWatcher:
         self._something = asyncio.Event()
         self._failure: Exception | None = None
         self._later: list[ExecutionChange] | None = [] if behind else None
-        self._told: Callable[[ExecutionChange], bool] = lambda _: False
+        self._news: Callable[[ExecutionChange], ExecutionChange | None] = lambda change: change
 
     def offer(self, changes: Sequence[ExecutionChange], token: Token[Any, Any]) -> None:
         """Never waits; a watcher that is too far behind is failed."""
@@ -86,16 +86,20 @@ class ExecutionWatcher:
         if len(self._pending) + len(self._later or ()) > PENDING_MAX:
             self.fail(too_slow())
 
-    def caught_up(self, told: Callable[[ExecutionChange], bool]) -> None:
-        """What was offered meanwhile counts, but for what it has been told in catching up."""
-        self._told = told
+    def caught_up(self, news: Callable[[ExecutionChange], ExecutionChange | None]) -> None:
+        """What was offered meanwhile counts, but for what it has been told in catching up: `news` leaves that out.
+
+        The poller asks for itself: it may find start and end together where this one was told of the start already.
+        """
+        self._news = news
         later, self._later = self._later or [], None
         self._take(later)
 
     def _take(self, changes: Sequence[ExecutionChange]) -> None:
         for change in changes:
-            if not self._told(change):
-                self._pending.extend(event for event in events_of(change) if self.matches(event))
+            news = self._news(change)
+            if news is not None:
+                self._pending.extend(event for event in events_of(news) if self.matches(event))
         if self._pending:
             self._something.set()
 
@@ -173,7 +177,7 @@ class ExecutionHub(Hub[ExecutionChange, WatchPosition]):
                     else ExecutionWatchEvent(ExecutionEventKind.WATCHING, None, token)
                 )
             reached = position
-            watcher.caught_up(lambda change: self._reads.has_told(reached, change))
+            watcher.caught_up(lambda change: self._reads.news(reached, change))
             async for event in watcher.events():
                 yield event
         finally:

@@ -436,8 +436,8 @@ class Reads(JobReads, Protocol):
         """The position after this one, and what has started or ended in between; by id, up to 20,000 at a time."""
         ...
 
-    def has_told(self, position: WatchPosition, change: ExecutionChange) -> bool:
-        """Whether execution_changes had told of this by that position."""
+    def news(self, position: WatchPosition, change: ExecutionChange) -> ExecutionChange | None:
+        """What execution_changes had not told of this by that position: all, its end alone, or (None) nothing."""
         ...
 
     def encode_position(self, position: WatchPosition) -> bytes:

@@ -358,10 +358,14 @@ class PostgresReads:
         changes = [ExecutionChange(row, row[0] not in before.unsettled) for row in rows if row[0] in news]
         return ExecutionPosition(now, executions), changes
 
-    def has_told(self, position: object, change: ExecutionChange) -> bool:
-        """Whether execution_changes had told of this by that position."""
+    def news(self, position: object, change: ExecutionChange) -> ExecutionChange | None:
+        """What execution_changes had not told of this by that position: all, its end alone, or (None) nothing."""
         assert isinstance(position, ExecutionPosition)
-        return position.executions.has_told(change.row.execution_id, settled=change.row.outcome is not None)
+        seen, execution_id = position.executions, change.row.execution_id
+        if not seen.has_told(execution_id, settled=False):
+            return change
+        ended = change.row.outcome is not None and not seen.has_told(execution_id, settled=True)
+        return change._replace(started=False) if ended else None
 
     def encode_position(self, position: object) -> bytes:
         """What a token for callers holds."""

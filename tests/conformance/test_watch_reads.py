@@ -59,14 +59,25 @@ async def test_starts_and_ends_are_told_once_from_a_position_on(shop: Shop) -> N
     position, changes = await shop.reads.execution_changes(position)
     assert told(list(changes)) == [(running.execution_id, False, "failed"), (claim.execution_id, True, None)]
     assert changes[0].row.job == "billing.b"
-    assert all(shop.reads.has_told(position, change) for change in changes)
-    assert not any(shop.reads.has_told(then, change) for change in changes)
+    assert [shop.reads.news(position, change) for change in changes] == [None, None]
+    assert [shop.reads.news(then, change) for change in changes] == list(changes)
     _, changes = await shop.reads.execution_changes(position)
     assert told(list(changes)) == []
     # From the token of before, everything again.
     token = shop.reads.encode_position(then)
     _, changes = await shop.reads.execution_changes(shop.reads.decode_position(token))
     assert told(list(changes)) == [(running.execution_id, False, "failed"), (claim.execution_id, True, None)]
+
+
+async def test_who_was_told_of_a_start_is_told_of_the_end_alone(shop: Shop) -> None:
+    before = await shop.reads.execution_position()
+    (run,) = await shop.running("a")
+    position, changes = await shop.reads.execution_changes(before)
+    assert told(list(changes)) == [(run.execution_id, True, None)]
+    await shop.world.end(run)
+    _, (both,) = await shop.reads.execution_changes(before)
+    assert told([both]) == [(run.execution_id, True, "completed")]
+    assert shop.reads.news(position, both) == both._replace(started=False)
 
 
 async def test_an_id_that_is_committed_late_is_told_of_all_the_same(shop: Shop, database_url: str) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from cronring.controller.api import watch_executions as watch_module
+from cronring.controller.api.hub import Token
 from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, ExecutionWatchEvent
 from cronring.controller.ports.reads import ExecutionChange, ExecutionRow
@@ -47,8 +48,12 @@ class Books:
             return position, []
         return At(position.database_now + 1), self.batches[position.database_now]
 
-    def has_told(self, position: At, change: ExecutionChange) -> bool:
-        return any(change in batch for batch in self.batches[: position.database_now])
+    def news(self, position: At, change: ExecutionChange) -> ExecutionChange | None:
+        told = [each for batch in self.batches[: position.database_now] for each in batch]
+        before = {each.row.outcome for each in told if each.row.execution_id == change.row.execution_id}
+        if change.row.outcome in before:
+            return None
+        return change._replace(started=change.started and not before)
 
     def encode_position(self, position: At) -> bytes:
         return b"%d" % position.database_now
@@ -121,6 +126,21 @@ async def test_a_resumed_watch_is_told_what_it_missed_and_nothing_twice() -> Non
     assert await take(events, 1) == [("started", 3, token(5))]
     await events.aclose()
     await others.aclose()
+
+
+async def test_a_start_that_was_caught_up_with_is_not_told_again_with_its_end() -> None:
+    books = Books()
+    hub = made(books)
+    at = hub.resumed(token(0), 0)
+    books.batches.append([change(1, started=True)])
+    events = hub.resume(anything, at)
+    assert await take(events, 2) == [("watching", 0, ""), ("started", 1, token(1))]
+    # The hub's poller, which asks for itself, finds the start and the end of the same run at once.
+    later = Token(hub.feed, At(2))
+    (watcher,) = hub._watchers
+    watcher.offer([change(1, "completed", started=True)], later)
+    assert await take(events, 1) == [("ended", 1, token(2))]
+    await events.aclose()
 
 
 async def test_a_watch_of_something_else_gets_tokens_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
