@@ -72,23 +72,28 @@ SOURCE = """
         ctx.jobs.run("m.invoice:c7", payload="x" * 270_000)
 
     kept = []
+    calling, told = threading.Event(), threading.Event()
 
     @manual
     def keeps(ctx: Context):
         kept.append(ctx)
         left = threading.Thread(target=outlives, args=(ctx,), daemon=True)
         left.start()
-        time.sleep(0.3)
+        calling.wait(20)
+        time.sleep(0.3)  # mostly it waits for its answer by then; one that asks later hears the same
 
     def outlives(ctx):
+        calling.set()
         try:
             ctx.jobs.run("m.invoice:c7")  # nobody answers it before the run ends
         except RuntimeError as error:
             kept.append(str(error))
+            told.set()
 
     @manual
     def uses_kept(ctx: Context):
         ctx.jobs.run("m.invoice:c8")
+        told.wait(20)
         print(kept[1])
         kept[0].jobs.run("m.invoice:c9")
 

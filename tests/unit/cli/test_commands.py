@@ -11,10 +11,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from cronring.cli import completion
 from cronring.cli.root import cli
 from cronring.cli.variables import SHARED, known
 from cronring.controller.errors import StoreUnavailable
 from cronring.protos.cronring.v1 import limits_pb2
+from tests.support.waiting import TIMEOUT_S
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job
 
@@ -240,7 +242,8 @@ def test_completion_script(cronring: Cronring, shell: str) -> None:
         ("jobs create --after billing.r", "billing.refresh"),
     ],
 )
-def test_names_complete(api: FakeApi, typed: str, completed: str) -> None:
+def test_names_complete(api: FakeApi, monkeypatch: pytest.MonkeyPatch, typed: str, completed: str) -> None:
+    monkeypatch.setattr(completion, "TIMEOUT_S", TIMEOUT_S)  # a shell isn't kept waiting: here it may be
     api.limits = [limits_pb2.Limit(namespace="prod", max_concurrent=9)]
     count = str(len(typed.split()))
     words = {"COMP_WORDS": f"cronring {typed}", "COMP_CWORD": count, "CRONRING_CONTROLLERS": api.address}
@@ -263,6 +266,7 @@ def test_nothing_heavy_is_imported_for_what_needs_nothing(arguments: list[str]) 
     script = f"""
 import sys
 from cronring.controller.errors import StoreUnavailable
+from cronring.cli import completion
 from cronring.cli.root import cli
 try:
     cli({arguments!r}, prog_name="cronring")
@@ -301,6 +305,7 @@ print([name for name in {idle!r} if name in sys.modules])
 def test_a_command_is_imported_without_the_others(variables: dict[str, str]) -> None:
     script = """
 import sys
+from cronring.cli import completion
 from cronring.cli.root import cli
 try:
     cli(["controller", "--help"], prog_name="cronring")
