@@ -89,7 +89,10 @@ def judge_skips(
     finding: Finding, skips: Iterable[Any], executions: Iterable[Any], runs: Iterable[JournalRun], until: float,
     bounds: Bounds,
 ) -> None:  # fmt: skip
-    """A tick is passed over for a reason that others can see: a run of its verb went on, or nothing could run."""
+    """A tick is passed over for a reason that others can see: a run of its verb went on, or nothing could run.
+
+    Where a tick may be later than its verb's period, the next one may be there before it: that one must have run.
+    """
     occupied = _occupied(executions, runs) if bounds.one_clock else _booked(executions)
     for skip in skips:
         verb = skip["verb"]
@@ -101,8 +104,10 @@ def judge_skips(
             if bounds.excused(verb, tick):
                 finding.excused += 1
                 continue
-            busy = any(began <= tick + bounds.late_s and tick <= ended for began, ended in occupied.get(verb, ()))
-            if not (skip["reason"] in {"overlap", "superseded"} and busy):
+            spans, allowed_s = occupied.get(verb, ()), bounds.late_s
+            busy = any(began <= tick + allowed_s and tick <= ended for began, ended in spans)
+            overtaken = allowed_s > period and any(tick <= began <= tick + period + allowed_s for began, _ in spans)
+            if not {"overlap": busy, "superseded": busy or overtaken}.get(skip["reason"], False):
                 finding.unexcused.append((verb, f"{instant(tick)}: {skip['reason']}"))
 
 

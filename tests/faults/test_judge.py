@@ -90,6 +90,16 @@ def test_what_is_excused_is_counted_and_not_held_against_anybody() -> None:
     assert finding.excused == 5, "ticks 1, 2 and 3 that ran, 4 and 5 that did not"
 
 
+def test_where_a_tick_may_be_later_than_its_period_the_next_one_may_overtake_it() -> None:
+    story = well()
+    story[1].append({"verb": "brief", "reason": "superseded", "first_tick": T + 2, "last_tick": T + 2, "ticks": 1})
+    story[2][2:4] = [JournalRun("brief", 3, T + 3, T + 3.9, T + 3.95)]
+    assert set(judged(story, Bounds(PERIODS_S, late_s=1.0)).guilty()) == {"unexcused"}
+    assert judged(story, Bounds(PERIODS_S, late_s=1.2)).guilty() == {}
+    pass_over(story)
+    assert set(judged(story, Bounds(PERIODS_S, late_s=1.2)).guilty()) == {"unexcused"}, "nothing ran thereafter"
+
+
 def test_an_excuse_holds_for_its_time_and_its_verbs_only() -> None:
     excuse = Excuse(T, T + 5, "away", frozenset({"brief"}))
     assert not excuse.covers("long", T + 1, 1.0)
