@@ -1,7 +1,7 @@
 """Which tests are long: those of `make test-long`. All others are `make test`, which people run before each commit.
 
 A file or folder is listed when it waits for real processes through minutes, or draws many seeds. So are those that only
-prove that a benchmark can be run, and those that cost more than half a minute of CPU. Each area keeps quick ones.
+prove that a benchmark can be run, and those that cost more than a quarter of a minute of CPU. Each area keeps quick ones.
 
 Of tests that are parametrised over PostgreSQL servers, those on an older release than 18 are long. They were a quarter
 of the CPU of `make test`. The same tests, with the same assertions, stay there on PostgreSQL 18 and on the store in
@@ -18,6 +18,7 @@ LONG: Final = (
     "acceptance/test_demo_healing.py",
     "acceptance/test_dev_database.py",
     "acceptance/test_dev_life.py",
+    "acceptance/test_distributions.py",
     "acceptance/test_drill.py",
     "acceptance/test_exit_codes.py",
     "acceptance/test_terminals.py",
@@ -25,7 +26,9 @@ LONG: Final = (
     "attacks/test_http_proxies.py",
     "attacks/test_sizes.py",
     "attacks/test_slow_handshakes.py",
+    "attacks/test_worst_requests.py",
     "conformance/test_clock_lane.py",
+    "conformance/test_one_value.py",
     "conformance/test_storms.py",
     "conformance/test_storms_of_rows.py",
     "console",
@@ -62,9 +65,12 @@ LONG: Final = (
     "integration/runner/test_quotas.py",
     "integration/runner/test_told.py",
     "integration/trust/test_clock_skew.py",
+    "integration/trust/test_letting_in.py",
     "integration/trust/test_outage.py",
     "integration/trust/test_rotation.py",
+    "oracle/test_days.py",
     "oracle/test_walk.py",
+    "plans/test_execution_lists.py",
     "plans/test_queue_of_a_million.py",
     "proxies/test_burst.py",
     "simulation/test_cancels.py",
@@ -75,6 +81,7 @@ LONG: Final = (
     "simulation/test_table_faults.py",
     "simulation/test_year.py",
     "simulation/test_year_checkers.py",
+    "unit/cli/test_breaking_connections.py",
     "unit/test_regular_expressions.py",
     "unit/virtual/test_leaps.py",
 )

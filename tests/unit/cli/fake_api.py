@@ -76,6 +76,12 @@ def execution(number: int, **fields: Any) -> executions_pb2.Execution:
     return executions_pb2.Execution(**(values | fields))
 
 
+def changes(api: "FakeApi") -> int:
+    """How many changes it was asked for."""
+    kinds = jobs_pb2.TriggerJobRequest, jobs_pb2.CreateJobRequest, jobs_pb2.ControlJobsRequest
+    return sum(isinstance(request, kinds) for request in api.requests)
+
+
 async def at_once() -> None:
     pass
 

@@ -1,19 +1,15 @@
-"""What the client says of a change whose answer it never got, with a connection that breaks at each point."""
+"""What the client says of a change whose answer it never got."""
 
 import asyncio
-import contextlib
-from collections.abc import Iterator
 
 import pytest
 
-from cronring.client import AsyncClient, ClientError, DatabaseAway, NotFound, OutcomeUnknown, Unavailable, Unreachable
+from cronring.client import AsyncClient, DatabaseAway, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.model import JobSpec
 from cronring.controller.api import calls
 from cronring.controller.errors import CronringError, Overdue, RunnerAway, StoreUnavailable
 from cronring.controller.errors import NotFound as NoSuchJob
-from cronring.protos.cronring.v1 import jobs_pb2
-from tests.support.cutting import Direction, Streams, cutting
-from tests.unit.cli.fake_api import FakeApi, serving
+from tests.unit.cli.fake_api import FakeApi, changes, serving
 
 NOBODY = "127.0.0.1:1"
 # What gRPC says of connections, each of which PostgreSQL's driver may say, too.
@@ -77,32 +73,6 @@ async def test_a_refusal_after_a_lost_answer_may_come_of_what_was_done(api: Fake
                 await client.executions.cancel(3)
 
 
-@pytest.mark.parametrize("direction", Direction)
-@pytest.mark.parametrize("kind", ["trigger", "create", "bulk"])
-async def test_a_connection_that_breaks_at_each_point_does_nothing_twice(direction: Direction, kind: str) -> None:
-    """The proxy's own end of the connection is a real one; the second controller is always there.
-
-    What has a key comes to a known end by that; a stream has none.
-    """
-    told: set[str] = set()
-    after = 1
-    while True:
-        with sharing_keys() as (first, second):
-            async with cutting(lambda: _connect(first.address), direction, after) as way:
-                async with AsyncClient([f"127.0.0.1:{way.port}", second.address], timeout_s=3) as client:
-                    outcome = await _told(client, kind)
-                cut, passed = way.has_cut, way.passed
-            done = _changes(first) + _changes(second)
-        told.add(outcome)
-        assert done <= 1, f"{outcome}, with {after} bytes {direction.value}: done {done} times"
-        assert outcome != "done" or done == 1, f"said to be done, with {after} bytes {direction.value}"
-        assert outcome in {"done", "unknown"}, f"{outcome}, with {after} bytes {direction.value}"
-        if not cut:
-            break
-        after += max(1, passed // 40)
-    assert told == ({"done", "unknown"} if kind == "bulk" else {"done"})
-
-
 async def test_without_any_connection_it_is_said_that_nothing_was_sent() -> None:
     async with AsyncClient([NOBODY]) as client:
         with pytest.raises(Unreachable, match="nothing listens there"):
@@ -126,39 +96,4 @@ async def test_those_who_are_sent_away_come_again_until_all_is_done(monkeypatch:
         async with AsyncClient([api.address]) as client:
             made = await asyncio.gather(*(client.jobs.trigger("billing.refresh") for _ in range(60)))
     assert len(made) == 60
-    assert (most, _changes(api)) == (3, 60)
-
-
-@contextlib.contextmanager
-def sharing_keys() -> Iterator[tuple[FakeApi, FakeApi]]:
-    """Two controllers of one database."""
-    one, two = FakeApi(), FakeApi()
-    two.keys = one.keys
-    with serving(one) as first, serving(two) as second:
-        yield first, second
-
-
-def _changes(api: FakeApi) -> int:
-    kinds = jobs_pb2.TriggerJobRequest, jobs_pb2.CreateJobRequest, jobs_pb2.ControlJobsRequest
-    return sum(isinstance(request, kinds) for request in api.requests)
-
-
-async def _connect(address: str) -> Streams:
-    host, _, port = address.rpartition(":")
-    return await asyncio.open_connection(host, int(port))
-
-
-async def _told(client: AsyncClient, kind: str) -> str:
-    try:
-        if kind == "trigger":
-            await client.jobs.trigger("billing.refresh")
-        elif kind == "create":
-            await client.jobs.create("billing", "refresh", "a", JobSpec("* * * * *"))
-        else:
-            async for _ in client.jobs.control("trigger", module="billing"):
-                pass
-    except OutcomeUnknown:
-        return "unknown"
-    except (ClientError, NotFound) as error:
-        return f"{type(error).__name__}: {error}"
-    return "done"
+    assert (most, changes(api)) == (3, 60)
