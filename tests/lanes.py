@@ -1,7 +1,8 @@
 """Which tests are long: those of `make test-long`. All others are `make test`, which people run before each commit.
 
 A file or folder is listed when it waits for real processes through minutes, or draws many seeds. So are those that only
-prove that a benchmark can be run, and those that cost more than a quarter of a minute of CPU. Each area keeps quick ones.
+prove that a benchmark can be run, and those that cost more than a quarter of a minute of CPU. Each area keeps quick
+ones.
 
 Of tests that are parametrised over PostgreSQL servers, those on an older release than 18 are long. They were a quarter
 of the CPU of `make test`. The same tests, with the same assertions, stay there on PostgreSQL 18 and on the store in
