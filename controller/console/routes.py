@@ -15,7 +15,7 @@ _STATIC: Final = Path(__file__).parent / "static"
 FILES_PATH: Final = "/console"
 # Nothing of the API or the login begins so.
 PAGES: Final = (
-    "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/cluster", "/timeline",
+    "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/checks", "/cluster", "/timeline",
     "/deployments", "/limits", "/queues", "/sets", "/templates", "/workspaces", "/webhooks", "/access", "/actions",
     "/audit", "/wall",
 )  # fmt: skip

@@ -9,6 +9,7 @@ import { openPalette, Palette } from "./palette.mjs";
 import { Access } from "./pages/access.mjs";
 import { Actions } from "./pages/actions.mjs";
 import { Audit } from "./pages/audit.mjs";
+import { Checks } from "./pages/checks.mjs";
 import { Cluster } from "./pages/cluster.mjs";
 import { Deployments } from "./pages/deployments.mjs";
 import { ExecutionPage } from "./pages/execution.mjs";
@@ -36,6 +37,7 @@ const PAGES = [
   ["/upcoming", "Upcoming"],
   ["/cluster", "Cluster"],
   ["/timeline", "Timeline"],
+  ["/checks", "Checks"],
   ["/deployments", "Deployments"],
   ["/queues", "Queues"],
   ["/limits", "Limits"],
@@ -52,6 +54,7 @@ const LISTED = {
   "/access": Access,
   "/actions": Actions,
   "/audit": Audit,
+  "/checks": Checks,
   "/deployments": Deployments,
   "/limits": Limits,
   "/queues": Queues,

@@ -5,6 +5,7 @@ import { clockTime, now, useNow, viewerZone } from "../clock.mjs";
 import { useParameter } from "../router.mjs";
 import { Answered, Panel } from "../parts.mjs";
 import { count, hueOf, shapeOf, wordOf } from "../words.mjs";
+import { proofPath } from "./checks.mjs";
 import { endOf, gapsOf, useSpan } from "./job_books.mjs";
 
 const MINUTE = 60_000,
@@ -41,6 +42,7 @@ export function Timeline({ name, job, mine, often, why, ask }) {
   const data = query.data;
   const gaps = data ? gapsOf(data, job, moment) : [];
   return html`<${Panel} id="timeline" title="What the books have"
+    more=${html`<a href=${proofPath(name)}>Is every tick accounted for?</a>`}
     says=${`On your clocks, ${viewerZone}. Height: how long a run took. A click on any place asks why.`}>
     <div class="tools"><div class="buttons tight">
       <button onClick=${() => move(-1)}>Earlier</button>
