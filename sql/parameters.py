@@ -739,6 +739,9 @@ class FollowExecutions(Statement):
     from_tick: int
     first_execution_ids: Sequence[int]
     last_execution_ids: Sequence[int]
+    looked_at: int
+    hard_grace_ms: int
+    near_percent: int
 
 
 class FollowSkips(Statement):

@@ -1769,7 +1769,7 @@ export interface Webhook {
   name: string;
   /** scheme, host and port of its URL; the rest may be a secret, and is told to nobody */
   origin: string;
-  /** failed, completed, recovered, late, skipped, paused, orphaned, brought_back; none: all but completed */
+  /** failed, completed, recovered, late, timeout_near, skipped, paused, orphaned, brought_back; none: all but completed */
   events: string[];
   /** of skipped ticks; none: all */
   reasons: string[];

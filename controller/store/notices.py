@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import asyncpg
 
 from cronring.controller.core.notify.notices import (
+    NEAR_PERCENT,
     Failing,
     GivenUp,
     Letter,
@@ -27,6 +28,7 @@ from cronring.controller.core.notify.notices import (
     overdue,
     paused,
     skipped,
+    timeout_near,
     turned,
 )
 from cronring.controller.ports.webhooks import BooksReading
@@ -70,44 +72,52 @@ _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "label
 
 
 class NotifierPosition(NamedTuple):
-    """How far the books have been read. `oldest`: no execution that is known to run has a tick before it."""
+    """How far the books have been read. `oldest`: no execution that is known to run has a tick before it.
+
+    `looked_at`: when, by the database's clock. What came near its timeout until then has been told of.
+    """
 
     executions: Stream
     oldest: int
     skips: Stream
+    looked_at: int
 
     def text(self) -> str:
         # Without the ticks of what runs: `oldest` is what is asked for.
-        parts = [pack(self.executions)[:3], self.oldest, pack(self.skips)[:3]]
+        parts = [pack(self.executions)[:3], self.oldest, pack(self.skips)[:3], self.looked_at]
         return json.dumps(parts, separators=(",", ":"))
 
     @classmethod
     def of(cls, text: str) -> "NotifierPosition":
         """What `text` gave."""
-        executions, oldest, skips = json.loads(text)
-        return cls(unpack(executions), oldest, unpack(skips))
+        executions, oldest, skips, looked_at = json.loads(text)
+        return cls(unpack(executions), oldest, unpack(skips), looked_at)
 
 
 async def begin(transaction: Transaction) -> None:
     """From now on the books are read, if they aren't yet. Part of what makes or enables a webhook."""
-    ((position, _, _),) = await transaction.fetch(LockNotifier())
+    ((position, _, now),) = await transaction.fetch(LockNotifier())
     if position:
         return
     # The highest ids before what runs: what begins between the two statements is above them, and read as new.
     execution_id, skip_id, _ = (await transaction.fetch(GetLastIds()))[0]
     unfinished = [record[0] for record in await transaction.fetch(GetUnfinishedIds())]
-    place = NotifierPosition(beginning(execution_id, unfinished), 0, beginning(skip_id, []))
+    place = NotifierPosition(beginning(execution_id, unfinished), 0, beginning(skip_id, []), now)
     await transaction.fetch(SeedFailing())
     await transaction.fetch(SetPosition(position=place.text()))
     await transaction.fetch(NotifyWebhooks())
 
 
 class PostgresNotifier:
-    """Reads the books when it is this controller's turn. Both methods raise StoreUnavailable or StoreError."""
+    """Reads the books when it is this controller's turn. Both methods raise StoreUnavailable or StoreError.
 
-    def __init__(self, database: Database, controller_id: str) -> None:
+    `hard_grace_ms`: from an execution's timeout to its hard timeout, which is what its row has.
+    """
+
+    def __init__(self, database: Database, controller_id: str, hard_grace_ms: int) -> None:
         self._database = database
         self._controller_id = controller_id
+        self._hard_grace_ms = hard_grace_ms
         self._ours = False
 
     async def read(self) -> BooksReading:
@@ -133,7 +143,8 @@ class PostgresNotifier:
                 return BooksReading(ours=True, wanted=False)
             # What is found, what is to be sent, and how far was read, are one transaction. If it is lost, the next look
             # finds all of it again under the same event ids: nothing is left out, and nothing is told twice.
-            place, notices, more = await _follow(transaction, NotifierPosition.of(position), now)
+            before = NotifierPosition.of(position)
+            place, notices, more = await _follow(transaction, before, now, self._hard_grace_ms)
             added = await _add(transaction, addressed(cluster, wishes, notices))
             await transaction.fetch(
                 SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=place.text())
@@ -146,9 +157,9 @@ class PostgresNotifier:
 
 
 async def _follow(
-    transaction: Transaction, place: NotifierPosition, now: int
+    transaction: Transaction, place: NotifierPosition, now: int, hard_grace_ms: int
 ) -> tuple[NotifierPosition, list[Notice], bool]:
-    executions, oldest, notices, more = await _executions(transaction, place)
+    executions, oldest, notices, more = await _executions(transaction, place, hard_grace_ms)
     skips, passed, more_skips = await _skips(transaction, place.skips, now)
     notices += passed
     notices += [paused(Paused(_subject(row), row["paused_at"], row["failures"], row["note"]))
@@ -156,10 +167,12 @@ async def _follow(
     turns = await transaction.fetch(TakeOrphanings())
     notices += [turned(Turn(_subject(row), *(row[name] for name in _TURN_FIELDS))) for row in turns]
     notices += await _overdue(transaction)
-    return NotifierPosition(executions, oldest, skips), notices, more or more_skips or len(turns) >= _AT_ONCE
+    return NotifierPosition(executions, oldest, skips, now), notices, more or more_skips or len(turns) >= _AT_ONCE
 
 
-async def _executions(transaction: Transaction, place: NotifierPosition) -> tuple[Stream, int, list[Notice], bool]:
+async def _executions(
+    transaction: Transaction, place: NotifierPosition, hard_grace_ms: int
+) -> tuple[Stream, int, list[Notice], bool]:
     before = place.executions
     # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
     given_up = [GivenUp(_run(row), row["last_success"]) for row in await transaction.fetch(GetRetriesGivenUp())]
@@ -171,6 +184,9 @@ async def _executions(transaction: Transaction, place: NotifierPosition) -> tupl
             from_tick=place.oldest,
             first_execution_ids=firsts,
             last_execution_ids=lasts,
+            looked_at=place.looked_at,
+            near_percent=NEAR_PERCENT,
+            hard_grace_ms=hard_grace_ms,
         )
     )
     # docs/decisions/0053: gaps stay open, as an id is drawn long before its row can be seen.
@@ -185,8 +201,9 @@ async def _executions(transaction: Transaction, place: NotifierPosition) -> tupl
     decided = decide(runs, given_up, failing)
     await _remember(transaction, decided.failing, decided.retrying)
     oldest: int = place.oldest if head["oldest"] is None else head["oldest"]
+    near = [timeout_near(_run(row), row["near_timeout_ms"]) for row in rows if row["near_timeout_ms"] is not None]
     more = after.highest - before.highest >= _AT_ONCE
-    return after, oldest, decided.notices, more
+    return after, oldest, near + decided.notices, more
 
 
 async def _remember(

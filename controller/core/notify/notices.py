@@ -17,6 +17,8 @@ from cronring.schema.policy import parse_policy
 from cronring.schema.window import parse_window
 
 ERROR_LENGTH_MAX: Final = 4_000
+# Of its timeout, what an execution has used when webhooks are warned of it.
+NEAR_PERCENT: Final = 90
 
 
 class Event(StrEnum):
@@ -26,6 +28,7 @@ class Event(StrEnum):
     COMPLETED = "completed"  # an execution; told only to who asks for it by name
     RECOVERED = "recovered"  # the first success after that
     LATE = "late"  # a tick hasn't begun within its job's `late_after`
+    TIMEOUT_NEAR = "timeout_near"  # an execution has used NEAR_PERCENT of its timeout
     SKIPPED = "skipped"  # ticks that don't run, a range for one reason
     PAUSED = "paused"  # a job, by its `pause_after_failures`
     ORPHANED = "orphaned"  # a job that somebody made by hand has lost its verb
@@ -250,6 +253,25 @@ def _late(job: NoticeJob, tick: int, run_at: int, limit: int, reached: int, run:
     if run is not None:
         data |= {"execution_id": run.execution_id, "attempt": run.attempt, "trigger": run.trigger}
     return Notice(Event.LATE, job, f"late:{job.job_id}:{tick}", run_at + limit, data)
+
+
+def timeout_near(run: NoticeRun, timeout_ms: int) -> Notice:
+    """Of an execution that has used NEAR_PERCENT of `timeout_ms`, which counts from its claim."""
+    data = {
+        "tick": format_instant(run.tick),
+        "run_at": _exact(run.run_at),
+        "attempt": run.attempt,
+        "trigger": run.trigger,
+        "execution_id": run.execution_id,
+        "claimed_at": _exact(run.claimed_at),
+        "timeout_ms": timeout_ms,
+        "timeout_at": _exact(run.claimed_at + timeout_ms * 1_000),
+        "running": run.outcome is None,
+        "controller": run.controller_id,
+        "runner": run.runner_id,
+    }
+    at = run.claimed_at + timeout_ms * NEAR_PERCENT // 100 * 1_000
+    return Notice(Event.TIMEOUT_NEAR, run.job, f"timeout_near:{run.execution_id}", at, data)
 
 
 def skipped(row: Passed) -> Notice:
