@@ -684,6 +684,12 @@ class FindOverdue(Statement):
     limit: int
 
 
+class FindOverdueByDefault(Statement):
+    slots: Sequence[int]
+    late_after_ms: int
+    limit: int
+
+
 class FindPeers(Statement): ...
 
 
@@ -742,6 +748,7 @@ class FollowExecutions(Statement):
     looked_at: int
     hard_grace_ms: int
     near_percent: int
+    late_after_ms: int
 
 
 class FollowSkips(Statement):
@@ -907,6 +914,9 @@ class GetDayFigures(Statement):
     ends: Sequence[int]
     job_id: int
     limit: int
+
+
+class GetDefaults(Statement): ...
 
 
 class GetDeployment(Statement):
@@ -1683,6 +1693,9 @@ class LockCronJobs(Statement):
 class LockCutSkips(Statement): ...
 
 
+class LockDefaults(Statement): ...
+
+
 class LockJob(Statement):
     key: str
 
@@ -2048,6 +2061,13 @@ class SealRows(Statement):
 
 
 class SeedFailing(Statement): ...
+
+
+class SetDefaults(Statement):
+    timeout_ms: int | None
+    late_after_ms: int | None
+    actor: str
+    note: str
 
 
 class SetFailing(Statement):

@@ -98,7 +98,7 @@ def _remarks(spec: JobSpec, anchor: int, policy: Policy, asked: Question) -> lis
         name="job",
         schedule=spec.schedule,
         policy=policy,
-        timeout_ms=spec.timeout_ms or None,
+        timeout_ms=spec.timeout_by(None) or None,
         anchor=format_instant(anchor) if is_interval(spec.schedule) else "",
     )
     return lint_job(verb, asked.after, asked.slow_ms)

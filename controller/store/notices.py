@@ -34,12 +34,14 @@ from cronring.controller.core.notify.notices import (
 from cronring.controller.ports.webhooks import BooksReading
 from cronring.controller.store.changes import SeenRow, Stream, beginning, pack, unpack
 from cronring.controller.store.pool import Database, Transaction
+from cronring.schema.keys import SLOTS
 from cronring.schema.policy_read import LATE_AFTER_LEAST_MS
 from cronring.sql.parameters import (
     AddDeliveries,
     AddRetrying,
     ClearFailing,
     FindOverdue,
+    FindOverdueByDefault,
     FollowExecutions,
     FollowSkips,
     ForgetNotices,
@@ -66,6 +68,8 @@ LEASE_MS: Final = 3_000
 _AT_ONCE: Final = 5_000  # as the statements that follow have it: a look is over long before any timeout
 _ADDED_AT_ONCE: Final = 2_000
 _OVERDUE_AT_ONCE: Final = 5_000
+# By the cluster's default jobs are looked for by slots, so many at each look: all of them within four seconds.
+_SLOTS_AT_ONCE: Final = SLOTS // 8
 _RUN_FIELDS: Final = NoticeRun._fields[1:]
 _TURN_FIELDS: Final = Turn._fields[1:]
 _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "labels", "policy")
@@ -108,6 +112,15 @@ async def begin(transaction: Transaction) -> None:
     await transaction.fetch(NotifyWebhooks())
 
 
+class Look(NamedTuple):
+    """What one look goes by. `late_after_ms`: the cluster's default, 0 for none, which `slots` are looked into for."""
+
+    now: int
+    hard_grace_ms: int
+    late_after_ms: int
+    slots: Sequence[int]
+
+
 class PostgresNotifier:
     """Reads the books when it is this controller's turn. Both methods raise StoreUnavailable or StoreError.
 
@@ -118,6 +131,7 @@ class PostgresNotifier:
         self._database = database
         self._controller_id = controller_id
         self._hard_grace_ms = hard_grace_ms
+        self._slot = 0  # where the next look for what is late by default begins
         self._ours = False
 
     async def read(self) -> BooksReading:
@@ -136,7 +150,7 @@ class PostgresNotifier:
             taken = await transaction.fetch(TakeNotifier(controller_id=self._controller_id))
             if not taken:
                 return BooksReading(ours=False)
-            position, cluster, now = taken[0]
+            position, cluster, now, late_after_ms = taken[0]
             wishes = {record[0]: _wish(record) for record in await transaction.fetch(GetWishes())}
             if not wishes:
                 await transaction.fetch(ForgetNotices())
@@ -144,12 +158,15 @@ class PostgresNotifier:
             # What is found, what is to be sent, and how far was read, are one transaction. If it is lost, the next look
             # finds all of it again under the same event ids: nothing is left out, and nothing is told twice.
             before = NotifierPosition.of(position)
-            place, notices, more = await _follow(transaction, before, now, self._hard_grace_ms)
+            slots = range(self._slot, self._slot + _SLOTS_AT_ONCE)
+            look = Look(now, self._hard_grace_ms, late_after_ms, slots)
+            place, notices, more = await _follow(transaction, before, look)
             added = await _add(transaction, addressed(cluster, wishes, notices))
             await transaction.fetch(
                 SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=place.text())
             )
-            return BooksReading(True, added, more)
+        self._slot = slots.stop % SLOTS
+        return BooksReading(True, added, more)
 
     async def leave(self) -> None:
         """Another controller goes on at once."""
@@ -157,21 +174,21 @@ class PostgresNotifier:
 
 
 async def _follow(
-    transaction: Transaction, place: NotifierPosition, now: int, hard_grace_ms: int
+    transaction: Transaction, place: NotifierPosition, look: Look
 ) -> tuple[NotifierPosition, list[Notice], bool]:
-    executions, oldest, notices, more = await _executions(transaction, place, hard_grace_ms)
-    skips, passed, more_skips = await _skips(transaction, place.skips, now)
+    executions, oldest, notices, more = await _executions(transaction, place, look)
+    skips, passed, more_skips = await _skips(transaction, place.skips, look.now)
     notices += passed
     notices += [paused(Paused(_subject(row), row["paused_at"], row["failures"], row["note"]))
                 for row in await transaction.fetch(TakePauses())]  # fmt: skip
     turns = await transaction.fetch(TakeOrphanings())
     notices += [turned(Turn(_subject(row), *(row[name] for name in _TURN_FIELDS))) for row in turns]
-    notices += await _overdue(transaction)
-    return NotifierPosition(executions, oldest, skips, now), notices, more or more_skips or len(turns) >= _AT_ONCE
+    notices += await _overdue(transaction, look)
+    return NotifierPosition(executions, oldest, skips, look.now), notices, more or more_skips or len(turns) >= _AT_ONCE
 
 
 async def _executions(
-    transaction: Transaction, place: NotifierPosition, hard_grace_ms: int
+    transaction: Transaction, place: NotifierPosition, look: Look
 ) -> tuple[Stream, int, list[Notice], bool]:
     before = place.executions
     # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
@@ -186,7 +203,8 @@ async def _executions(
             last_execution_ids=lasts,
             looked_at=place.looked_at,
             near_percent=NEAR_PERCENT,
-            hard_grace_ms=hard_grace_ms,
+            hard_grace_ms=look.hard_grace_ms,
+            late_after_ms=look.late_after_ms,
         )
     )
     # docs/decisions/0053: gaps stay open, as an id is drawn long before its row can be seen.
@@ -198,7 +216,7 @@ async def _executions(
     failing = {}
     if job_ids:
         failing = {row[0]: Failing(row[1], row[2]) for row in await transaction.fetch(GetFailing(job_ids=job_ids))}
-    decided = decide(runs, given_up, failing)
+    decided = decide(runs, given_up, failing, look.late_after_ms * 1_000)
     await _remember(transaction, decided.failing, decided.retrying)
     oldest: int = place.oldest if head["oldest"] is None else head["oldest"]
     near = [timeout_near(_run(row), row["near_timeout_ms"]) for row in rows if row["near_timeout_ms"] is not None]
@@ -245,11 +263,14 @@ async def _skips(transaction: Transaction, before: Stream, now: int) -> tuple[St
     return after, notices, len(rows) >= _AT_ONCE
 
 
-async def _overdue(transaction: Transaction) -> list[Notice]:
+async def _overdue(transaction: Transaction, look: Look) -> list[Notice]:
+    late_after_ms = look.late_after_ms
     rows = await transaction.fetch(FindOverdue(overdue_ms=LATE_AFTER_LEAST_MS, limit=_OVERDUE_AT_ONCE))
-    found = [
-        (row, overdue(OverdueTick(_subject(row), row["tick"], row["run_at"]), row["database_now"])) for row in rows
-    ]
+    if late_after_ms:
+        asked = FindOverdueByDefault(slots=look.slots, late_after_ms=late_after_ms, limit=_OVERDUE_AT_ONCE)
+        rows = [*rows, *await transaction.fetch(asked)]
+    ticks = [(row, OverdueTick(_subject(row), row["tick"], row["run_at"])) for row in rows]
+    found = [(row, overdue(tick, row["database_now"], late_after_ms * 1_000)) for row, tick in ticks]
     late = [(row, notice) for row, notice in found if notice is not None]
     if late:
         await transaction.fetch(

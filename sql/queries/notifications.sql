@@ -12,7 +12,9 @@ SELECT pg_notify(current_schema() || '.webhooks', '');
 
 -- name: TakeNotifier
 -- The notifier's row, locked until the transaction ends, if it is this controller's turn and somebody wants to be told.
-SELECT position, cluster, now() AS database_now FROM cron_notifier
+SELECT position, cluster, now() AS database_now,
+       coalesce((SELECT late_after_ms FROM cron_defaults), 0) AS late_after_ms
+FROM cron_notifier
 WHERE single AND position <> '' AND (holder = :controller_id OR lease_until <= now())
 FOR UPDATE SKIP LOCKED;
 
@@ -90,6 +92,9 @@ FROM seen e
 CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 WHERE e.outcome NOT IN ('completed', 'cancelled') OR e.near_timeout_ms IS NOT NULL
    OR j.policy LIKE '%"late_after"%'
+   -- By the cluster's default; 0: there is none.
+   OR :late_after_ms::bigint > 0
+      AND coalesce(e.started_at, e.claimed_at) > e.run_at + :late_after_ms * interval '1 millisecond'
    OR e.outcome = 'completed'
       AND (e.job_id IN (SELECT job_id FROM troubled) OR e.job_id IN (SELECT job_id FROM cron_retrying)
            OR EXISTS (SELECT FROM cron_failing f WHERE f.job_id = e.job_id)
@@ -177,6 +182,17 @@ WHERE j.next_execution IS NOT NULL AND j.policy LIKE '%"late_after"%' AND j.stat
   AND j.next_execution <= now() - :overdue_ms::bigint * interval '1 millisecond'
   AND NOT EXISTS (SELECT FROM cron_late l WHERE l.job_id = j.id AND l.tick = j.next_tick)
 ORDER BY j.next_execution
+LIMIT :limit;
+
+-- name: FindOverdueByDefault
+-- The same of jobs that are late by the cluster's default, after `:late_after_ms`, in `:slots`. Jobs that are due are
+-- found by slot: the index of those that say `late_after` themselves can't follow a default that changes.
+SELECT j.next_tick AS tick, j.next_execution AS run_at, now() AS database_now, j.id AS job_id, j.key, j.namespace,
+       j.module, j.verb, j.labels::text, j.policy
+FROM cron_jobs j
+WHERE j.slot = ANY(:slots::integer[]) AND j.next_execution IS NOT NULL AND j.policy NOT LIKE '%"late_after"%'
+  AND j.next_execution <= now() - :late_after_ms::bigint * interval '1 millisecond' AND j.state = 'idle'
+  AND NOT EXISTS (SELECT FROM cron_late l WHERE l.job_id = j.id AND l.tick = j.next_tick)
 LIMIT :limit;
 
 -- name: SetLate
