@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class DefaultsStub:
-    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes any of these
+    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes these
     calls; repeating one changes nothing.
     """
 
@@ -49,7 +49,7 @@ class DefaultsStub:
 
 
 class DefaultsServicer:
-    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes any of these
+    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes these
     calls; repeating one changes nothing.
     """
 
@@ -89,7 +89,7 @@ def add_DefaultsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Defaults:
-    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes any of these
+    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes these
     calls; repeating one changes nothing.
     """
 

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class DefaultsStub:
-    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes any of these
+    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes these
     calls; repeating one changes nothing.
     """
 
@@ -43,7 +43,7 @@ class DefaultsStub:
 
 @_typing.type_check_only
 class DefaultsAsyncStub(DefaultsStub):
-    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes any of these
+    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes these
     calls; repeating one changes nothing.
     """
 
@@ -55,7 +55,7 @@ class DefaultsAsyncStub(DefaultsStub):
     """
 
 class DefaultsServicer(metaclass=_abc_1.ABCMeta):
-    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes any of these
+    """Defaults are what jobs of the cluster have that don't say it, and whose verbs don't. Any controller takes these
     calls; repeating one changes nothing.
     """
 

@@ -12,6 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from cronring.controller.api.policy import POLICY
 from cronring.protos.cronring.v1 import (
     audit_log_pb2,
+    defaults_pb2,
     deployments_pb2,
     executions_pb2,
     identities_pb2,
@@ -266,6 +267,10 @@ def of_the_rest(office: Office) -> list[Row]:
         Row(
             limits + "RemoveLimit", limits_pb2.RemoveLimitRequest(namespace="billing", module="xm"),
             ("limit billing/xm",), {"max_concurrent": 3}, None,
+        ),
+        Row(
+            "cronring.v1.Defaults/UpdateDefaults", defaults_pb2.UpdateDefaultsRequest(late_after="90s"),
+            ("defaults",), {"late_after_ms": None}, {"late_after_ms": 90_000},
         ),
         Row(
             "cronring.v1.Workspaces/DeleteWorkspace",
