@@ -384,7 +384,7 @@ async def test_every_change_is_on_record_and_nothing_else(filled: Filled) -> Non
                 "token:root", f"/{row.method}", remark_of(office, row),
             )  # fmt: skip
             assert each.origin.startswith("ipv4:127.0.0.1:")
-            assert each.namespace == ("" if each.subject.startswith("webhook") else "billing")
+            assert each.namespace == ("" if each.subject.startswith(("webhook", "defaults")) else "billing")
             assert has(each.before, row.before), f"{row.method}: {each}"
             assert has(each.after, row.after), f"{row.method}: {each}"
             assert not any(secret in json.dumps(each) for secret in SECRETS), row.method
