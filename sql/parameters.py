@@ -1032,6 +1032,11 @@ class GetJoin(Statement):
     secret_hash: bytes
 
 
+class GetLabelFigures(Statement):
+    labels: str
+    namespaces: Sequence[str] | None
+
+
 class GetLastIds(Statement): ...
 
 

@@ -2047,6 +2047,67 @@ CREATE TABLE cronring.cron_unfolded (
 )
 WITH (autovacuum_vacuum_scale_factor='0.05');
 
+CREATE VIEW cronring.cron_unfolded_ends AS
+ SELECT job_id,
+    outcome,
+    ((date_part('epoch'::text, (ended_at - started_at)) * ('1000000'::numeric)::double precision))::bigint AS duration_us,
+    ((date_part('epoch'::text, (started_at - run_at)) * ('1000000'::numeric)::double precision))::bigint AS lateness_us
+   FROM ( SELECT cron_executions.job_id,
+            cron_executions.outcome,
+            cron_executions.started_at,
+            cron_executions.ended_at,
+            cron_executions.run_at
+           FROM cronring.cron_executions
+          WHERE (cron_executions.id > ( SELECT cron_folding.folded_id
+                   FROM cronring.cron_folding))
+        UNION ALL
+         SELECT e.job_id,
+            e.outcome,
+            e.started_at,
+            e.ended_at,
+            e.run_at
+           FROM (cronring.cron_unfolded u
+             CROSS JOIN LATERAL ( SELECT cron_executions.id,
+                    cron_executions.job_id,
+                    cron_executions.deployment_id,
+                    cron_executions.number,
+                    cron_executions.tick,
+                    cron_executions.run_at,
+                    cron_executions.attempt,
+                    cron_executions.trigger,
+                    cron_executions.claimed_at,
+                    cron_executions.hard_deadline,
+                    cron_executions.controller_id,
+                    cron_executions.runner_id,
+                    cron_executions.holds_job,
+                    cron_executions.counted,
+                    cron_executions.of_schedule,
+                    cron_executions.settled,
+                    cron_executions.missed,
+                    cron_executions.previous_tick,
+                    cron_executions.previous_success,
+                    cron_executions.payload,
+                    cron_executions.places,
+                    cron_executions.cancel_requested_at,
+                    cron_executions.cancel_requested_by,
+                    cron_executions.cancel_note,
+                    cron_executions.started_at,
+                    cron_executions.ended_at,
+                    cron_executions.outcome,
+                    cron_executions.retry_at,
+                    cron_executions.error_type,
+                    cron_executions.error_message,
+                    cron_executions.stack,
+                    cron_executions.output,
+                    cron_executions.metrics,
+                    cron_executions.cpu_us,
+                    cron_executions.memory_peak_bytes,
+                    cron_executions.memory_shared
+                   FROM cronring.cron_executions
+                  WHERE ((cron_executions.id = u.execution_id) AND (cron_executions.tick = u.tick))
+                 OFFSET 0) e)) found
+  WHERE (outcome IS NOT NULL);
+
 CREATE TABLE cronring.cron_verb_calls (
     execution_id bigint NOT NULL,
     number integer NOT NULL,

@@ -134,7 +134,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     ),
     "cronring.v1.Statistics": (
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetJobStats GetJobDays"),
-        (_PEOPLE, _VIEW, _ONE, NOTHING, "GetSchedulerStats"),
+        (_PEOPLE, _VIEW, _ONE, LABELS, "GetSchedulerStats"),
     ),
     "cronring.v1.Templates": (
         (_PEOPLE, _OPERATE, _ONE, SPEC, "SetTemplate"),

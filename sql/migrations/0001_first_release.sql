@@ -856,6 +856,20 @@ CREATE TABLE cron_unfolded (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX cron_unfolded_job ON cron_unfolded (job_id);
 
+-- What has ended and is not folded yet.
+CREATE VIEW cron_unfolded_ends AS
+SELECT job_id, outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint AS duration_us,
+       (date_part('epoch', started_at - run_at) * 1e6)::bigint AS lateness_us
+FROM (
+    SELECT job_id, outcome, started_at, ended_at, run_at
+    FROM cron_executions WHERE id > (SELECT folded_id FROM cron_folding)
+    UNION ALL
+    SELECT e.job_id, e.outcome, e.started_at, e.ended_at, e.run_at
+    FROM cron_unfolded u
+    CROSS JOIN LATERAL (SELECT * FROM cron_executions WHERE id = u.execution_id AND tick = u.tick OFFSET 0) e
+) found
+WHERE outcome IS NOT NULL;
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Runs beside the schedule, ticks that did not run, and what people did
 -- ---------------------------------------------------------------------------------------------------------------------

@@ -285,6 +285,7 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetJobDays", GetJobDaysRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
+        Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(labels={"a": "b"}), TOKEN),
         Row(templates + "GetTemplate", templates_pb2.GetTemplateRequest(namespace="billing", name="xt"), VIEW),
         Row(templates + "ListTemplates", templates_pb2.ListTemplatesRequest(), TOKEN),
         Row(templates + "ListTemplates", templates_pb2.ListTemplatesRequest(namespace="billing"), VIEW_THERE),
