@@ -53,7 +53,7 @@ def _changing(command: Callable[..., None]) -> Callable[..., None]:
     """What both that change them take."""
     for each in (
         controllers_option, output_option, as_option, note_option,
-        click.option("--if-match", "etag", metavar="ETAG", envvar="CRONRING_DEFAULTS_IF_MATCH", default="",
+        click.option("--if-match", metavar="ETAG", default="",
                      help="Only if they still have this etag (-o json names it)."),
     ):  # fmt: skip
         command = each(command)
@@ -85,16 +85,16 @@ def set_defaults(values: tuple[str, ...], output: str, controllers: tuple[str, .
 
 
 @defaults.command("unset")
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("unset", metavar="NAME...", nargs=-1, required=True)
 @_changing
-def unset_defaults(names: tuple[str, ...], output: str, controllers: tuple[str, ...], **how: Any) -> None:
+def unset_defaults(unset: tuple[str, ...], output: str, controllers: tuple[str, ...], **how: Any) -> None:
     """Take a default back: timeout, late_after.
 
     \b
     Example:
       cronring defaults unset timeout
     """
-    _update(dict.fromkeys(map(_known, names), ""), output, controllers, **how)
+    _update(dict.fromkeys(map(_known, unset), ""), output, controllers, **how)
 
 
 def _known(name: str) -> str:
@@ -108,7 +108,7 @@ def _known(name: str) -> str:
 
 
 def _update(
-    wanted: dict[str, str], output: str, controllers: tuple[str, ...], as_name: str | None, note: str, etag: str
+    wanted: dict[str, str], output: str, controllers: tuple[str, ...], as_name: str | None, note: str, if_match: str
 ) -> None:
     timeout_ms = None
     if "timeout" in wanted:
@@ -118,7 +118,7 @@ def _update(
         ask(
             controllers,
             lambda client: client.defaults.update(
-                timeout_ms=timeout_ms, late_after=wanted.get("late_after"), etag=etag, by=actor(as_name), note=note
+                timeout_ms=timeout_ms, late_after=wanted.get("late_after"), etag=if_match, by=actor(as_name), note=note
             ),
         ),
         output,
