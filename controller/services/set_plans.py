@@ -152,13 +152,15 @@ def _differences(name: str, old: JobSpec, new: JobSpec) -> Iterator[FieldChange]
                 name, *("" if each.anchor is None else format_instant(each.anchor) for each in (old, new))
             )
         case "timeout_ms":
-            yield FieldChange(name, *(_timeout(each.said_timeout_ms) for each in (old, new)))
+            yield from _timeouts(old.said_timeout_ms, new.said_timeout_ms)
         case _:
             yield FieldChange(name, getattr(old, name), getattr(new, name))
 
 
-def _timeout(said_ms: int) -> str:
-    return format_duration(said_ms) if said_ms else ""
+def _timeouts(old_ms: int, new_ms: int) -> Iterator[FieldChange]:
+    """0: nobody says it."""
+    if old_ms != new_ms:
+        yield FieldChange("timeout_ms", *(format_duration(each) if each else "" for each in (old_ms, new_ms)))
 
 
 def _payload(text: str) -> str:

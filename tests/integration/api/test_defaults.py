@@ -60,6 +60,8 @@ async def test_a_job_says_where_it_has_its_values_from(rest: Rested) -> None:
 async def test_what_is_exported_and_applied_says_no_default(rest: Rested) -> None:
     await rest.ask("POST", "/jobs", MADE)
     await put(rest, timeout_ms=600_000)
+    exported = str((await rest.ask("GET", "/jobs:export?filter.namespace=billing")).body)
+    assert ("every 1h" in exported, "timeout_ms" in exported) == (True, False)
     item = {key: value for key, value in MADE.items() if key != "namespace"}
     path = "/sets/billing/prod/apply"
     adopted = (await rest.ask("POST", path, {"jobs": [item], "adopt": True})).body
@@ -70,6 +72,18 @@ async def test_what_is_exported_and_applied_says_no_default(rest: Rested) -> Non
     said = {**item, "spec": {"schedule": "every 1h", "timeout_ms": 7_000}}
     changed = (await rest.ask("POST", path, {"jobs": [said], "dry_run": True})).body
     assert [each["fields"] for each in changed["jobs"]] == [[{"field": "timeout_ms", "old": "", "new": "7s"}]]
+
+
+async def test_what_is_remarked_of_a_job_goes_by_it(rest: Rested) -> None:
+    await rest.ask("POST", "/jobs", MADE)
+
+    async def remarks() -> list[str]:
+        body = (await rest.ask("GET", f"{JOB}/schedule")).body
+        return [each["message"] for each in body["remarks"] if "(timeout)" in each["message"]]
+
+    assert await remarks() == []
+    await put(rest, timeout_ms=7_200_000)
+    assert [message.split(",")[0] for message in await remarks()] == ["a run may take 2h (timeout)"]
 
 
 @pytest.mark.parametrize(
