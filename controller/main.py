@@ -280,7 +280,7 @@ class _Controller:
         )
         self._driver = Driver(self._node, base.clock, self._performer.perform)
         self._performer.connect(self._driver.put, self._driver.fail)
-        self._notifier = PostgresNotifier(database, info.controller_id)
+        self._notifier = PostgresNotifier(database, info.controller_id, base.settings.hard_timeout_grace_ms)
         self._outbox = PostgresOutbox(database, info.controller_id)
         self._posting = HttpPosting(base.notes)
         self._notified = WebhookFigures()

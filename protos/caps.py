@@ -70,7 +70,7 @@ _TEXTS_OF_ANSWERS: Final = (
         "action actor answered_by applied_by base_type_name by change code console_url "
         "cancel_requested_by changed_by check created_by ended event "
         "day level local rule third event_id grpc_address hash http_address id issuer kind last_outcome "
-        "next_tick_local paused_by payload_of "
+        "default_late_after next_tick_local paused_by payload_of timeout_from "
         "peer_address principal refused revoked_by ring_digest runner secrets_key source valid_host verdict zone_data",
     ),
     (NOTE, "cancel_note paused_note"),

@@ -23,7 +23,7 @@ def spec_fields(spec: JobSpec) -> dict[str, Any]:
 
 def encode_spec(spec: JobSpec) -> jobs_pb2.JobSpec:
     """What isn't said is absent."""
-    return jobs_pb2.JobSpec(**spec_fields(spec) | {"timeout_ms": spec.timeout_ms or None})
+    return jobs_pb2.JobSpec(**spec_fields(spec) | {"timeout_ms": spec.said_timeout_ms or None})
 
 
 def decode_spec(said: jobs_pb2.JobSpec) -> JobSpec:

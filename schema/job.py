@@ -11,7 +11,11 @@ from typing import NamedTuple
 
 
 class JobSpec(NamedTuple):
-    """Texts are canonical. What is empty, 0 or None is not said: a template leaves it to the job."""
+    """Texts are canonical. What is empty, 0 or None is not said: a template leaves it to the job.
+
+    A job whose `timeout_ms` is below 0 has that of the cluster's defaults; where they have none, its own without the
+    sign. So it is still known that nobody said it.
+    """
 
     schedule: str = ""  # see cronring.schema.schedule.parse_schedule
     anchor: int | None = None  # that an interval counts from; None: when it is scheduled so
@@ -20,6 +24,15 @@ class JobSpec(NamedTuple):
     policy: str = ""  # see cronring.schema.policy.parse_policy; of a template it is partial
     labels: Mapping[str, str] = MappingProxyType({})
     payload: str = ""  # JSON for the verb's parameter; "" for none
+
+    @property
+    def said_timeout_ms(self) -> int:
+        """0: neither the job says it, nor its verb."""
+        return max(self.timeout_ms, 0)
+
+    def timeout_by(self, default_ms: int | None) -> int:
+        """In force. `default_ms`: of the cluster's defaults."""
+        return self.timeout_ms if self.timeout_ms > 0 else default_ms or -self.timeout_ms
 
     @property
     def timing(self) -> tuple[str, int, str]:

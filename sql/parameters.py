@@ -684,6 +684,12 @@ class FindOverdue(Statement):
     limit: int
 
 
+class FindOverdueByDefault(Statement):
+    slots: Sequence[int]
+    late_after_ms: int
+    limit: int
+
+
 class FindPeers(Statement): ...
 
 
@@ -739,6 +745,10 @@ class FollowExecutions(Statement):
     from_tick: int
     first_execution_ids: Sequence[int]
     last_execution_ids: Sequence[int]
+    looked_at: int
+    hard_grace_ms: int
+    near_percent: int
+    late_after_ms: int
 
 
 class FollowSkips(Statement):
@@ -906,6 +916,9 @@ class GetDayFigures(Statement):
     limit: int
 
 
+class GetDefaults(Statement): ...
+
+
 class GetDeployment(Statement):
     lost_after_ms: int
     key: str
@@ -1017,6 +1030,11 @@ class GetJobsOfDeployments(Statement):
 
 class GetJoin(Statement):
     secret_hash: bytes
+
+
+class GetLabelFigures(Statement):
+    labels: str
+    namespaces: Sequence[str] | None
 
 
 class GetLastIds(Statement): ...
@@ -1680,6 +1698,9 @@ class LockCronJobs(Statement):
 class LockCutSkips(Statement): ...
 
 
+class LockDefaults(Statement): ...
+
+
 class LockJob(Statement):
     key: str
 
@@ -2045,6 +2066,13 @@ class SealRows(Statement):
 
 
 class SeedFailing(Statement): ...
+
+
+class SetDefaults(Statement):
+    timeout_ms: int | None
+    late_after_ms: int | None
+    actor: str
+    note: str
 
 
 class SetFailing(Statement):

@@ -248,7 +248,7 @@ CREATE TABLE cronring.cron_jobs (
     last_success timestamp with time zone,
     failures integer DEFAULT 0 NOT NULL,
     executions bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT cron_jobs_sound CHECK (((key > ''::text) AND ((slot >= 0) AND (slot <= 4095)) AND (timeout_ms > 0) AND (on_disconnect = ANY (ARRAY['stop'::text, 'finish'::text])) AND ((next_tick IS NULL) = (next_execution IS NULL)) AND (((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL)) OR (next_tick IS NULL)) AND ((orphaned_tick IS NULL) OR (orphaned_at IS NOT NULL)) AND
+    CONSTRAINT cron_jobs_sound CHECK (((key > ''::text) AND ((slot >= 0) AND (slot <= 4095)) AND (timeout_ms <> 0) AND (on_disconnect = ANY (ARRAY['stop'::text, 'finish'::text])) AND ((next_tick IS NULL) = (next_execution IS NULL)) AND (((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL)) OR (next_tick IS NULL)) AND ((orphaned_tick IS NULL) OR (orphaned_at IS NOT NULL)) AND
 CASE
     WHEN (paused_at IS NULL) THEN ((paused_tick IS NULL) AND (paused_until IS NULL))
     ELSE ((paused_until IS NOT NULL) OR ((next_tick IS NULL) AND (orphaned_tick IS NULL)))
@@ -1093,6 +1093,10 @@ BEGIN
     FROM cron_executions e WHERE e.job_id = of_job AND e.tick = of_tick;
 END $$;
 
+CREATE FUNCTION cronring.cron_timeout(own bigint, of_cluster bigint) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (own > 0) THEN own ELSE COALESCE(of_cluster, (- own)) END;
+
 CREATE FUNCTION cronring.cron_workspace(verb text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN (verb = '-'::text) THEN ''::text ELSE verb END;
@@ -1260,6 +1264,19 @@ CREATE TABLE cronring.cron_dead_letters (
     outcome text NOT NULL,
     error_type text NOT NULL,
     error_message text NOT NULL
+);
+
+CREATE TABLE cronring.cron_defaults (
+    single boolean DEFAULT true NOT NULL,
+    timeout_ms bigint,
+    late_after_ms bigint,
+    revision bigint DEFAULT 0 NOT NULL,
+    changed_at timestamp with time zone,
+    changed_by text DEFAULT ''::text NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_defaults_late_after_ms_check CHECK ((late_after_ms > 0)),
+    CONSTRAINT cron_defaults_single_check CHECK (single),
+    CONSTRAINT cron_defaults_timeout_ms_check CHECK ((timeout_ms > 0))
 );
 
 CREATE TABLE cronring.cron_deliveries (
@@ -1489,6 +1506,10 @@ CREATE VIEW cronring.cron_job_details AS
     j.template,
     j.set_name,
     j.orphaned_at,
+    ( SELECT cron_defaults.timeout_ms
+           FROM cronring.cron_defaults) AS default_timeout_ms,
+    ( SELECT cron_defaults.late_after_ms
+           FROM cronring.cron_defaults) AS default_late_after_ms,
     j.schedule,
     j.anchor,
     j.timeout_ms,
@@ -1835,7 +1856,8 @@ CREATE VIEW cronring.cron_scheduled_jobs AS
     j.schedule,
     j.anchor,
     j.revision,
-    j.timeout_ms,
+    cronring.cron_timeout(j.timeout_ms, ( SELECT cron_defaults.timeout_ms
+           FROM cronring.cron_defaults)) AS timeout_ms,
     j.on_disconnect,
     cronring.cron_full(j.state, j.running, j.concurrency) AS executing,
     j.next_tick,
@@ -2025,6 +2047,67 @@ CREATE TABLE cronring.cron_unfolded (
 )
 WITH (autovacuum_vacuum_scale_factor='0.05');
 
+CREATE VIEW cronring.cron_unfolded_ends AS
+ SELECT job_id,
+    outcome,
+    ((date_part('epoch'::text, (ended_at - started_at)) * ('1000000'::numeric)::double precision))::bigint AS duration_us,
+    ((date_part('epoch'::text, (started_at - run_at)) * ('1000000'::numeric)::double precision))::bigint AS lateness_us
+   FROM ( SELECT cron_executions.job_id,
+            cron_executions.outcome,
+            cron_executions.started_at,
+            cron_executions.ended_at,
+            cron_executions.run_at
+           FROM cronring.cron_executions
+          WHERE (cron_executions.id > ( SELECT cron_folding.folded_id
+                   FROM cronring.cron_folding))
+        UNION ALL
+         SELECT e.job_id,
+            e.outcome,
+            e.started_at,
+            e.ended_at,
+            e.run_at
+           FROM (cronring.cron_unfolded u
+             CROSS JOIN LATERAL ( SELECT cron_executions.id,
+                    cron_executions.job_id,
+                    cron_executions.deployment_id,
+                    cron_executions.number,
+                    cron_executions.tick,
+                    cron_executions.run_at,
+                    cron_executions.attempt,
+                    cron_executions.trigger,
+                    cron_executions.claimed_at,
+                    cron_executions.hard_deadline,
+                    cron_executions.controller_id,
+                    cron_executions.runner_id,
+                    cron_executions.holds_job,
+                    cron_executions.counted,
+                    cron_executions.of_schedule,
+                    cron_executions.settled,
+                    cron_executions.missed,
+                    cron_executions.previous_tick,
+                    cron_executions.previous_success,
+                    cron_executions.payload,
+                    cron_executions.places,
+                    cron_executions.cancel_requested_at,
+                    cron_executions.cancel_requested_by,
+                    cron_executions.cancel_note,
+                    cron_executions.started_at,
+                    cron_executions.ended_at,
+                    cron_executions.outcome,
+                    cron_executions.retry_at,
+                    cron_executions.error_type,
+                    cron_executions.error_message,
+                    cron_executions.stack,
+                    cron_executions.output,
+                    cron_executions.metrics,
+                    cron_executions.cpu_us,
+                    cron_executions.memory_peak_bytes,
+                    cron_executions.memory_shared
+                   FROM cronring.cron_executions
+                  WHERE ((cron_executions.id = u.execution_id) AND (cron_executions.tick = u.tick))
+                 OFFSET 0) e)) found
+  WHERE (outcome IS NOT NULL);
+
 CREATE TABLE cronring.cron_verb_calls (
     execution_id bigint NOT NULL,
     number integer NOT NULL,
@@ -2133,6 +2216,9 @@ ALTER TABLE ONLY cronring.cron_closings
 
 ALTER TABLE ONLY cronring.cron_dead_letters
     ADD CONSTRAINT cron_dead_letters_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_defaults
+    ADD CONSTRAINT cron_defaults_pkey PRIMARY KEY (single);
 
 ALTER TABLE ONLY cronring.cron_deliveries
     ADD CONSTRAINT cron_deliveries_pkey PRIMARY KEY (id);
@@ -2540,5 +2626,7 @@ REVOKE ALL ON FUNCTION cronring.cron_tell_ended() FROM PUBLIC;
 REVOKE ALL ON FUNCTION cronring.cron_tenth_runs(of_job bigint, of_tick timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_tick(of_job bigint, of_tick timestamp with time zone, OUT attempts integer, OUT missed bigint, OUT previous_tick timestamp with time zone, OUT previous_success timestamp with time zone, OUT completed boolean, OUT running boolean) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_timeout(own bigint, of_cluster bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_workspace(verb text) FROM PUBLIC;

@@ -226,6 +226,20 @@ export interface ClockChange {
   day: string;
 }
 
+export interface ClusterDefaults {
+  /** absent: the --timeout of the controller that made the job */
+  timeout_ms?: string;
+  /** a duration like "30s"; empty: webhooks are not told */
+  late_after: string;
+  /** grows with each change; 0: nothing was ever set */
+  revision: string;
+  changed_at?: string;
+  changed_by: string;
+  note: string;
+  /** of what is set */
+  etag: string;
+}
+
 /** ClusterState is what the controller that answers thinks of the others. */
 export interface ClusterState {
   members: MemberState[];
@@ -763,7 +777,12 @@ export interface Job {
   last_started_at?: string;
   last_ended_at?: string;
   last_lateness_ms: number;
+  /** in force */
   timeout_ms: string;
+  /** Who says it: "cluster", by its defaults; "built_in", nobody; empty: the job itself, or its verb. */
+  timeout_from: string;
+  /** The cluster's, like "30s"; empty: there is none, or the job's policy says its own. */
+  default_late_after: string;
   on_disconnect: string;
   deployment: string;
   slot: number;
@@ -1769,7 +1788,7 @@ export interface Webhook {
   name: string;
   /** scheme, host and port of its URL; the rest may be a secret, and is told to nobody */
   origin: string;
-  /** failed, completed, recovered, late, skipped, paused, orphaned, brought_back; none: all but completed */
+  /** failed, completed, recovered, late, timeout_near, skipped, paused, orphaned, brought_back; none: all but completed */
   events: string[];
   /** of skipped ticks; none: all */
   reasons: string[];
@@ -1860,6 +1879,8 @@ export interface Operations {
   GetRing: { answer: GetRingResponse };
   GetOwners: { path: { job: string }; query: { at?: string }; answer: GetOwnersResponse };
   ListDue: { query: { limit?: number; within_ms?: string | number }; answer: ListDueResponse };
+  GetDefaults: { answer: ClusterDefaults };
+  UpdateDefaults: { body: { timeout_ms?: string | number; late_after?: string; requested_by?: string; note?: string; etag?: string }; answer: ClusterDefaults };
   CreateDeployment: { body: { schema?: Module; digest?: string; min_replicas?: number; requested_by?: string; note?: string; dry_run?: boolean }; answer: CreateDeploymentResponse };
   ListDeployments: { query: { page_size?: number; page_token?: string; namespace?: string; module?: string; active_only?: boolean }; answer: ListDeploymentsResponse };
   GetDeployment: { path: { key: string }; answer: Deployment };
@@ -1970,6 +1991,8 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   GetRing: ["GET", "/api/v1/cron/cluster/ring"],
   GetOwners: ["GET", "/api/v1/cron/jobs/{job}/owners"],
   ListDue: ["GET", "/api/v1/cron/due"],
+  GetDefaults: ["GET", "/api/v1/cron/defaults"],
+  UpdateDefaults: ["PATCH", "/api/v1/cron/defaults"],
   CreateDeployment: ["POST", "/api/v1/cron/deployments"],
   ListDeployments: ["GET", "/api/v1/cron/deployments"],
   GetDeployment: ["GET", "/api/v1/cron/deployments/{key}"],

@@ -10,6 +10,7 @@ from typing import Final
 
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotAsSeen
+from cronring.controller.ports.defaults import DefaultsRow
 from cronring.controller.ports.limits import LimitRow
 from cronring.controller.ports.many import NewJob
 from cronring.controller.ports.reads import JobRow
@@ -35,6 +36,10 @@ def template_etag(box: TokenBox, row: TemplateRow) -> str:
 
 def limit_etag(box: TokenBox, row: LimitRow) -> str:
     return _locked(box, row.namespace, row.module, row.label, row.max_concurrent, row.note, row.changed_at)
+
+
+def defaults_etag(box: TokenBox, row: DefaultsRow) -> str:
+    return _locked(box, row.revision)
 
 
 def webhook_etag(box: TokenBox, seen: WebhookSeen) -> str:

@@ -35,6 +35,7 @@ class Question(NamedTuple):
     year: int | None = None
     key: str = ""
     slow_ms: float | None = None  # what the 95th percentile of its runs took
+    default_timeout_ms: int | None = None  # of the cluster's defaults
 
 
 def check_read(row: JobRow) -> None:
@@ -98,7 +99,7 @@ def _remarks(spec: JobSpec, anchor: int, policy: Policy, asked: Question) -> lis
         name="job",
         schedule=spec.schedule,
         policy=policy,
-        timeout_ms=spec.timeout_ms or None,
+        timeout_ms=spec.timeout_by(asked.default_timeout_ms) or None,
         anchor=format_instant(anchor) if is_interval(spec.schedule) else "",
     )
     return lint_job(verb, asked.after, asked.slow_ms)

@@ -95,7 +95,7 @@ def _said(spec: JobSpec, verb: Verb | None, defaults: Defaults) -> JobSpec:
         policy = replace(policy, jitter="")
     anchor = (spec.anchor or 0) // _SECOND_US * _SECOND_US if is_interval(spec.schedule) else None
     said = spec._replace(policy=policy.text, anchor=anchor)
-    if verb is not None and spec.timeout_ms == (verb.timeout_ms or defaults.timeout_ms):
+    if verb is not None and spec.timeout_ms == verb.timeout_ms:
         said = said._replace(timeout_ms=0)
     if verb is not None and spec.on_disconnect == verb.on_disconnect:
         said = said._replace(on_disconnect="")

@@ -85,9 +85,9 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
 
 
 def _running(spec: jobs_pb2.JobSpec, verb: Verb, defaults: Defaults) -> dict[str, Any]:
-    """What the verb says where the spec says nothing, and the cluster where that doesn't either."""
+    """What the verb says where the spec says nothing. A timeout that nobody says stays known as that: see JobSpec."""
     return {
-        "timeout_ms": spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms,
+        "timeout_ms": spec.timeout_ms or verb.timeout_ms or -defaults.timeout_ms,
         "on_disconnect": spec.on_disconnect or verb.on_disconnect,
     }
 

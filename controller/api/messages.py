@@ -14,6 +14,7 @@ from cronring.controller.ports.reads import ActionRow, DeploymentRow, ExecutionR
 from cronring.protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
 from cronring.protos.instants import timestamp
 from cronring.protos.jobs import spec_fields
+from cronring.schema.duration import format_duration
 from cronring.schema.policy import parse_policy
 from cronring.schema.queues import queue_of, workspace_of
 from cronring.schema.schedule import stored_schedule
@@ -58,6 +59,9 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
             "schedule_words": schedule_words(spec.schedule, spec.policy),
             "next_tick": timestamp(tick),
             "next_execution": timestamp(runs_at),
+            "timeout_ms": spec.timeout_by(row.default_timeout_ms),
+            "timeout_from": _timeout_from(row),
+            "default_late_after": _default_late_after(row),
             "last_outcome": row.last_outcome or "",
             "last_lateness_ms": 0.0 if started is None or run_at is None else (started - run_at) / 1_000,
             "running_execution_id": row.running_execution_id or 0,
@@ -73,6 +77,19 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
             "queue": _target_message(row),
         }
     )
+
+
+def _timeout_from(row: JobRow) -> str:
+    if row.spec.said_timeout_ms:
+        return ""
+    return "built_in" if row.default_timeout_ms is None else "cluster"
+
+
+def _default_late_after(row: JobRow) -> str:
+    default_ms = row.default_late_after_ms
+    if default_ms is None or parse_policy(row.spec.policy).late_after:
+        return ""
+    return format_duration(default_ms)
 
 
 def _target_message(row: JobRow) -> jobs_pb2.QueueTarget | None:

@@ -62,6 +62,11 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _VIEW, _ONE, NOTHING, "GetCluster GetRing ListDue"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetOwners"),
     ),
+    # They are of all namespaces, so whoever sees any job may see what it has by them.
+    "cronring.v1.Defaults": (
+        (_PEOPLE, _VIEW, _ONE, NOTHING, "GetDefaults"),
+        (_PEOPLE, _ADMIN, _ALL, NAMES, "UpdateDefaults"),
+    ),
     "cronring.v1.Deployments": (
         (_PEOPLE, _DEPLOY, _ONE, MODULE, "CreateDeployment"),
         (_PEOPLE, _DEPLOY, _ONE, NAMES, "ActivateDeployment KillDeployment"),
@@ -129,7 +134,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     ),
     "cronring.v1.Statistics": (
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetJobStats GetJobDays"),
-        (_PEOPLE, _VIEW, _ONE, NOTHING, "GetSchedulerStats"),
+        (_PEOPLE, _VIEW, _ONE, LABELS, "GetSchedulerStats"),
     ),
     "cronring.v1.Templates": (
         (_PEOPLE, _OPERATE, _ONE, SPEC, "SetTemplate"),

@@ -76,7 +76,8 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     async def ExplainJob(self, request: schedules_pb2.ExplainJobRequest, context: Context) -> schedules_pb2.Explanation:
         row = await find_job(self._reads, request.job, Permission.VIEW, "job")
         check_read(row)
-        asked = (await self._asked(request))._replace(key=row.key, slow_ms=await self._slow_ms(row.key))
+        slow_ms, asked = await self._slow_ms(row.key), await self._asked(request)
+        asked = asked._replace(key=row.key, slow_ms=slow_ms, default_timeout_ms=row.default_timeout_ms)
         return await asyncio.to_thread(explained, row.spec, asked)
 
     async def PreviewJob(
@@ -95,7 +96,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         spec = row.spec.taking(change.spec, change.names)
         if "anchor" not in change.names and spec.schedule != row.spec.schedule:
             spec = spec._replace(anchor=None)  # it counts from when it is set
-        asked = Question(now, _TICKS, None, row.key, slow_ms)
+        asked = Question(now, _TICKS, None, row.key, slow_ms, row.default_timeout_ms)
         answer = await asyncio.to_thread(_previewed, row, spec, asked, until)
         answer.etag = job_etag(self._box, row)
         return answer

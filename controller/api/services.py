@@ -9,6 +9,7 @@ import grpc
 from cronring.controller.api.audit_log import AuditLogService
 from cronring.controller.api.calls import Log
 from cronring.controller.api.cluster import ClusterService
+from cronring.controller.api.defaults import DefaultsService
 from cronring.controller.api.deployments import DeploymentsService
 from cronring.controller.api.doctor import DoctorService, ProcessFacts
 from cronring.controller.api.drills import DrillsService
@@ -49,6 +50,7 @@ from cronring.controller.services.vault import Vault
 from cronring.protos.cronring.v1 import (
     audit_log_pb2_grpc,
     cluster_pb2_grpc,
+    defaults_pb2_grpc,
     deployments_pb2_grpc,
     doctor_pb2_grpc,
     drills_pb2_grpc,
@@ -127,11 +129,13 @@ class Api:
         jobs = self._jobs_service()
         templates = TemplatesService(stores.templates, parts.box)
         limits = LimitsService(stores.limits, parts.box)
+        defaults = DefaultsService(stores.defaults, parts.box)
         workspaces = WorkspacesService(stores.workspaces, parts.box, parts.put)
         sets = SetsService(stores, parts.box, self._defaults, parts.put)
         queues = QueuesService(stores.queues, self._consumers, parts.box)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
+            ("cronring.v1.Defaults", partial(defaults_pb2_grpc.add_DefaultsServicer_to_server, defaults)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),

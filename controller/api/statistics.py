@@ -6,7 +6,7 @@ from typing import Final
 from cronring.controller.api.lookup import find_job, unknown_job
 from cronring.controller.api.messages import UTC_NAME
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.api.requests import Context, name, number, required
+from cronring.controller.api.requests import Context, labels, name, number, required
 from cronring.controller.api.scope import namespaces, sees
 from cronring.controller.core.figures import Figures, Spread
 from cronring.controller.errors import NotFound
@@ -87,7 +87,7 @@ class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
     async def GetSchedulerStats(
         self, request: statistics_pb2.GetSchedulerStatsRequest, context: Context
     ) -> statistics_pb2.SchedulerStats:
-        row = await self._statistics.scheduler(namespaces(Permission.VIEW))
+        row = await self._statistics.scheduler(namespaces(Permission.VIEW), labels("labels", request.labels))
         figures = row.figures
         return statistics_pb2.SchedulerStats(
             counted_at=timestamp(row.counted_at),

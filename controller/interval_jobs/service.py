@@ -141,7 +141,7 @@ class IntervalJobsService:
             schedule=schedule_of(terms),
             policy=policy_of(terms),
             payload=payload_of(terms, module, verb),
-            timeout_ms=verb.timeout_ms or self._defaults.timeout_ms,
+            timeout_ms=verb.timeout_ms or -self._defaults.timeout_ms,
             on_disconnect=verb.on_disconnect,
         )
 

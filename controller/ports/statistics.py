@@ -1,6 +1,7 @@
 """What the API asks about figures. Instants are int microseconds since 1970."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from cronring.controller.core.figures import Figures, Spread
@@ -67,6 +68,8 @@ class Statistics(Protocol):
         """Between each of `starts` and the next one. Of more than 2,000 runs, only the latest 2,000 are looked at."""
         ...
 
-    async def scheduler(self, namespaces: Namespaces = None) -> SchedulerFigures:
-        """Of the jobs in these namespaces. Of all: also of those that are gone altogether."""
+    async def scheduler(
+        self, namespaces: Namespaces = None, labels: Mapping[str, str] = MappingProxyType({})
+    ) -> SchedulerFigures:
+        """Of the jobs in these namespaces that have these labels. Of all: also of those that are gone altogether."""
         ...

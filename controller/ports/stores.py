@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from cronring.controller.ports.audit_chain import AuditLog
+from cronring.controller.ports.defaults import DefaultsStore
 from cronring.controller.ports.drills import Drills
 from cronring.controller.ports.forecast import Forecast
 from cronring.controller.ports.history import History
@@ -28,6 +29,7 @@ class Stores(NamedTuple):
 
     audit_log: AuditLog
     control: Control
+    defaults: DefaultsStore
     drills: Drills
     execution_control: ExecutionControl
     forecast: Forecast

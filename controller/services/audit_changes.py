@@ -13,6 +13,7 @@ from cronring.controller.core.model import Activation
 from cronring.controller.core.orders.orders import OrderColumns
 from cronring.controller.core.orders.orphaning import told
 from cronring.controller.ports.audit_log import Change
+from cronring.controller.ports.defaults import DefaultsRow
 from cronring.controller.ports.limits import LimitRow
 from cronring.controller.ports.queues import QueueName
 from cronring.controller.ports.store import ActiveVersion
@@ -76,6 +77,12 @@ def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
     return _changed(f"limit {row.namespace}/{row.module}{by_label}", row.namespace, *fields)
 
 
+def of_defaults(before: DefaultsRow, after: DefaultsRow) -> list[Change]:
+    """Empty: no value is another."""
+    fields = [{"timeout_ms": each.timeout_ms, "late_after_ms": each.late_after_ms} for each in (before, after)]
+    return _changed("defaults", "", *fields)
+
+
 def of_workspace(found: WorkspaceRow) -> Changes:
     """It is deleted: what it had. Each of its jobs is told of besides."""
     counts = ("jobs", "running", "waiting", "messages")
@@ -136,6 +143,7 @@ def of_controller(controller_id: str, after: Fields) -> Changes:
 def spec_fields(spec: JobSpec, template: str = "") -> dict[str, object]:
     """Of a job, or of a template. `template`: that the job was made from."""
     fields = spec._asdict() | {
+        "timeout_ms": spec.said_timeout_ms,
         "anchor": _instant(spec.anchor), "policy": json.loads(spec.policy or "{}"), "labels": dict(spec.labels),
         "payload": digest(spec.payload),
     }  # fmt: skip

@@ -93,6 +93,8 @@ def _not_ours(row: JobRow, wish: Wish) -> Conflict | None:
 def differing(wanted: JobSpec, there: JobSpec) -> tuple[str, ...]:
     """Fields that a change has to name. An anchor that is not said stays as it is."""
     names = [name for name in JobSpec._fields if name != "anchor" and getattr(wanted, name) != getattr(there, name)]
+    if not (wanted.said_timeout_ms or there.said_timeout_ms):  # each as of the --timeout of whoever made it
+        names = [name for name in names if name != "timeout_ms"]
     if wanted.anchor is not None and wanted.anchor // _SECOND_US != (there.anchor or 0) // _SECOND_US:
         names.append("anchor")
     return tuple(names)
@@ -150,9 +152,15 @@ def _differences(name: str, old: JobSpec, new: JobSpec) -> Iterator[FieldChange]
                 name, *("" if each.anchor is None else format_instant(each.anchor) for each in (old, new))
             )
         case "timeout_ms":
-            yield FieldChange(name, format_duration(old.timeout_ms), format_duration(new.timeout_ms))
+            yield from _timeouts(old.said_timeout_ms, new.said_timeout_ms)
         case _:
             yield FieldChange(name, getattr(old, name), getattr(new, name))
+
+
+def _timeouts(old_ms: int, new_ms: int) -> Iterator[FieldChange]:
+    """0: nobody says it."""
+    if old_ms != new_ms:
+        yield FieldChange("timeout_ms", *(format_duration(each) if each else "" for each in (old_ms, new_ms)))
 
 
 def _payload(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import asyncpg
 
 from cronring.controller.core.notify.notices import (
+    NEAR_PERCENT,
     Failing,
     GivenUp,
     Letter,
@@ -27,17 +28,20 @@ from cronring.controller.core.notify.notices import (
     overdue,
     paused,
     skipped,
+    timeout_near,
     turned,
 )
 from cronring.controller.ports.webhooks import BooksReading
 from cronring.controller.store.changes import SeenRow, Stream, beginning, pack, unpack
 from cronring.controller.store.pool import Database, Transaction
+from cronring.schema.keys import SLOTS
 from cronring.schema.policy_read import LATE_AFTER_LEAST_MS
 from cronring.sql.parameters import (
     AddDeliveries,
     AddRetrying,
     ClearFailing,
     FindOverdue,
+    FindOverdueByDefault,
     FollowExecutions,
     FollowSkips,
     ForgetNotices,
@@ -64,50 +68,70 @@ LEASE_MS: Final = 3_000
 _AT_ONCE: Final = 5_000  # as the statements that follow have it: a look is over long before any timeout
 _ADDED_AT_ONCE: Final = 2_000
 _OVERDUE_AT_ONCE: Final = 5_000
+# By the cluster's default jobs are looked for by slots, so many at each look: all of them within four seconds.
+_SLOTS_AT_ONCE: Final = SLOTS // 8
 _RUN_FIELDS: Final = NoticeRun._fields[1:]
 _TURN_FIELDS: Final = Turn._fields[1:]
 _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "labels", "policy")
 
 
 class NotifierPosition(NamedTuple):
-    """How far the books have been read. `oldest`: no execution that is known to run has a tick before it."""
+    """How far the books have been read. `oldest`: no execution that is known to run has a tick before it.
+
+    `looked_at`: when, by the database's clock. What came near its timeout until then has been told of.
+    """
 
     executions: Stream
     oldest: int
     skips: Stream
+    looked_at: int
 
     def text(self) -> str:
         # Without the ticks of what runs: `oldest` is what is asked for.
-        parts = [pack(self.executions)[:3], self.oldest, pack(self.skips)[:3]]
+        parts = [pack(self.executions)[:3], self.oldest, pack(self.skips)[:3], self.looked_at]
         return json.dumps(parts, separators=(",", ":"))
 
     @classmethod
     def of(cls, text: str) -> "NotifierPosition":
         """What `text` gave."""
-        executions, oldest, skips = json.loads(text)
-        return cls(unpack(executions), oldest, unpack(skips))
+        executions, oldest, skips, looked_at = json.loads(text)
+        return cls(unpack(executions), oldest, unpack(skips), looked_at)
 
 
 async def begin(transaction: Transaction) -> None:
     """From now on the books are read, if they aren't yet. Part of what makes or enables a webhook."""
-    ((position, _, _),) = await transaction.fetch(LockNotifier())
+    ((position, _, now),) = await transaction.fetch(LockNotifier())
     if position:
         return
     # The highest ids before what runs: what begins between the two statements is above them, and read as new.
     execution_id, skip_id, _ = (await transaction.fetch(GetLastIds()))[0]
     unfinished = [record[0] for record in await transaction.fetch(GetUnfinishedIds())]
-    place = NotifierPosition(beginning(execution_id, unfinished), 0, beginning(skip_id, []))
+    place = NotifierPosition(beginning(execution_id, unfinished), 0, beginning(skip_id, []), now)
     await transaction.fetch(SeedFailing())
     await transaction.fetch(SetPosition(position=place.text()))
     await transaction.fetch(NotifyWebhooks())
 
 
-class PostgresNotifier:
-    """Reads the books when it is this controller's turn. Both methods raise StoreUnavailable or StoreError."""
+class Look(NamedTuple):
+    """What one look goes by. `late_after_ms`: the cluster's default, 0 for none, which `slots` are looked into for."""
 
-    def __init__(self, database: Database, controller_id: str) -> None:
+    now: int
+    hard_grace_ms: int
+    late_after_ms: int
+    slots: Sequence[int]
+
+
+class PostgresNotifier:
+    """Reads the books when it is this controller's turn. Both methods raise StoreUnavailable or StoreError.
+
+    `hard_grace_ms`: from an execution's timeout to its hard timeout, which is what its row has.
+    """
+
+    def __init__(self, database: Database, controller_id: str, hard_grace_ms: int) -> None:
         self._database = database
         self._controller_id = controller_id
+        self._hard_grace_ms = hard_grace_ms
+        self._slot = 0  # where the next look for what is late by default begins
         self._ours = False
 
     async def read(self) -> BooksReading:
@@ -126,19 +150,23 @@ class PostgresNotifier:
             taken = await transaction.fetch(TakeNotifier(controller_id=self._controller_id))
             if not taken:
                 return BooksReading(ours=False)
-            position, cluster, now = taken[0]
+            position, cluster, now, late_after_ms = taken[0]
             wishes = {record[0]: _wish(record) for record in await transaction.fetch(GetWishes())}
             if not wishes:
                 await transaction.fetch(ForgetNotices())
                 return BooksReading(ours=True, wanted=False)
             # What is found, what is to be sent, and how far was read, are one transaction. If it is lost, the next look
             # finds all of it again under the same event ids: nothing is left out, and nothing is told twice.
-            place, notices, more = await _follow(transaction, NotifierPosition.of(position), now)
+            before = NotifierPosition.of(position)
+            slots = range(self._slot, self._slot + _SLOTS_AT_ONCE)
+            look = Look(now, self._hard_grace_ms, late_after_ms, slots)
+            place, notices, more = await _follow(transaction, before, look)
             added = await _add(transaction, addressed(cluster, wishes, notices))
             await transaction.fetch(
                 SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=place.text())
             )
-            return BooksReading(True, added, more)
+        self._slot = slots.stop % SLOTS
+        return BooksReading(True, added, more)
 
     async def leave(self) -> None:
         """Another controller goes on at once."""
@@ -146,20 +174,22 @@ class PostgresNotifier:
 
 
 async def _follow(
-    transaction: Transaction, place: NotifierPosition, now: int
+    transaction: Transaction, place: NotifierPosition, look: Look
 ) -> tuple[NotifierPosition, list[Notice], bool]:
-    executions, oldest, notices, more = await _executions(transaction, place)
-    skips, passed, more_skips = await _skips(transaction, place.skips, now)
+    executions, oldest, notices, more = await _executions(transaction, place, look)
+    skips, passed, more_skips = await _skips(transaction, place.skips, look.now)
     notices += passed
     notices += [paused(Paused(_subject(row), row["paused_at"], row["failures"], row["note"]))
                 for row in await transaction.fetch(TakePauses())]  # fmt: skip
     turns = await transaction.fetch(TakeOrphanings())
     notices += [turned(Turn(_subject(row), *(row[name] for name in _TURN_FIELDS))) for row in turns]
-    notices += await _overdue(transaction)
-    return NotifierPosition(executions, oldest, skips), notices, more or more_skips or len(turns) >= _AT_ONCE
+    notices += await _overdue(transaction, look)
+    return NotifierPosition(executions, oldest, skips, look.now), notices, more or more_skips or len(turns) >= _AT_ONCE
 
 
-async def _executions(transaction: Transaction, place: NotifierPosition) -> tuple[Stream, int, list[Notice], bool]:
+async def _executions(
+    transaction: Transaction, place: NotifierPosition, look: Look
+) -> tuple[Stream, int, list[Notice], bool]:
     before = place.executions
     # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
     given_up = [GivenUp(_run(row), row["last_success"]) for row in await transaction.fetch(GetRetriesGivenUp())]
@@ -171,6 +201,10 @@ async def _executions(transaction: Transaction, place: NotifierPosition) -> tupl
             from_tick=place.oldest,
             first_execution_ids=firsts,
             last_execution_ids=lasts,
+            looked_at=place.looked_at,
+            near_percent=NEAR_PERCENT,
+            hard_grace_ms=look.hard_grace_ms,
+            late_after_ms=look.late_after_ms,
         )
     )
     # docs/decisions/0053: gaps stay open, as an id is drawn long before its row can be seen.
@@ -182,11 +216,12 @@ async def _executions(transaction: Transaction, place: NotifierPosition) -> tupl
     failing = {}
     if job_ids:
         failing = {row[0]: Failing(row[1], row[2]) for row in await transaction.fetch(GetFailing(job_ids=job_ids))}
-    decided = decide(runs, given_up, failing)
+    decided = decide(runs, given_up, failing, look.late_after_ms * 1_000)
     await _remember(transaction, decided.failing, decided.retrying)
     oldest: int = place.oldest if head["oldest"] is None else head["oldest"]
+    near = [timeout_near(_run(row), row["near_timeout_ms"]) for row in rows if row["near_timeout_ms"] is not None]
     more = after.highest - before.highest >= _AT_ONCE
-    return after, oldest, decided.notices, more
+    return after, oldest, near + decided.notices, more
 
 
 async def _remember(
@@ -228,11 +263,14 @@ async def _skips(transaction: Transaction, before: Stream, now: int) -> tuple[St
     return after, notices, len(rows) >= _AT_ONCE
 
 
-async def _overdue(transaction: Transaction) -> list[Notice]:
+async def _overdue(transaction: Transaction, look: Look) -> list[Notice]:
+    late_after_ms = look.late_after_ms
     rows = await transaction.fetch(FindOverdue(overdue_ms=LATE_AFTER_LEAST_MS, limit=_OVERDUE_AT_ONCE))
-    found = [
-        (row, overdue(OverdueTick(_subject(row), row["tick"], row["run_at"]), row["database_now"])) for row in rows
-    ]
+    if late_after_ms:
+        asked = FindOverdueByDefault(slots=look.slots, late_after_ms=late_after_ms, limit=_OVERDUE_AT_ONCE)
+        rows = [*rows, *await transaction.fetch(asked)]
+    ticks = [(row, OverdueTick(_subject(row), row["tick"], row["run_at"])) for row in rows]
+    found = [(row, overdue(tick, row["database_now"], late_after_ms * 1_000)) for row, tick in ticks]
     late = [(row, notice) for row, notice in found if notice is not None]
     if late:
         await transaction.fetch(

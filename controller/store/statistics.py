@@ -4,7 +4,8 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from cronring.controller.core.figures import OUTCOMES, Figures, spread
@@ -13,13 +14,15 @@ from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.statistics import DayFigures, DaySpread, JobFigures, SchedulerFigures
 from cronring.controller.store.pool import Database
-from cronring.sql.parameters import GetDayFigures, GetJobFigures, GetSchedulerFigures, GetUnfolded
+from cronring.sql.parameters import GetDayFigures, GetJobFigures, GetLabelFigures, GetSchedulerFigures, GetUnfolded
 
 # The scheduler's figures look at every job's row: that takes a twentieth of the time at most, however many ask.
 _KEPT_S: Final = 2.0
 _KEPT_FACTOR: Final = 20
 _LOOKED_AT: Final = 2_000  # runs of one day
-_KEPT_MAX: Final = 64  # sets of namespaces that callers may see
+_KEPT_MAX: Final = 64  # sets of namespaces that callers may see, and of labels that they ask for
+
+Labels = tuple[tuple[str, str], ...]
 
 
 class _Kept(NamedTuple):
@@ -38,7 +41,7 @@ class PostgresStatistics:
         self._database = database
         self._lease_us = lease_ms * 1_000
         self._one_at_a_time = asyncio.Lock()
-        self._kept: dict[Namespaces, _Kept] = {}  # the one asked for longest ago first
+        self._kept: dict[tuple[Namespaces, Labels], _Kept] = {}  # the one asked for longest ago first
 
     async def job(self, key: str) -> JobFigures:
         """Raises cronring.controller.errors.NotFound."""
@@ -80,21 +83,26 @@ class PostgresStatistics:
             for runs, completed, durations, latenesses in await self._database.fetch(asked)
         ]
 
-    async def scheduler(self, namespaces: Namespaces = None) -> SchedulerFigures:
+    async def scheduler(
+        self, namespaces: Namespaces = None, labels: Mapping[str, str] = MappingProxyType({})
+    ) -> SchedulerFigures:
         """At most as old as 20 times what counting takes, or 2 s."""
+        asked = namespaces, tuple(sorted(labels.items()))
         async with self._one_at_a_time:
             began_s = time.monotonic()
-            kept = self._kept.pop(namespaces, None)
+            kept = self._kept.pop(asked, None)
             if kept is None or began_s >= kept.until_s:
-                figures, now_s = await self._count(namespaces), time.monotonic()
+                figures, now_s = await self._count(namespaces, labels), time.monotonic()
                 kept = _Kept(figures, now_s + max(_KEPT_S, _KEPT_FACTOR * (now_s - began_s)))
-            self._kept[namespaces] = kept
+            self._kept[asked] = kept
             if len(self._kept) > _KEPT_MAX:
                 del self._kept[next(iter(self._kept))]
             return kept.figures
 
-    async def _count(self, namespaces: Namespaces) -> SchedulerFigures:
-        (row,) = await self._database.fetch(GetSchedulerFigures(namespaces=namespaces))
+    async def _count(self, namespaces: Namespaces, labels: Mapping[str, str]) -> SchedulerFigures:
+        of_all = GetSchedulerFigures(namespaces=namespaces)
+        asked = GetLabelFigures(labels=json.dumps(dict(labels)), namespaces=namespaces) if labels else of_all
+        (row,) = await self._database.fetch(asked)
         outcomes = Counter(dict(zip(OUTCOMES, row["outcomes"], strict=True)))
         latest_lease: int | None = row["latest_lease"]
         return SchedulerFigures(

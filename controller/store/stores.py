@@ -4,6 +4,7 @@ from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.ports.stores import Stores
 from cronring.controller.store.audit_chain import PostgresAuditLog
 from cronring.controller.store.control import PostgresControl
+from cronring.controller.store.defaults import PostgresDefaults
 from cronring.controller.store.drills import PostgresDrills
 from cronring.controller.store.execution_control import PostgresExecutionControl
 from cronring.controller.store.forecast import PostgresForecast
@@ -30,6 +31,7 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
     return Stores(
         audit_log=PostgresAuditLog(database),
         control=PostgresControl(database),
+        defaults=PostgresDefaults(database),
         drills=PostgresDrills(database),
         execution_control=PostgresExecutionControl(database),
         forecast=PostgresForecast(database),

@@ -15,6 +15,7 @@ COMMANDS: Final = Commands({
     "apply": "apply", "audit": "audit", "audit-log": "audit_log", "certs": "certs", "check": "check",
     "cluster": "cluster",
     "completion": "completion", "console": "console", "controller": "controller", "convert": "convert",
+    "defaults": "defaults",
     "deploy": "deployments:deploy",
     "deployments": "deployments", "dev": "dev", "doctor": "doctor", "drill": "drill", "events": "events",
     "executions": "executions",
@@ -105,6 +106,7 @@ def cli() -> None:
                cronring runner module.py         hosts the module's verbs
                cronring template set NAME ...    defaults of jobs by API
                cronring limits set MODULE ...    how many run at once
+               cronring defaults set ...         what jobs have that don't say it
                cronring workspaces list          tenants, by a label
                cronring apply jobs.yaml          jobs as files say them
                cronring queues consume NAME ...  a command for each message

@@ -10,6 +10,7 @@ from cronring.client.audit_log import AuditLogCalls
 from cronring.client.channel import Failover
 from cronring.client.cluster import ClusterCalls
 from cronring.client.consuming import Consumer
+from cronring.client.defaults import DefaultsCalls
 from cronring.client.deployments import DeploymentCalls
 from cronring.client.doctor import DoctorCalls
 from cronring.client.drills import DrillCalls
@@ -60,6 +61,7 @@ class AsyncClient(Scheduling):
         self._failover = Failover(addresses, timeout_s, tls, token, waiting)
         self.audit_log = AuditLogCalls(self._failover)
         self.cluster = ClusterCalls(self._failover)
+        self.defaults = DefaultsCalls(self._failover)
         self.deployments = DeploymentCalls(self._failover)
         self.doctor = DoctorCalls(self._failover)
         self.drills = DrillCalls(self._failover)

@@ -98,6 +98,8 @@ class Job(JobSpec):
     orphaned_at: datetime | None = None  # since when no active version of its module has its verb; None: one has
     queue: str = ""  # where its ticks go as messages; "": its target is a verb
     workspace: str = ""  # of the queue
+    timeout_from: str = ""  # who says its timeout: "cluster", "built_in"; "": the job, or its verb
+    default_late_after: str = ""  # the cluster's, where its policy says none
     updated: bool = False  # in the answer to `schedule`: it was there, and was changed
 
 

@@ -1,5 +1,6 @@
 """Calls about figures."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -121,8 +122,9 @@ class StatisticsCalls:
         )
         return tuple(map(_day, answer.days))
 
-    async def scheduler(self) -> SchedulerStats:
-        request = statistics_pb2.GetSchedulerStatsRequest()
+    async def scheduler(self, labels: Mapping[str, str] | None = None) -> SchedulerStats:
+        """`labels`: of jobs that have these by now; without: of all. Raises Invalid."""
+        request = statistics_pb2.GetSchedulerStatsRequest(labels=labels)
         timeout_s = self._failover.timeout_s
         message = await self._failover.unary(
             lambda channel: StatisticsStub(channel).GetSchedulerStats(request, timeout=timeout_s)

@@ -13,6 +13,7 @@ from cronring.client.model import JobEvent
 from cronring.client.patience import unheard
 from cronring.client.sync.audit_log import AuditLogCalls
 from cronring.client.sync.cluster import ClusterCalls
+from cronring.client.sync.defaults import DefaultsCalls
 from cronring.client.sync.deployments import DeploymentCalls
 from cronring.client.sync.doctor import DoctorCalls
 from cronring.client.sync.drills import DrillCalls
@@ -56,6 +57,7 @@ class Client(Scheduling):
         super().__init__(Wire(make))
         self.audit_log = AuditLogCalls(self._wire)
         self.cluster = ClusterCalls(self._wire)
+        self.defaults = DefaultsCalls(self._wire)
         self.deployments = DeploymentCalls(self._wire)
         self.doctor = DoctorCalls(self._wire)
         self.drills = DrillCalls(self._wire)

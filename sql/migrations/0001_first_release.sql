@@ -161,6 +161,8 @@ CREATE TABLE cron_jobs (
     labels         jsonb NOT NULL DEFAULT '{}',
     -- JSON for the verb's parameter; "" for none.
     payload        text NOT NULL DEFAULT '',
+    -- Above 0: it says so, or its verb does. Below: nobody says it. Where cron_defaults doesn't either, it is that
+    -- without the sign: --timeout, as of when the job was made.
     timeout_ms     bigint NOT NULL,
     on_disconnect  text NOT NULL,
     created_at     timestamptz NOT NULL DEFAULT now(),
@@ -233,7 +235,7 @@ CREATE TABLE cron_jobs (
 
     -- One constraint in place of many: whatever an update changes, each of them is evaluated for its row.
     CONSTRAINT cron_jobs_sound CHECK (
-        key > '' AND slot BETWEEN 0 AND 4095 AND timeout_ms > 0 AND on_disconnect IN ('stop', 'finish')
+        key > '' AND slot BETWEEN 0 AND 4095 AND timeout_ms <> 0 AND on_disconnect IN ('stop', 'finish')
         AND (next_tick IS NULL) = (next_execution IS NULL)
         AND (removed_at IS NULL AND cancelled_at IS NULL AND orphaned_at IS NULL OR next_tick IS NULL)
         AND (orphaned_tick IS NULL OR orphaned_at IS NOT NULL)
@@ -295,6 +297,25 @@ CREATE FUNCTION cron_full(state text, running smallint, concurrency smallint) RE
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN state = 'executing' OR running >= greatest(concurrency, 1);
 
+-- What jobs have that don't say it, and whose verbs don't: of the whole cluster. One row, read with each job. So a
+-- change writes no job (docs/decisions/0117). Null: nobody has set it.
+CREATE TABLE cron_defaults (
+    single         boolean PRIMARY KEY DEFAULT true CHECK (single),
+    timeout_ms     bigint CHECK (timeout_ms > 0),
+    late_after_ms  bigint CHECK (late_after_ms > 0),
+    -- Grows with each change.
+    revision       bigint NOT NULL DEFAULT 0,
+    changed_at     timestamptz,
+    changed_by     text NOT NULL DEFAULT '',
+    note           text NOT NULL DEFAULT ''
+);
+INSERT INTO cron_defaults DEFAULT VALUES;
+
+-- A job's timeout in force. `own` is its row's, `of_cluster` that of cron_defaults.
+CREATE FUNCTION cron_timeout(own bigint, of_cluster bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN own > 0 THEN own ELSE coalesce(of_cluster, -own) END;
+
 -- docs/decisions/0065: what stands in views, and why they cost nothing
 -- What follows are the projections that many statements give. PostgreSQL inlines these views, and the functions that
 -- they call, as both are simple: no plan differs from one of the tables (tests/plans/test_views.py). Rows are locked in
@@ -304,8 +325,9 @@ RETURN state = 'executing' OR running >= greatest(concurrency, 1);
 -- A job as a node schedules it, in the order of Job in controller/core/model.py. From `active` on stands what
 -- statements choose by: whether its deployment is active, where the job belongs, and whether its ticks run.
 CREATE VIEW cron_scheduled_jobs AS
-SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, cron_full(j.state, j.running, j.concurrency) AS executing, j.next_tick, j.next_execution,
+SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision,
+       cron_timeout(j.timeout_ms, (SELECT timeout_ms FROM cron_defaults)) AS timeout_ms, j.on_disconnect,
+       cron_full(j.state, j.running, j.concurrency) AS executing, j.next_tick, j.next_execution,
        j.policy, j.payload, coalesce(j.labels ->> 'workspace', '') AS share,
        d.min_replicas > 0 AS active, j.namespace, j.module, j.removed_at, j.orphaned_at, j.paused_at, j.paused_until
 FROM cron_jobs j
@@ -331,6 +353,8 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb,
        CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at,
        j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until,
        j.cancelled_at, j.cancelled_by, j.cancelled_note, j.template, j.set_name, j.orphaned_at,
+       (SELECT timeout_ms FROM cron_defaults) AS default_timeout_ms,
+       (SELECT late_after_ms FROM cron_defaults) AS default_late_after_ms,
        j.schedule, j.anchor, j.timeout_ms, j.on_disconnect, j.policy, j.labels
 FROM cron_jobs j
 LEFT JOIN deployments d ON d.id = j.deployment_id; -- each has one: so who asks for nothing of it, reads none
@@ -831,6 +855,20 @@ CREATE TABLE cron_unfolded (
     tick           timestamptz NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX cron_unfolded_job ON cron_unfolded (job_id);
+
+-- What has ended and is not folded yet.
+CREATE VIEW cron_unfolded_ends AS
+SELECT job_id, outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint AS duration_us,
+       (date_part('epoch', started_at - run_at) * 1e6)::bigint AS lateness_us
+FROM (
+    SELECT job_id, outcome, started_at, ended_at, run_at
+    FROM cron_executions WHERE id > (SELECT folded_id FROM cron_folding)
+    UNION ALL
+    SELECT e.job_id, e.outcome, e.started_at, e.ended_at, e.run_at
+    FROM cron_unfolded u
+    CROSS JOIN LATERAL (SELECT * FROM cron_executions WHERE id = u.execution_id AND tick = u.tick OFFSET 0) e
+) found
+WHERE outcome IS NOT NULL;
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Runs beside the schedule, ticks that did not run, and what people did

@@ -109,7 +109,8 @@ WITH judged AS MATERIALIZED (
                                  hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
                                  holds_job, counted, of_schedule, settled, number, places)
     SELECT execution_id, job_id, deployment_id, tick, run_at, now(), :controller_id, runner_id,
-           now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', attempt, trigger, missed,
+           now() + (cron_timeout(timeout_ms, (SELECT timeout_ms FROM cron_defaults)) + :hard_grace_ms::bigint)
+                   * interval '1 millisecond', attempt, trigger, missed,
            previous_tick, previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0,
            of_schedule, settled, executions + row_number() OVER (PARTITION BY job_id ORDER BY position),
            places::bigint[]

@@ -104,7 +104,8 @@ WITH open AS MATERIALIZED (
                                  hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted,
                                  number, places)
     SELECT execution_id, id, deployment_id, run_tick, run_at, now(), :controller_id, runner_id,
-           now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', trigger, missed_before + missed,
+           now() + (cron_timeout(timeout_ms, (SELECT timeout_ms FROM cron_defaults)) + :hard_grace_ms::bigint)
+                   * interval '1 millisecond', trigger, missed_before + missed,
            previous_tick, previous_success, concurrency = 0, concurrency > 0, number, places::bigint[]
     FROM open WHERE execution_id IS NOT NULL
 )

@@ -12,7 +12,9 @@ SELECT pg_notify(current_schema() || '.webhooks', '');
 
 -- name: TakeNotifier
 -- The notifier's row, locked until the transaction ends, if it is this controller's turn and somebody wants to be told.
-SELECT position, cluster, now() AS database_now FROM cron_notifier
+SELECT position, cluster, now() AS database_now,
+       coalesce((SELECT late_after_ms FROM cron_defaults), 0) AS late_after_ms
+FROM cron_notifier
 WHERE single AND position <> '' AND (holder = :controller_id OR lease_until <= now())
 FOR UPDATE SKIP LOCKED;
 
@@ -49,14 +51,28 @@ ON CONFLICT (job_id) DO NOTHING;
 -- of those that have not. `:execution_ids` are known to run, by tick too, so that only their partitions are looked
 -- into.
 -- Then, a row each, those that may make an event: without success, of jobs that have failed lately, or that are watched
--- for late ticks. And those that have completed, of jobs of which a webhook wants to be told so.
-WITH seen AS MATERIALIZED (
-    (SELECT * FROM cron_executions WHERE id > :after_execution_id ORDER BY id LIMIT 5000)
+-- for late ticks. And those that have completed, of jobs of which a webhook wants to be told so. And those that came
+-- near their timeout after `:looked_at`, or that are seen for the first time: `near_timeout_ms` is that timeout, as
+-- their claim had it. The rows are read anyway, so no index serves that (docs/decisions/0116).
+WITH read AS (
+    (SELECT *, true AS new FROM cron_executions WHERE id > :after_execution_id ORDER BY id LIMIT 5000)
     UNION ALL
-    SELECT * FROM cron_executions WHERE id = ANY(:execution_ids::bigint[]) AND tick >= :from_tick
+    SELECT *, false FROM cron_executions WHERE id = ANY(:execution_ids::bigint[]) AND tick >= :from_tick
     UNION ALL
-    (SELECT e.* FROM unnest(:first_execution_ids::bigint[], :last_execution_ids::bigint[]) AS g (first, last)
+    (SELECT e.*, true FROM unnest(:first_execution_ids::bigint[], :last_execution_ids::bigint[]) AS g (first, last)
      JOIN cron_executions e ON e.id BETWEEN g.first AND g.last LIMIT 5000)
+), seen AS MATERIALIZED (
+    SELECT r.*, CASE WHEN n.near_at <= least(now(), r.ended_at) AND (r.new OR n.near_at > :looked_at)
+                     THEN t.timeout_ms END AS near_timeout_ms
+    FROM read r
+    CROSS JOIN LATERAL (
+        -- No runner has a message of a queue: its hard timeout has no grace.
+        SELECT (date_part('epoch', r.hard_deadline - r.claimed_at) * 1000)::bigint
+               - CASE WHEN r.runner_id > '' THEN :hard_grace_ms::bigint ELSE 0 END AS timeout_ms
+    ) t
+    CROSS JOIN LATERAL (
+        SELECT r.claimed_at + t.timeout_ms * :near_percent::bigint / 100 * interval '1 millisecond' AS near_at
+    ) n
 ), troubled AS MATERIALIZED (
     SELECT job_id FROM seen WHERE outcome NOT IN ('completed', 'cancelled')
 )
@@ -66,16 +82,19 @@ SELECT now() AS database_now, array_agg(id ORDER BY id) AS ids,
        NULL AS policy, NULL::bigint AS execution_id, NULL::timestamptz AS tick, NULL::timestamptz AS run_at,
        NULL::integer AS attempt, NULL AS trigger, NULL::timestamptz AS claimed_at, NULL::timestamptz AS started_at,
        NULL::timestamptz AS ended_at, NULL AS outcome, NULL AS error_type, NULL AS error_message,
-       NULL::timestamptz AS retry_at, NULL AS controller_id, NULL AS runner_id
+       NULL::timestamptz AS retry_at, NULL AS controller_id, NULL AS runner_id, NULL::bigint AS near_timeout_ms
 FROM seen
 UNION ALL
 SELECT NULL, NULL, NULL, NULL, j.id, j.key, j.namespace, j.module, j.verb, j.labels::text, j.policy, e.id, e.tick,
        e.run_at, e.attempt, e.trigger, e.claimed_at, e.started_at, e.ended_at, e.outcome, e.error_type, e.error_message,
-       e.retry_at, e.controller_id, e.runner_id
+       e.retry_at, e.controller_id, e.runner_id, e.near_timeout_ms
 FROM seen e
 CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
-WHERE e.outcome NOT IN ('completed', 'cancelled')
+WHERE e.outcome NOT IN ('completed', 'cancelled') OR e.near_timeout_ms IS NOT NULL
    OR j.policy LIKE '%"late_after"%'
+   -- By the cluster's default; 0: there is none.
+   OR :late_after_ms::bigint > 0
+      AND coalesce(e.started_at, e.claimed_at) > e.run_at + :late_after_ms * interval '1 millisecond'
    OR e.outcome = 'completed'
       AND (e.job_id IN (SELECT job_id FROM troubled) OR e.job_id IN (SELECT job_id FROM cron_retrying)
            OR EXISTS (SELECT FROM cron_failing f WHERE f.job_id = e.job_id)
@@ -163,6 +182,17 @@ WHERE j.next_execution IS NOT NULL AND j.policy LIKE '%"late_after"%' AND j.stat
   AND j.next_execution <= now() - :overdue_ms::bigint * interval '1 millisecond'
   AND NOT EXISTS (SELECT FROM cron_late l WHERE l.job_id = j.id AND l.tick = j.next_tick)
 ORDER BY j.next_execution
+LIMIT :limit;
+
+-- name: FindOverdueByDefault
+-- The same of jobs that are late by the cluster's default, after `:late_after_ms`, in `:slots`. Jobs that are due are
+-- found by slot: the index of those that say `late_after` themselves can't follow a default that changes.
+SELECT j.next_tick AS tick, j.next_execution AS run_at, now() AS database_now, j.id AS job_id, j.key, j.namespace,
+       j.module, j.verb, j.labels::text, j.policy
+FROM cron_jobs j
+WHERE j.slot = ANY(:slots::integer[]) AND j.next_execution IS NOT NULL AND j.policy NOT LIKE '%"late_after"%'
+  AND j.next_execution <= now() - :late_after_ms::bigint * interval '1 millisecond' AND j.state = 'idle'
+  AND NOT EXISTS (SELECT FROM cron_late l WHERE l.job_id = j.id AND l.tick = j.next_tick)
 LIMIT :limit;
 
 -- name: SetLate

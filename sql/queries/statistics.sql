@@ -119,18 +119,9 @@ ORDER BY d.place;
 -- Reads every job's row: its caller keeps the answer for a while. Of jobs in `:namespaces`; null: of all, those that
 -- are gone among them.
 WITH unfolded AS MATERIALIZED (
-    SELECT outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint AS duration_us,
-           (date_part('epoch', started_at - run_at) * 1e6)::bigint AS lateness_us
-    FROM (
-        SELECT job_id, outcome, started_at, ended_at, run_at
-        FROM cron_executions WHERE id > (SELECT folded_id FROM cron_folding)
-        UNION ALL
-        SELECT e.job_id, e.outcome, e.started_at, e.ended_at, e.run_at
-        FROM cron_unfolded u
-        CROSS JOIN LATERAL (SELECT * FROM cron_executions WHERE id = u.execution_id AND tick = u.tick OFFSET 0) e
-    ) found
-    WHERE outcome IS NOT NULL AND (:namespaces?::text[] IS NULL
-        OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = found.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
+    SELECT outcome, duration_us, lateness_us FROM cron_unfolded_ends found
+    WHERE :namespaces?::text[] IS NULL
+       OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = found.job_id AND j.namespace = ANY(:namespaces) OFFSET 0)
 ), counted AS (
     SELECT outcomes, duration_us, lateness_us FROM cron_figures f
     WHERE (:namespaces?::text[] IS NULL
@@ -157,6 +148,44 @@ SELECT now() AS database_now,
            AS outcomes,
        t.duration_us::bigint AS duration_us, t.lateness_us::bigint AS lateness_us, m.leases_cleared, m.checked_at,
        (SELECT max(lease_expires_at) FROM controllers) AS latest_lease, (SELECT count(*) FROM unfolded) AS unfolded
+FROM (
+    SELECT sum(outcomes[1]) AS completed, sum(outcomes[2]) AS failed, sum(outcomes[3]) AS timed_out,
+           sum(outcomes[4]) AS cancelled, sum(outcomes[5]) AS lost, sum(outcomes[6]) AS out_of_memory,
+           sum(outcomes[7]) AS out_of_cpu, sum(duration_us) AS duration_us, sum(lateness_us) AS lateness_us
+    FROM counted
+) t, cron_maintenance m;
+
+-- name: GetLabelFigures
+-- The same of jobs that have these labels, which an index finds: so many rows are read as there are of those. What runs
+-- has not ended. Their executions are theirs whatever labels they had when they ran. Those of jobs that are gone
+-- altogether have none.
+WITH labelled AS MATERIALIZED (
+    SELECT id, executions, removed_at IS NULL AS there FROM cron_jobs
+    WHERE labels <> '{}' AND labels @> :labels::text::jsonb
+      AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
+), unfolded AS MATERIALIZED (
+    SELECT outcome, duration_us, lateness_us FROM cron_unfolded_ends WHERE job_id IN (SELECT id FROM labelled)
+), counted AS (
+    SELECT f.outcomes, f.duration_us, f.lateness_us
+    FROM labelled l CROSS JOIN LATERAL (SELECT * FROM cron_figures WHERE job_id = l.id OFFSET 0) f
+    UNION ALL
+    SELECT ARRAY[count(*) FILTER (WHERE outcome = 'completed'), count(*) FILTER (WHERE outcome = 'failed'),
+                 count(*) FILTER (WHERE outcome = 'timed_out'), count(*) FILTER (WHERE outcome = 'cancelled'),
+                 count(*) FILTER (WHERE outcome = 'lost'), count(*) FILTER (WHERE outcome = 'out_of_memory'),
+                 count(*) FILTER (WHERE outcome = 'out_of_cpu')],
+           coalesce(sum(duration_us), 0), coalesce(sum(lateness_us), 0)
+    FROM unfolded
+)
+SELECT now() AS database_now,
+       (SELECT jsonb_object_agg(status, jobs) FROM (
+           SELECT s.status, count(*) AS jobs
+           FROM labelled l CROSS JOIN LATERAL (SELECT status FROM cron_job_status WHERE job_id = l.id OFFSET 0) s
+           WHERE l.there GROUP BY s.status) of_status)::text AS jobs,
+       (SELECT coalesce(sum(executions), 0) FROM labelled)::bigint AS executions,
+       ARRAY[t.completed, t.failed, t.timed_out, t.cancelled, t.lost, t.out_of_memory, t.out_of_cpu]::bigint[]
+           AS outcomes,
+       t.duration_us::bigint AS duration_us, t.lateness_us::bigint AS lateness_us, m.leases_cleared, m.checked_at,
+       (SELECT max(lease_expires_at) FROM controllers) AS latest_lease
 FROM (
     SELECT sum(outcomes[1]) AS completed, sum(outcomes[2]) AS failed, sum(outcomes[3]) AS timed_out,
            sum(outcomes[4]) AS cancelled, sum(outcomes[5]) AS lost, sum(outcomes[6]) AS out_of_memory,

@@ -20,6 +20,7 @@ from cronring.controller.core.model import (
 )
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.states import State
+from cronring.controller.ports.defaults import DefaultsStore
 from cronring.controller.ports.history import Lives
 from cronring.controller.ports.interval_jobs import IntervalJobs
 from cronring.controller.ports.limits import Limits
@@ -29,6 +30,7 @@ from cronring.controller.ports.templates import Templates
 from cronring.controller.ports.verb_calls import VerbCalls
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.control import PostgresControl
+from cronring.controller.store.defaults import PostgresDefaults
 from cronring.controller.store.execution_control import PostgresExecutionControl
 from cronring.controller.store.history import PostgresLives
 from cronring.controller.store.interval_jobs import PostgresIntervalJobs
@@ -69,6 +71,7 @@ class MemoryScene:
     def __init__(self) -> None:
         self._clock = 1_790_000_000 * SECOND
         self._store = MemoryStore(self._tick)
+        self.defaults: DefaultsStore = self._store
 
     def _tick(self) -> int:
         self._clock += 1_000
@@ -148,6 +151,9 @@ class MemoryScene:
     async def pass_hard_deadline(self, execution_id: int) -> None:
         self._store.executions[execution_id].hard_deadline = self._tick()
 
+    async def hard_deadline(self, execution_id: int) -> int:
+        return self._store.executions[execution_id].hard_deadline
+
     async def executions(self) -> list[BookedExecution]:
         return [
             BookedExecution(
@@ -213,6 +219,7 @@ class PostgresScene:
         self._limits = PostgresLimits(database)
         self._interval_jobs = PostgresIntervalJobs(database, LEASE_MS)
         self._verb_calls = PostgresVerbCalls(database)
+        self.defaults: DefaultsStore = PostgresDefaults(database)
         self._lives = PostgresLives(database)
         self._connection = connection
 
@@ -292,6 +299,11 @@ class PostgresScene:
     async def pass_hard_deadline(self, execution_id: int) -> None:
         await self._run("UPDATE cron_executions SET hard_deadline = now() WHERE id = $1", execution_id)
 
+    async def hard_deadline(self, execution_id: int) -> int:
+        statement = "SELECT hard_deadline FROM cron_executions WHERE id = $1"
+        deadline: int = (await self._fetch(statement, execution_id))[0][0]
+        return deadline
+
     async def executions(self) -> list[BookedExecution]:
         records = await self._fetch(
             "SELECT id, job_id, tick, claimed_at, controller_id, outcome, attempt, trigger, missed, holds_job, "
@@ -370,6 +382,7 @@ class World:
         self.templates = scene.templates
         self.sets = scene.sets
         self.limits = scene.limits
+        self.defaults = scene.defaults
         self.interval_jobs = scene.interval_jobs
         self.verb_calls = scene.verb_calls
         self.is_real = isinstance(scene, PostgresScene)  # time passes by itself

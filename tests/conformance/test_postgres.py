@@ -229,7 +229,7 @@ async def test_what_is_to_be_cancelled_is_notified_apart(database: Database, dat
 async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
     database: Database, database_url: str
 ) -> None:
-    first, second = PostgresNotifier(database, "c1"), PostgresNotifier(database, "c2")
+    first, second = PostgresNotifier(database, "c1", 30_000), PostgresNotifier(database, "c2", 30_000)
     webhooks = PostgresWebhooks(database)
     assert await first.read() == await second.read() == BooksReading(ours=False, wanted=False)
     notifications = PostgresNotifications(database_url, "cronring listener").listen()
@@ -252,7 +252,7 @@ async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
 async def test_webhooks_are_told_of_orphans_and_of_their_return(database: Database, database_url: str) -> None:
     connection = await connect(database_url, "scene")
     world = World(PostgresScene(database, connection))
-    notifier, webhooks = PostgresNotifier(database, "c1"), PostgresWebhooks(database)
+    notifier, webhooks = PostgresNotifier(database, "c1", 30_000), PostgresWebhooks(database)
     await deploy(world, WITH, "a")
     await make(world)
     await deploy(world, WITHOUT, "b")  # before anybody wanted to be told

@@ -33,6 +33,7 @@ HOT = [
     "GetLatestStarts", "ListDue", "ListTemplateActions", "FindChosenJobs", "FindChosenByKey", "CountChosenJobs",
     "GetTemplate", "DeleteTemplate", "CountWorkspace", "DropWorkspaceMessages", "ListQueues",
     "FollowExecutions", "FollowSkips", "FindOverdue", "GetRetriesGivenUp", "TakePauses",
+    "FindOverdueByDefault", "GetLabelFigures",
     "TakeOrphanings", "EnqueueCronJobs", "AddMessages", "DecideExecutions", "DeleteMessages", "GetQueueReports",
     "GetLeft", "RunJobsByHand", "GetActivationsById", "CreateBackfill", "AddActions", "AddSkips", "GetJobIds",
     "ListTickRuns", "GetFollowers", "GetFollowed", "CreateCronJobs", "OrphanCronJobs", "BringCronJobsBack",

@@ -19,6 +19,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_closed_books": "pkey",
         "cron_closings": "pkey",
         "cron_dead_letters": "pkey queue workspace",
+        "cron_defaults": "pkey",
         "cron_deliveries": "log old pkey waiting webhook_id_event_id_key",
         "cron_executions": "cancelling decided of_controller of_runner once pkey troubled",
         "cron_failing": "pkey",

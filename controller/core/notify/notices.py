@@ -17,6 +17,8 @@ from cronring.schema.policy import parse_policy
 from cronring.schema.window import parse_window
 
 ERROR_LENGTH_MAX: Final = 4_000
+# Of its timeout, what an execution has used when webhooks are warned of it.
+NEAR_PERCENT: Final = 90
 
 
 class Event(StrEnum):
@@ -26,6 +28,7 @@ class Event(StrEnum):
     COMPLETED = "completed"  # an execution; told only to who asks for it by name
     RECOVERED = "recovered"  # the first success after that
     LATE = "late"  # a tick hasn't begun within its job's `late_after`
+    TIMEOUT_NEAR = "timeout_near"  # an execution has used NEAR_PERCENT of its timeout
     SKIPPED = "skipped"  # ticks that don't run, a range for one reason
     PAUSED = "paused"  # a job, by its `pause_after_failures`
     ORPHANED = "orphaned"  # a job that somebody made by hand has lost its verb
@@ -170,9 +173,14 @@ class Subscription(NamedTuple):
         )
 
 
-def decide(runs: Sequence[NoticeRun], given_up: Sequence[GivenUp], failing: Mapping[int, Failing]) -> Decided:
-    """Failures, successes, recoveries, and late starts. `failing`: the jobs of these runs that were failing before."""
-    notices = [late_start(run) for run in runs]
+def decide(
+    runs: Sequence[NoticeRun], given_up: Sequence[GivenUp], failing: Mapping[int, Failing], late_after: int = 0
+) -> Decided:
+    """Failures, successes, recoveries, and late starts. `failing`: the jobs of these runs that were failing before.
+
+    `late_after`: the cluster's, of jobs that don't say it; 0: none. In microseconds.
+    """
+    notices = [late_start(run, late_after) for run in runs]
     now: dict[int, Failing | None] = dict(failing)
     retrying: list[NoticeRun] = []
     told: list[Notice] = []
@@ -213,25 +221,25 @@ def _later(before: Failing | None, run: NoticeRun) -> Failing:
     return Failing(run.execution_id, run.tick)
 
 
-def late_after_us(policy: str) -> int:
-    """Of a job's policy text; 0: it doesn't say."""
+def late_after_us(policy: str, late_after: int) -> int:
+    """Of a job's policy text; of one that doesn't say it `late_after`, which is the cluster's. 0: none."""
     text = parse_policy(policy).late_after
-    return parse_duration(text) * 1_000 if text else 0
+    return parse_duration(text) * 1_000 if text else late_after
 
 
-def late_start(run: NoticeRun) -> Notice | None:
+def late_start(run: NoticeRun, late_after: int) -> Notice | None:
     """Of a run of a tick of the schedule: its code has begun, or, as far as is known, it was claimed, too late."""
-    limit = late_after_us(run.job.policy)
+    limit = late_after_us(run.job.policy, late_after)
     began = run.claimed_at if run.started_at is None else run.started_at
     if not limit or run.trigger not in {"schedule", "catch_up"} or began - run.run_at <= limit:
         return None
     return _late(run.job, run.tick, run.run_at, limit, began, run)
 
 
-def overdue(row: OverdueTick, now: int) -> Notice | None:
+def overdue(row: OverdueTick, now: int, late_after: int = 0) -> Notice | None:
     """Of a job's next tick, which nobody has claimed. One outside of its window won't run, so it can't be late."""
     policy = parse_policy(row.job.policy)
-    limit = late_after_us(row.job.policy)
+    limit = late_after_us(row.job.policy, late_after)
     if not limit or now - row.run_at <= limit:
         return None
     if policy.window and not parse_window(policy.window, policy.timezone).contains(row.tick):
@@ -250,6 +258,25 @@ def _late(job: NoticeJob, tick: int, run_at: int, limit: int, reached: int, run:
     if run is not None:
         data |= {"execution_id": run.execution_id, "attempt": run.attempt, "trigger": run.trigger}
     return Notice(Event.LATE, job, f"late:{job.job_id}:{tick}", run_at + limit, data)
+
+
+def timeout_near(run: NoticeRun, timeout_ms: int) -> Notice:
+    """Of an execution that has used NEAR_PERCENT of `timeout_ms`, which counts from its claim."""
+    data = {
+        "tick": format_instant(run.tick),
+        "run_at": _exact(run.run_at),
+        "attempt": run.attempt,
+        "trigger": run.trigger,
+        "execution_id": run.execution_id,
+        "claimed_at": _exact(run.claimed_at),
+        "timeout_ms": timeout_ms,
+        "timeout_at": _exact(run.claimed_at + timeout_ms * 1_000),
+        "running": run.outcome is None,
+        "controller": run.controller_id,
+        "runner": run.runner_id,
+    }
+    at = run.claimed_at + timeout_ms * NEAR_PERCENT // 100 * 1_000
+    return Notice(Event.TIMEOUT_NEAR, run.job, f"timeout_near:{run.execution_id}", at, data)
 
 
 def skipped(row: Passed) -> Notice:

@@ -162,7 +162,7 @@ def _spec(verb: Verb, job: Existing | None, now: int, timeout_ms: int, default_j
     return JobSpec(
         schedule=verb.schedule,
         anchor=parse_instant(verb.anchor) if verb.anchor else anchor,
-        timeout_ms=verb.timeout_ms or timeout_ms,
+        timeout_ms=verb.timeout_ms or -timeout_ms,
         on_disconnect=verb.on_disconnect,
         policy=stored_policy(verb.schedule, verb.policy.text, default_jitter),
         payload=verb.payload,

@@ -157,7 +157,7 @@ class MemoryActivations(MemoryMessages):
         holds_job = not row.beside and job.concurrency == 0
         execution = ExecutionRow(
             len(self.executions) + 1, job, job.deployment, row.tick, row.run_at, now, controller_id,
-            request.runner_id, now + (job.spec.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000,
+            request.runner_id, now + (job.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000,
             attempt=max([row.attempt, *(each.attempt + 1 for each in attempts)]), trigger=row.trigger,
             missed=first.missed if first is not None and row.trigger is Trigger.RETRY else 0,
             previous_tick=_told(None if first is None else first.previous_tick, job.last_tick, row.tick),

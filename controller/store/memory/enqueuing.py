@@ -40,7 +40,7 @@ class MemoryEnqueuing(MemoryActivations):
         self._skip(row, request.skipped, controller_id)
         if error is not None:
             row.missed, row.execution_id = 0, execution.execution_id
-            execution.hard_deadline = now + row.spec.timeout_ms * 1_000
+            execution.hard_deadline = now + row.timeout_ms * 1_000
             execution.decided = DecidedByClaim(Outcome.FAILED, REFUSED, error)
         else:
             self._complete(execution, request, controller_id)

@@ -56,14 +56,15 @@ class MemoryJobReads:
 
 def _shown(row: rows.JobRow) -> JobRow:
     outcome = None if row.last_outcome is None else row.last_outcome.value
-    slot = row.upcoming
+    slot, defaults = row.upcoming, row.defaults()
     return JobRow(
         row.job_id, row.key, namespace_of(row.key), row.deployment.module[1], row.verb, standing(row).state.value,
         row.slot, row.deployment.key, row.opened_at, None, None if slot is None else slot.tick,
         None if slot is None else slot.run_at, outcome, None, None, None, row.execution_id, row.source,
         row.paused_at if row.paused else None, row.paused_by, row.paused_note, row.failures, row.last_success,
         row.running, row.last_tick, row.paused_tick, row.paused_until, row.cancelled_at, row.cancelled_by,
-        row.cancelled_note, row.template, row.set_name, row.orphaned_at, row.spec,
+        row.cancelled_note, row.template, row.set_name, row.orphaned_at, defaults.timeout_ms,
+        defaults.late_after_ms, row.spec,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from cronring.controller.core.model import (
 )
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.core.ticks import PlannedTick, upcoming
+from cronring.controller.ports.defaults import DefaultsRow
 from cronring.controller.ports.interval_jobs import Terms
 from cronring.controller.ports.store import ActiveVersion, ControllerInfo
 from cronring.schema.execution import Outcome, Report, Skipped, Trigger
@@ -90,6 +91,7 @@ class JobRow:
     set_name: str = ""  # that owns it
     opened_at: int = 0  # of its present books, which are in cron_schedules; or where they ended, of a cancelled job
     now_us: Callable[[], int] = lambda: 0  # the store's clock, from when the job is in it
+    defaults: Callable[[], DefaultsRow] = DefaultsRow  # the cluster's, likewise
     executions: int = 0  # claimed so far
 
     @property
@@ -106,6 +108,11 @@ class JobRow:
     def active(self) -> bool:
         """Its ticks run, and its retries."""
         return not (self.removed or self.cancelled_at is not None or self.orphaned or self.paused)
+
+    @property
+    def timeout_ms(self) -> int:
+        """In force."""
+        return self.spec.timeout_by(self.defaults().timeout_ms)
 
     @property
     def executing(self) -> bool:
@@ -130,7 +137,7 @@ class JobRow:
         spec = self.spec
         return Job(
             self.job_id, self.key, self.slot, self.deployment.key, self.verb, spec.schedule, spec.anchor or 0,
-            self.revision, spec.timeout_ms, spec.on_disconnect, self.full, self.next_tick, self.next_run_at,
+            self.revision, self.timeout_ms, spec.on_disconnect, self.full, self.next_tick, self.next_run_at,
             spec.policy, spec.payload, spec.labels.get("workspace", ""),
         )  # fmt: skip
 

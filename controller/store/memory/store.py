@@ -17,6 +17,7 @@ from cronring.controller.core.model import (
     SkipRequest,
 )
 from cronring.controller.ports.store import ControllerInfo
+from cronring.controller.store.memory.defaults import MemoryDefaults
 from cronring.controller.store.memory.deployments import MemoryDeployments
 from cronring.controller.store.memory.enqueuing import MemoryEnqueuing
 from cronring.controller.store.memory.execution_control import MemoryExecutionControl
@@ -45,6 +46,7 @@ RUNNER_KEPT_BEYOND_US = 60_000_000
 
 class MemoryStore(
     MemoryDeployments,
+    MemoryDefaults,
     MemoryExecutionControl,
     MemoryTemplates,
     MemoryRegistering,
@@ -55,7 +57,7 @@ class MemoryStore(
     MemoryLives,
 ):
     """Implements controller.ports.store.Store, Control and ExecutionControl, and of controller.ports Templates, Sets,
-    IntervalJobs, VerbCalls and Lives.
+    IntervalJobs, VerbCalls, DefaultsStore and Lives.
     """
 
     # Leases
@@ -194,7 +196,7 @@ class MemoryStore(
         missed, row.missed = row.missed + ticks.missed(request.skipped), 0
         execution = ExecutionRow(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
-            request.runner_id, now + (row.spec.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000, 1,
+            request.runner_id, now + (row.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000, 1,
             request.trigger,
             missed, previous_tick, row.last_success,
             holds_job=row.concurrency == 0, counted=row.concurrency > 0, places=tuple(places_of(self, row)),

@@ -8,6 +8,7 @@ from cronring.controller.core.ledger.lives import Life
 from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
 from cronring.controller.ports.caller import call_in_hand
+from cronring.controller.ports.defaults import DefaultsRow
 from cronring.controller.ports.limits import LimitRow
 from cronring.controller.ports.sets import SetRow
 from cronring.controller.ports.templates import TemplateRow
@@ -49,6 +50,7 @@ class MemoryTables:
         self.refuses_message: Callable[[JobRow], str | None] = lambda _: None
         self.messages: dict[int, EnqueuedRow] = {}
         self.messages_made = 0
+        self.defaults = DefaultsRow()
         self.limits: dict[LimitKey, LimitRow] = {}
         self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
         self.place_ids: dict[PlaceKey, int] = {}
@@ -103,7 +105,7 @@ class MemoryTables:
 
     def _add_job(self, row: JobRow) -> None:
         self.jobs[row.job_id] = row
-        row.now_us = self.now_us
+        row.now_us, row.defaults = self.now_us, lambda: self.defaults
         self.followers.note(row)
         self.spans[row.job_id] = []
         self._open_span(row, self.now_us())

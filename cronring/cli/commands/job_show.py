@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cronring.cli.commands.job_runs import activation_columns
 from cronring.cli.dependencies import followed
@@ -15,6 +15,9 @@ from cronring.schema.policy_model import CONSUMED
 if TYPE_CHECKING:
     from cronring.client.limits import Limit
     from cronring.client.model import Activation, Job
+
+
+_WHOSE_TIMEOUT: Final = {"cluster": " (cluster default)", "built_in": " (built in)"}
 
 
 def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Limit]") -> None:
@@ -32,6 +35,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Lim
                 (name, f"{_value(value)}{_whose(job, name)}   ({in_words(name, value)})")
                 for name, value in job.policy.items()
             ],
+            *_late_by_default(job),
             *_given(job),
             ("last outcome", job.last_outcome or "-"),
             ("last start", short_instant(job.last_started_at)),
@@ -56,6 +60,11 @@ def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Lim
 
 def _whose(job: "Job", name: str) -> str:
     return " (cluster default)" if name == "jitter" and job.jitter_is_default else ""
+
+
+def _late_by_default(job: "Job") -> list[tuple[str, str]]:
+    limit = job.default_late_after
+    return [("late_after", f"{limit} (cluster default)   ({in_words('late_after', limit)})")] if limit else []
 
 
 def _next(job: "Job") -> list[tuple[str, str]]:
@@ -115,7 +124,8 @@ def _value(value: str | int | list[str]) -> str:
 
 def _target(job: "Job") -> list[tuple[str, str]]:
     """What it runs, and for how long; of a queue's job, where its messages go."""
-    timeout = ("timeout", format_duration(job.timeout_ms or 0))
+    whose = _WHOSE_TIMEOUT.get(job.timeout_from, "")
+    timeout = ("timeout", f"{format_duration(job.timeout_ms or 0)}{whose}")
     if not job.queue:
         return [timeout, ("on disconnect", job.on_disconnect), ("deployment", job.deployment)]
     awaited = [timeout] if job.policy.get("completes") == CONSUMED else []

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.job_options import Label, labels_of
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import jsonable, milliseconds, print_fields, print_json, short_instant
 from cronring.cli.session import ask, job_keys, or_nearest
@@ -15,16 +16,21 @@ if TYPE_CHECKING:
 
 
 @click.command("stats")
+@click.option("--label", type=Label(), multiple=True, help="Only of jobs with this label; may be repeated.")
 @output_option
 @controllers_option
-def stats(output: str, controllers: tuple[str, ...]) -> None:
+def stats(label: tuple[tuple[str, str], ...], output: str, controllers: tuple[str, ...]) -> None:
     """Show how all jobs do: how many there are by status, how their executions ended, and how long they took.
 
+    With --label: those that have it by now. What they ran before they had it counts as well.
+
     \b
-    Example:
+    Examples:
       cronring stats -o json
+      cronring stats --label team=billing
     """
-    found = ask(controllers, lambda client: client.statistics.scheduler())
+    labels = labels_of(label)
+    found = ask(controllers, lambda client: client.statistics.scheduler(labels))
     if output == "json":
         print_json(jsonable(found))
         return

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-EVENTS = ("failed", "completed", "recovered", "late", "skipped", "paused", "orphaned", "brought_back")
+EVENTS = (
+    "failed", "completed", "recovered", "late", "timeout_near", "skipped", "paused", "orphaned", "brought_back",
+)  # fmt: skip
 STATES = ("waiting", "delivered", "failed")
 
 

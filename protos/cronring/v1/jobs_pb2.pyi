@@ -61,6 +61,8 @@ class Job(_message.Message):
     LAST_ENDED_AT_FIELD_NUMBER: _builtins.int
     LAST_LATENESS_MS_FIELD_NUMBER: _builtins.int
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    TIMEOUT_FROM_FIELD_NUMBER: _builtins.int
+    DEFAULT_LATE_AFTER_FIELD_NUMBER: _builtins.int
     ON_DISCONNECT_FIELD_NUMBER: _builtins.int
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     SLOT_FIELD_NUMBER: _builtins.int
@@ -101,6 +103,11 @@ class Job(_message.Message):
     last_outcome: _builtins.str
     last_lateness_ms: _builtins.float
     timeout_ms: _builtins.int
+    """in force"""
+    timeout_from: _builtins.str
+    """Who says it: "cluster", by its defaults; "built_in", nobody; empty: the job itself, or its verb."""
+    default_late_after: _builtins.str
+    """The cluster's, like "30s"; empty: there is none, or the job's policy says its own."""
     on_disconnect: _builtins.str
     deployment: _builtins.str
     slot: _builtins.int
@@ -196,6 +203,8 @@ class Job(_message.Message):
         last_ended_at: _timestamp_pb2.Timestamp | None = ...,
         last_lateness_ms: _builtins.float = ...,
         timeout_ms: _builtins.int = ...,
+        timeout_from: _builtins.str = ...,
+        default_late_after: _builtins.str = ...,
         on_disconnect: _builtins.str = ...,
         deployment: _builtins.str = ...,
         slot: _builtins.int = ...,
@@ -227,7 +236,7 @@ class Job(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "orphaned", b"orphaned", "paused", b"paused", "policy", b"policy", "queue", b"queue"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "etag", b"etag", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "queue", b"queue", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "set_name", b"set_name", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "updated", b"updated", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "default_late_after", b"default_late_after", "deployment", b"deployment", "etag", b"etag", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "queue", b"queue", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "set_name", b"set_name", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_from", b"timeout_from", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "updated", b"updated", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

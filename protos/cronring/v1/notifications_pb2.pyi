@@ -78,7 +78,7 @@ class Webhook(_message.Message):
     """of what it is, and whether it is enabled"""
     @_builtins.property
     def events(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """failed, completed, recovered, late, skipped, paused, orphaned, brought_back; none: all but completed"""
+        """failed, completed, recovered, late, timeout_near, skipped, paused, orphaned, brought_back; none: all but completed"""
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -12,6 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from cronring.controller.api.policy import POLICY
 from cronring.protos.cronring.v1 import (
     audit_log_pb2,
+    defaults_pb2,
     deployments_pb2,
     executions_pb2,
     identities_pb2,
@@ -268,6 +269,10 @@ def of_the_rest(office: Office) -> list[Row]:
             ("limit billing/xm",), {"max_concurrent": 3}, None,
         ),
         Row(
+            "cronring.v1.Defaults/UpdateDefaults", defaults_pb2.UpdateDefaultsRequest(late_after="90s"),
+            ("defaults",), {"late_after_ms": None}, {"late_after_ms": 90_000},
+        ),
+        Row(
             "cronring.v1.Workspaces/DeleteWorkspace",
             workspaces_pb2.DeleteWorkspaceRequest(namespace="billing", workspace="w_1"),
             ("workspace billing/w_1", "job billing/xm.xa:tenant", "job billing/xm.xa:tenant"), {}, cast("Values", ANY),
@@ -379,7 +384,7 @@ async def test_every_change_is_on_record_and_nothing_else(filled: Filled) -> Non
                 "token:root", f"/{row.method}", remark_of(office, row),
             )  # fmt: skip
             assert each.origin.startswith("ipv4:127.0.0.1:")
-            assert each.namespace == ("" if each.subject.startswith("webhook") else "billing")
+            assert each.namespace == ("" if each.subject.startswith(("webhook", "defaults")) else "billing")
             assert has(each.before, row.before), f"{row.method}: {each}"
             assert has(each.after, row.after), f"{row.method}: {each}"
             assert not any(secret in json.dumps(each) for secret in SECRETS), row.method

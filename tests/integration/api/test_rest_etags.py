@@ -116,6 +116,22 @@ async def test_of_two_who_set_a_limit_one_is_too_late(rest: Rested) -> None:
     assert (await rest.ask("PUT", path, {"max_concurrent": 5}, headers={"If-Match": "*"})).status == 412
 
 
+async def test_of_two_who_set_the_defaults_one_is_too_late(rest: Rested) -> None:
+    tag = (await rest.ask("GET", "/defaults")).headers["ETag"]
+    for number in range(ROUNDS):
+        asked = [
+            rest.ask("PATCH", "/defaults", {"timeout_ms": 1_000 + 4 * number + each}, headers={"If-Match": tag})
+            for each in range(4)
+        ]
+        answers = await asyncio.gather(*asked)
+        assert sorted(each.status for each in answers) == [200, 412, 412, 412]
+        won = next(each for each in answers if each.status == 200)
+        assert (await rest.ask("GET", "/defaults")).body["timeout_ms"] == won.body["timeout_ms"]
+        tag = won.headers["ETag"]
+    same = await rest.ask("PATCH", "/defaults", {"timeout_ms": won.body["timeout_ms"]}, headers={"If-Match": tag})
+    assert (same.status, same.headers["ETag"]) == (200, tag), "nothing new is no change"
+
+
 async def test_of_two_who_turn_a_webhook_one_is_too_late(rest: Rested) -> None:
     path = "/webhooks/xw"
     tag = (await rest.ask("GET", path)).headers["ETag"]

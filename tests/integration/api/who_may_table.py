@@ -19,6 +19,7 @@ from cronring.protos.cronring.v1 import (
 )
 from cronring.protos.cronring.v1.audit_log_pb2 import ListAuditLogRequest, ReadAuditChainRequest
 from cronring.protos.cronring.v1.cluster_pb2 import GetClusterRequest, GetOwnersRequest, GetRingRequest, ListDueRequest
+from cronring.protos.cronring.v1.defaults_pb2 import GetDefaultsRequest, UpdateDefaultsRequest
 from cronring.protos.cronring.v1.deployments_pb2 import (
     ActivateDeploymentRequest,
     CompareDeploymentsRequest,
@@ -254,6 +255,8 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Cluster/GetRing", GetRingRequest(), TOKEN),
         Row("cronring.v1.Cluster/ListDue", ListDueRequest(), TOKEN),
         Row("cronring.v1.Cluster/GetOwners", GetOwnersRequest(job=KEY), VIEW),
+        Row("cronring.v1.Defaults/GetDefaults", GetDefaultsRequest(), TOKEN),
+        Row("cronring.v1.Defaults/UpdateDefaults", UpdateDefaultsRequest(), EVERYWHERE, BAD),
         Row("cronring.v1.Doctor/DiagnoseController", DiagnoseControllerRequest(), EVERYWHERE),
         Row("cronring.v1.Doctor/DiagnoseDatabase", DiagnoseDatabaseRequest(), EVERYWHERE),
         Row("cronring.v1.Drills/HoldDrill", HoldDrillRequest(controller="c1"), EVERYWHERE, BAD),
@@ -282,6 +285,7 @@ def of_the_rest() -> list[Row]:
         Row("cronring.v1.Statistics/GetJobStats", GetJobStatsRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetJobDays", GetJobDaysRequest(job=KEY), VIEW),
         Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(), TOKEN),
+        Row("cronring.v1.Statistics/GetSchedulerStats", GetSchedulerStatsRequest(labels={"a": "b"}), TOKEN),
         Row(templates + "GetTemplate", templates_pb2.GetTemplateRequest(namespace="billing", name="xt"), VIEW),
         Row(templates + "ListTemplates", templates_pb2.ListTemplatesRequest(), TOKEN),
         Row(templates + "ListTemplates", templates_pb2.ListTemplatesRequest(namespace="billing"), VIEW_THERE),

@@ -68,3 +68,12 @@ async def completed(database: Connection, job: str, most: int) -> None:
         return bool(count >= most)
 
     await wait_until(enough, f"{job} doesn't run")
+
+
+async def known(database: Connection, job: str) -> None:
+    """Until there is such a job."""
+
+    async def there() -> bool:
+        return bool(await database.fetchval("SELECT count(*) FROM cron_jobs WHERE key = $1", job))
+
+    await wait_until(there, f"there is no {job}")

@@ -85,7 +85,7 @@ EXTRA: Final = {
 VALUES: Final = {
     "execution_id": str(NUMBER), "what": str(NUMBER), "id": str(NUMBER), "max_concurrent": "3", "url": "http://127.0.0.1:9/",
     "verb": "billing.refresh", "name": "billing", "module": "billing", "group": "billing", "kind": "bash",
-    "session_id": str(NUMBER),
+    "session_id": str(NUMBER), "values": "timeout=1m", "unset": "timeout",
 }  # fmt: skip
 
 

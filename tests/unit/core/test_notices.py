@@ -23,6 +23,7 @@ from cronring.controller.core.notify.notices import (
     overdue,
     paused,
     skipped,
+    timeout_near,
     turned,
 )
 from cronring.schema.execution import Outcome
@@ -205,3 +206,34 @@ def test_a_letter_says_everything_and_is_the_same_for_all() -> None:
     assert (data["error_type"], len(data["error_message"])) == ("ValueError", 4_000)
     assert body["timestamp"] == "2026-03-01T08:02:01.000000Z"
     assert letter("c2", notices[0]).event_id != body["id"]
+
+
+def test_a_timeout_is_near_when_nine_tenths_of_it_are_used() -> None:
+    running = run(1, None, started_at=None, ended_at=None, attempt=2, trigger="retry")
+    notice = timeout_near(running, 200_000)
+    assert notice.at == running.claimed_at + 180 * S
+    assert (notice.event, notice.key) == (Event.TIMEOUT_NEAR, "timeout_near:1")
+    assert notice.data["timeout_ms"] == 200_000
+    assert notice.data["timeout_at"] == "2026-03-01T08:04:20.000010Z"
+    assert (notice.data["running"], notice.data["attempt"], notice.data["trigger"]) == (True, 2, "retry")
+    ended = timeout_near(run(1, "timed_out"), 200_000)
+    assert (ended.key, ended.data["running"]) == (notice.key, False), "one event, whenever it was noticed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({}, True),
+        ({"events": ("timeout_near",)}, True),
+        ({"events": ("failed", "late")}, False),
+        ({"outcomes": ("lost",)}, True),
+        ({"reasons": ("no_runner",)}, True),
+        ({"labels": {"team": "money"}}, True),
+        ({"labels": {"team": "sales"}}, False),
+        ({"job": "billing.open"}, False),
+        ({"since": NOW + 60 * S + 10 + 180 * S}, True),
+        ({"since": NOW + 60 * S + 11 + 180 * S}, False),
+    ],
+)
+def test_a_near_timeout_is_filtered_as_other_events_are(changes: dict[str, Any], wanted: bool) -> None:
+    assert ALL._replace(**changes).wants(timeout_near(run(1, None), 200_000)) is wanted

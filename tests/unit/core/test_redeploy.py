@@ -42,8 +42,8 @@ def test_only_verbs_with_a_schedule_become_jobs_with_the_next_tick_after_now() -
         "billing.a",
         at(10),
         NOW,
-        DEFAULT_MS,
-    )
+        -DEFAULT_MS,
+    ), "nobody says it"
     assert (plan.carried, plan.removed) == ([], [])
 
 

@@ -1,0 +1,139 @@
+"""`cronring defaults [set|unset]`: what jobs of the cluster have that don't say it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.options import Duration, controllers_option, output_option
+from cronring.cli.output import print_fields, print_json, short_instant
+from cronring.cli.session import ask
+from cronring.schema.duration import format_duration
+from cronring.schema.nearest import nearest
+
+if TYPE_CHECKING:
+    from cronring.client.defaults import ClusterDefaults
+
+NAMES: Final = ("timeout", "late_after")
+_BUILT_IN: Final = "not set: what the controllers were started with (--timeout, else 5m)"
+_NONE: Final = "not set: webhooks hear only of jobs that say it themselves"
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def defaults(ctx: click.Context) -> None:
+    """Show or change what jobs have that don't say it, and whose verbs don't.
+
+    timeout is the soft timeout of a run. late_after is when webhooks hear of a tick that has not started.
+
+    A change counts at once for all such jobs; nothing is deployed anew. What runs keeps what it began with.
+    `cronring jobs show` says where a job has its values from.
+
+    \b
+    Examples:
+      cronring defaults
+      cronring defaults set timeout=10m late_after=30s
+      cronring defaults unset timeout
+    """
+    if ctx.invoked_subcommand is None:
+        with show.make_context("show", [], parent=ctx) as shown:
+            show.invoke(shown)
+
+
+@defaults.command()
+@output_option
+@controllers_option
+def show(output: str, controllers: tuple[str, ...]) -> None:
+    """Show what is set, as `cronring defaults` alone does."""
+    _show(ask(controllers, lambda client: client.defaults.get()), output)
+
+
+def _changing(command: Callable[..., None]) -> Callable[..., None]:
+    """What both that change them take."""
+    for each in (
+        controllers_option, output_option, as_option, note_option,
+        click.option("--if-match", metavar="ETAG", default="",
+                     help="Only if they still have this etag (-o json names it)."),
+    ):  # fmt: skip
+        command = each(command)
+    return command
+
+
+@defaults.command("set")
+@click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
+@_changing
+def set_defaults(values: tuple[str, ...], output: str, controllers: tuple[str, ...], **how: Any) -> None:
+    """Set NAME to VALUE, for all jobs that don't say it: timeout=10m, late_after=30s. The rest stays.
+
+    \b
+    Example:
+      cronring defaults set timeout=10m late_after=30s --note "slow database"
+    """
+    wanted: dict[str, str] = {}
+    for each in values:
+        name, equals, value = each.partition("=")
+        name = _known(name)
+        if not equals or not value.strip():
+            raise click.UsageError(
+                f"{each!r}: write {name}=VALUE, as {name}=10m; `cronring defaults unset` takes it back"
+            )
+        if name in wanted:
+            raise click.UsageError(f"{name} is given twice")
+        wanted[name] = value.strip()
+    _update(wanted, output, controllers, **how)
+
+
+@defaults.command("unset")
+@click.argument("unset", metavar="NAME...", nargs=-1, required=True)
+@_changing
+def unset_defaults(unset: tuple[str, ...], output: str, controllers: tuple[str, ...], **how: Any) -> None:
+    """Take a default back: timeout, late_after.
+
+    \b
+    Example:
+      cronring defaults unset timeout
+    """
+    _update(dict.fromkeys(map(_known, unset), ""), output, controllers, **how)
+
+
+def _known(name: str) -> str:
+    """Raises click.UsageError."""
+    written = name.strip().replace("-", "_")
+    if written in NAMES:
+        return written
+    close = nearest(written, NAMES)
+    hint = f"; do you mean {close[0]}?" if close else ""
+    raise click.UsageError(f"{name!r} is no default of the cluster, which has {' and '.join(NAMES)}{hint}")
+
+
+def _update(
+    wanted: dict[str, str], output: str, controllers: tuple[str, ...], as_name: str | None, note: str, if_match: str
+) -> None:
+    timeout_ms = None
+    if "timeout" in wanted:
+        text = wanted["timeout"]
+        timeout_ms = round(Duration().convert(text, None, None) * 1_000) if text else 0
+    _show(
+        ask(
+            controllers,
+            lambda client: client.defaults.update(
+                timeout_ms=timeout_ms, late_after=wanted.get("late_after"), etag=if_match, by=actor(as_name), note=note
+            ),
+        ),
+        output,
+    )
+
+
+def _show(row: "ClusterDefaults", output: str) -> None:
+    if output == "json":
+        print_json(row)
+        return
+    fields = [
+        ("timeout", format_duration(row.timeout_ms) if row.timeout_ms else _BUILT_IN),
+        ("late_after", row.late_after or _NONE),
+    ]
+    if row.revision:
+        note = f": {row.note}" if row.note else ""
+        fields.append(("changed", f"{short_instant(row.changed_at)} by {row.changed_by}{note}"))
+    print_fields(fields)
