@@ -26,8 +26,6 @@ function Proof() {
   const [asked, ask] = useState(now);
   const back = SPANS[span] ?? SPANS["a day"];
   const since = back ? new Date(asked - back).toISOString() : undefined;
-  const query = useQuery("/ledger/audit", { since, job, thorough: job ? true : undefined }, ONCE);
-  const said = query.data;
   return html`<${Panel} id="proof" title="Is every tick accounted for?"
       says="What was due is reckoned anew from the schedules, and held against the books.">
     <div class="tools"><label>Within <select value=${span} onChange=${(event) => setSpan(event.target.value)}>
@@ -35,8 +33,13 @@ function Proof() {
       <label class="grow">Job. Empty: all. <input class="wide" value=${job} placeholder="billing.close_month"
         onChange=${(event) => setJob(event.target.value.trim())} /></label>
       <button onClick=${() => ask(now())}>Check again</button></div>
-    <${Answered} query=${query}>${said && html`<${Verdict} of=${said} />`}<//>
+    <${Audited} key=${job} job=${job} since=${since} />
     <${Copied} text=${`cronring audit${back ? ` --since -${back / HOUR_MS}h` : ""}${job ? ` --job ${quoted(job)}` : ""}`} /><//>`;
+}
+
+function Audited({ job, since }) {
+  const query = useQuery("/ledger/audit", { since, job, thorough: job ? true : undefined }, ONCE);
+  return html`<${Answered} query=${query}>${query.data && html`<${Verdict} of=${query.data} />`}<//>`;
 }
 
 const parts = (of, names) =>
