@@ -96,9 +96,10 @@ _tokens: dict[tuple[str, str], str] = {}
 
 
 def token_of(cluster: SecuredCluster, role: str) -> str:
-    """Of one that may do what the role may, everywhere."""
+    """Of one that may do what the role may, everywhere; or what several may, each there: "viewer@a,admin@b"."""
     known = (cluster.database_url, role)
     if known not in _tokens:
-        made = ("token", "create", "--name", role, "--role", role, "--namespace", "*")
+        roles = [part for each in role.split(",") for part in ("--role", each)]
+        made = ("token", "create", "--name", role, *roles, "--namespace", "*")
         _tokens[known] = str(cluster.on_database(*made))
     return _tokens[known]
