@@ -1,5 +1,6 @@
 """A cluster with certificates, its people, and Chromium. A test fails for whatever the browser complains of."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
@@ -100,6 +101,7 @@ def token_of(cluster: SecuredCluster, role: str) -> str:
     known = (cluster.database_url, role)
     if known not in _tokens:
         roles = [part for each in role.split(",") for part in ("--role", each)]
-        made = ("token", "create", "--name", role, *roles, "--namespace", "*")
+        name = re.sub("[^a-z-]", ".", role)
+        made = ("token", "create", "--name", name, *roles, "--namespace", "*")
         _tokens[known] = str(cluster.on_database(*made))
     return _tokens[known]

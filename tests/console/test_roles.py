@@ -9,10 +9,21 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Response, expect
 
 from tests.console.conftest import Visitor, token_of
+from tests.console.test_lists_doing import ask, do
 from tests.support.secured import SecuredCluster
 
 SETTLED_MS: Final = 500  # what a page asks of itself comes within it
-READING: Final = {"Copy", "Save this view", "Order anew", "Show", "Try again", "More", "Older", "Newest", "Copy as Markdown"}
+READING: Final = {
+    "Copy",
+    "Save this view",
+    "Order anew",
+    "Show",
+    "Try again",
+    "More",
+    "Older",
+    "Newest",
+    "Copy as Markdown",
+}
 EACH: Final = (
     "/", "/jobs", "/jobs/shop.sells", "/executions", "/executions/{run}", "/upcoming", "/cluster", "/timeline",
     "/deployments", "/deployments?of={version}", "/queues", "/queues?of=default/reports", "/queues?of=other/reports",
@@ -40,7 +51,6 @@ ALL: Final = OPERATES | DEPLOYS | {
     "/limits": {"Set a limit", "Change", "Remove"}, "/webhooks": {"Add a webhook", "Test", "Disable", "Remove"},
     "/webhooks?of=pager": {"Test", "Disable", "Remove", "Redeliver all that failed"},
     "/access": {"Create a token", "Create a grant", "Revoke"},
-    "/jobs/shop.sells": JOB | {"Drill: let the backup take over"},
 }  # fmt: skip
 # What each sees beside what only reads, and the link by which everybody logs their own browser out.
 TABLE: Final = {
@@ -48,7 +58,9 @@ TABLE: Final = {
     "operator@other": ELSEWHERE, "viewer,operator@other": ELSEWHERE,
 }  # fmt: skip
 # Of others' things: who sees one namespace alone is told so, once for each.
-HIDDEN: Final = re.compile(r"/(jobs/shop|executions/\{|deployments\?|queues\?of=default|sets\?|templates\?of=default|wor.*\?)")
+HIDDEN: Final = re.compile(
+    r"/(jobs/shop|executions/\{|deployments\?|queues\?of=default|sets\?|templates\?of=default|wor.*\?)"
+)
 
 
 class Heard:
@@ -110,3 +122,46 @@ def test_each_role_sees_what_it_may_do_and_is_refused_nothing(
             wrong.append(f"{path}: {page.locator('main [role=alert]').first.inner_text()}")
     assert (wrong, heard.refused) == ([], [])
     assert shown == TABLE[role]
+
+
+def test_who_has_one_namespace_acts_there_and_forms_begin_there(
+    visit: Callable[..., Visitor], cluster: SecuredCluster, things: dict[str, str]
+) -> None:
+    assert things
+    visitor = visit("admin@other")
+    heard = Heard(visitor.context)
+    page = visitor.page("/limits")
+    do(page, "Set a limit", **{"At most so many": "3"}, Why="mine")
+    expect(page.locator("table")).to_contain_text("other/")
+    page.goto(visitor.base + "/templates")
+    do(page, "Make a template", Name="mine", Schedule="0 3 * * *")
+    expect(page.locator("main")).to_contain_text("other/mine")
+    page.goto(visitor.base + "/queues?of=other/reports")
+    do(page, "Put a message", says="It is message", Payload="{}")
+    page.goto(visitor.base + "/access")
+    for button in ("Create a token", "Create a grant"):
+        dialog = ask(page, button, Name="mine")
+        expect(dialog.get_by_label(re.compile("^Namespace"))).to_have_value("other")
+        dialog.locator("button.act").click()
+        expect(dialog.locator("pre")).not_to_be_empty()
+        dialog.get_by_role("button", name="Close").click()
+    assert heard.refused == []
+    assert [each["max_concurrent"] for each in cluster.cli("limits", "list") if each["namespace"] == "other"] == [3]
+
+
+def test_who_is_somebody_else_by_now_is_told_so_and_the_page_goes_on(
+    visit: Callable[..., Visitor], cluster: SecuredCluster
+) -> None:
+    """Another tab logged in as one who may less. The page that was open says so, and takes its buttons back."""
+    visitor = visit("operator")
+    page = visitor.page("/jobs/shop.sells")
+    dialog = ask(page, "Pause")
+    visitor.context.clear_cookies()
+    visitor.log_in(token_of(cluster, "viewer"))
+    dialog.locator("button.act").click()
+    expect(dialog).to_contain_text("logged in anew since, as token:viewer")
+    expect(dialog).to_contain_text("It is not done")
+    dialog.get_by_role("button", name="Keep as it is").click()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_have_count(0)
+    expect(page.locator(".who")).to_contain_text("token:viewer")
+    expect(page.locator("main")).to_contain_text("History")
