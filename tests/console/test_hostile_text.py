@@ -1,4 +1,4 @@
-"""What others wrote stays text, on every page at once: no script, no element, no request, and no sign that isn't seen."""
+"""What others wrote stays text, on every page at once: no script, element or request of it, and no unseen sign."""
 
 import json
 import threading
@@ -28,7 +28,8 @@ FOUND: Final = r"""() => {
     const steps = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
     while (steps.nextNode()) {
         const { data, parentElement } = steps.currentNode;
-        if (hidden.test(data) && !parentElement.closest("bdi")) found.push(["text", JSON.stringify(data).slice(0, 200)]);
+        if (hidden.test(data) && !parentElement.closest("bdi"))
+            found.push(["text", JSON.stringify(data).slice(0, 200)]);
     }
     for (const each of document.querySelectorAll("*")) {
         for (const { name, value } of each.attributes) {
@@ -80,6 +81,7 @@ def planted(cluster: SecuredCluster, receiver: str, tmp_path_factory: pytest.Tem
     payload = json.dumps({"text": EVIL})
     file = tmp_path_factory.mktemp("sets") / "evil.yaml"
     file.write_text("set: evil\njobs:\n  - {verb: evil.takes, name: first, cron: '0 2 * * *', payload: {text: x}}\n")
+    of_queue = ("jobs", "create", "--queue", "evil", "--every", "1s")
     job = ("jobs", "create", "evil.takes", "--cron", "0 3 * * *")
     return {
         "label": plant(cluster, *job, "--name", "labelled", "--label", "workspace={}", "--payload", payload),
@@ -87,7 +89,9 @@ def planted(cluster: SecuredCluster, receiver: str, tmp_path_factory: pytest.Tem
         "caller": plant(cluster, *job, "--name", "called", "--payload", payload, "--note", "x", "--as", "{}"),
         "run": plant(cluster, "jobs", "trigger", "evil.takes:noted", "--note", "{}"),
         "pause": plant(cluster, "jobs", "pause", "evil.takes:noted", "--note", "{}"),
-        "limit": plant(cluster, "limits", "set", "evil", "--max-concurrent", "9", "--by", "label:workspace", "--note", "{}"),
+        "limit": plant(
+            cluster, "limits", "set", "evil", "--max-concurrent", "9", "--by", "label:workspace", "--note", "{}"
+        ),
         "template": plant(
             cluster, "template", "set", "evil", "--cron", "0 3 * * *", "--description", "{}", "--payload", payload,
             "--note", "{}",
@@ -95,7 +99,7 @@ def planted(cluster: SecuredCluster, receiver: str, tmp_path_factory: pytest.Tem
         "set": plant(cluster, "apply", str(file), "--note", "{}"),
         "token": plant(cluster, "token", "create", "--name", "{}", "--role", "viewer"),
         "webhook": plant(cluster, "webhook", "add", "evil", receiver + "/{}"),
-        "workspace": plant(cluster, *("jobs", "create", "--queue", "evil", "--every", "1s", "--workspace", "{}", "--payload", payload)),
+        "workspace": plant(cluster, *of_queue, "--workspace", "{}", "--payload", payload),
         "queue": plant(cluster, "queues", "set", "evil", "--max-deliveries", "1", "--note", "{}"),
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Each page as each role: nothing is asked that is refused, no button is there in vain, and each is pressed for real."""
+"""Each page as each role: nothing is asked that is refused, and no button is there in vain."""
 
 import re
 from collections.abc import Callable
