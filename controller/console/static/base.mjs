@@ -9,7 +9,7 @@ export { render, Fragment };
 // What must stay as it is: a field's text goes back to the API, and an address has its own escapes.
 const KEPT = new Set(["value", "href"]);
 
-// All text of all pages comes by here, whoever wrote it: so no page has to remember it.
+// All text of all pages comes by here, whoever wrote it: so no page has to remember it (docs/decisions/0119).
 options.vnode = (node) => {
   if (node.type === null && typeof node.props === "string") node.props = visible(node.props);
   if (typeof node.type !== "string") return;
