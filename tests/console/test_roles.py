@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, Response, expect
 
-from tests.console.conftest import Visitor, token_of
+from tests.console.conftest import Visitor
 from tests.console.test_lists_doing import ask, do
 from tests.support.secured import SecuredCluster
 
@@ -145,15 +145,13 @@ def test_who_has_one_namespace_acts_there_and_forms_begin_there(
     assert [each["max_concurrent"] for each in cluster.cli("limits", "list") if each["namespace"] == "other"] == [3]
 
 
-def test_who_is_somebody_else_by_now_is_told_so_and_the_page_goes_on(
-    visit: Callable[..., Visitor], cluster: SecuredCluster
-) -> None:
+def test_who_is_somebody_else_by_now_is_told_so_and_the_page_goes_on(visit: Callable[..., Visitor]) -> None:
     """Another tab logged in as one who may less. The page that was open says so, and takes its buttons back."""
     visitor = visit("operator")
     page = visitor.page("/jobs/shop.sells")
+    other: Any = visit("viewer").context.cookies()  # at once, as a tab in between would be led to the login
     dialog = ask(page, "Pause")
-    visitor.context.clear_cookies()
-    visitor.log_in(token_of(cluster, "viewer"))
+    visitor.context.add_cookies(other)
     dialog.locator("button.act").click()
     expect(dialog).to_contain_text("logged in anew since, as token:viewer")
     expect(dialog).to_contain_text("It is not done")
