@@ -39,7 +39,7 @@ from cronring.controller.ports.tokens import TokenStore
 from cronring.controller.ports.web_sessions import WebSessionStore
 from cronring.controller.services.web_sessions import MadeBy, end_session, make_session
 from cronring.protos.instants import timestamp
-from cronring.schema.identity import LOCAL, Kind, Principal
+from cronring.schema.identity import EVERYWHERE, LOCAL, Kind, Permission, Principal
 from cronring.schema.tokens import SecretKind, secret_fault, secret_hash
 
 FORM_S: Final = 10.0  # for a form to arrive, once its head has
@@ -289,10 +289,17 @@ async def _session(request: web.Request) -> web.Response:
         "kind": who.kind,
         "name": who.name,
         "grants": [grant._asdict() for grant in who.grants],
+        "may": {permission: _where(who, permission) for permission in Permission},
         "expires_at": None if expires is None else expires.ToJsonString(),
         "csrf_token": caller.csrf_token,
     }
     return web.json_response(said, headers=pages.HEADERS)
+
+
+def _where(who: Principal, permission: Permission) -> list[str]:
+    """The namespaces in which somebody has it; EVERYWHERE stands for all of them."""
+    found = who.namespaces(permission)
+    return [EVERYWHERE] if found is None else sorted(found)
 
 
 async def _holder(parts: LoginParts, request: web.Request, token: str) -> Principal:

@@ -1,5 +1,6 @@
 """A cluster with certificates, its people, and Chromium. A test fails for whatever the browser complains of."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
@@ -96,9 +97,11 @@ _tokens: dict[tuple[str, str], str] = {}
 
 
 def token_of(cluster: SecuredCluster, role: str) -> str:
-    """Of one that may do what the role may, everywhere."""
+    """Of one that may do what the role may, everywhere; or what several may, each there: "viewer@a,admin@b"."""
     known = (cluster.database_url, role)
     if known not in _tokens:
-        made = ("token", "create", "--name", role, "--role", role, "--namespace", "*")
+        roles = [part for each in role.split(",") for part in ("--role", each)]
+        name = re.sub("[^a-z-]", ".", role)
+        made = ("token", "create", "--name", name, *roles, "--namespace", "*")
         _tokens[known] = str(cluster.on_database(*made))
     return _tokens[known]

@@ -2,7 +2,8 @@
 // eslint-disable-next-line no-control-regex
 const SEQUENCE = /\x1b(?:\[([0-9;]*)m|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])/g;
 // What changes the direction of text, or isn't seen, is shown by its number: else a line may read otherwise than it is.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+// Beside Unicode's controls, formats and separators: half characters, and the four fillers that are letters of no width.
+const HIDDEN = /[\u115f\u1160\u3164\uffa0]|(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
 export const visible = (text) =>
   text.replace(HIDDEN, (one) => `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);

@@ -1,15 +1,9 @@
 // Calls of the REST API. Who asks is known by the session's cookie; what changes something shows the session's token.
 const API = "/api/v1/cron";
 const apiPath = (path) => (path.startsWith("/queues") ? "/api/v1" : API) + path;
-let csrf = null;
-
-const PERMISSIONS = {
-  viewer: ["view"],
-  "outputs-viewer": ["view", "outputs"],
-  operator: ["view", "outputs", "operate"],
-  deployer: ["view", "deploy"],
-  admin: ["view", "outputs", "operate", "deploy", "admin"],
-};
+let known = null; // the session that this browser had when it was asked last
+let looking = null;
+let changed = () => {};
 
 // What an answer of status 400 and above says (RFC 9457). `status` 0: there was no answer.
 export class Problem extends Error {
@@ -25,18 +19,21 @@ export class Problem extends Error {
   }
 }
 
+// What somebody may is said by the API: this page knows of no role what it gives.
 export class Session {
   constructor(said) {
     this.name = said.name ? `${said.kind}:${said.name}` : said.kind;
-    this.grants = said.grants;
+    this.csrf = said.csrf_token;
+    this.where = said.may;
   }
   // `namespace` "*" asks for all of them at once; undefined: in any.
   may(permission, namespace) {
-    return this.grants.some(
-      (grant) =>
-        (PERMISSIONS[grant.role] ?? []).includes(permission) &&
-        (namespace === undefined || grant.namespace === "*" || grant.namespace === namespace),
-    );
+    const where = this.where[permission] ?? [];
+    return namespace === undefined ? where.length > 0 : where.includes("*") || where.includes(namespace);
+  }
+  // What a form begins with: a namespace in which it may that.
+  home(permission) {
+    return this.may(permission, "default") ? "default" : (this.where[permission] ?? [""])[0];
   }
 }
 
@@ -46,8 +43,30 @@ export async function openSession() {
   if (answer.status === 401) return toLogin();
   const said = await bodyOf(answer);
   if (!answer.ok) throw new Problem(answer.status, said);
-  csrf = said.csrf_token;
-  return new Session(said);
+  known = new Session(said);
+  return known;
+}
+
+// `listener(session)`: once this browser has another session than before.
+export const onSession = (listener) => {
+  changed = listener;
+};
+
+// Whoever is refused may be somebody else by now: another tab logs in and out for all tabs.
+async function problemOf(answer) {
+  const said = await bodyOf(answer);
+  const before = known;
+  if (answer.status === 403 && before) {
+    looking ??= openSession().finally(() => {
+      looking = null;
+    });
+    const session = await looking;
+    if (session.csrf !== before.csrf) {
+      changed(session);
+      said.detail = `This browser has logged in anew since, as ${session.name}. Look again at what you may do, and do it then.`;
+    }
+  }
+  return new Problem(answer.status, said);
 }
 
 export function toLogin() {
@@ -79,16 +98,15 @@ export const remove = (path, query) => call("DELETE", path, { query });
 async function call(method, path, how) {
   const answer = await asked(method, path, how, "application/json");
   if (answer.status === 204) return null;
-  const said = await bodyOf(answer);
-  if (!answer.ok) throw new Problem(answer.status, said);
-  return said;
+  if (!answer.ok) throw await problemOf(answer);
+  return bodyOf(answer);
 }
 
 // The answer's head. Without a session it never answers, as the browser goes to the login.
 async function asked(method, path, { query, body, signal, keyed, etag }, accept) {
   const headers = { accept };
   if (body !== undefined) headers["content-type"] = "application/json";
-  if (method !== "GET" && csrf) headers["X-CSRF-Token"] = csrf;
+  if (method !== "GET" && known?.csrf) headers["X-CSRF-Token"] = known.csrf;
   if (etag) headers["If-Match"] = `"${etag}"`;
   if (keyed) headers["Idempotency-Key"] = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
   const answer = await fetched(apiPath(path) + queryText(query), {
@@ -121,7 +139,7 @@ async function bodyOf(answer) {
 // Lines of JSON of a stream, until it ends or `signal` stops it. With a `body` it is something that is done.
 export async function* lines(path, query, signal, body) {
   const answer = await asked(body ? "POST" : "GET", path, { query, signal, body }, "application/x-ndjson");
-  if (!answer.ok) throw new Problem(answer.status, await bodyOf(answer));
+  if (!answer.ok) throw await problemOf(answer);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {

@@ -1,6 +1,7 @@
 // The console: its frame, and which page is at which address.
 import { html, render, useEffect, useLayoutEffect, useState } from "./base.mjs";
-import { openSession, Problem } from "./api.mjs";
+import { onSession, openSession, Problem } from "./api.mjs";
+import { visible } from "./ansi.mjs";
 import { Asking } from "./doing.mjs";
 import { begin as beginKeys, Help } from "./keys.mjs";
 import { begin as beginLive } from "./live.mjs";
@@ -64,15 +65,24 @@ const LISTED = {
   "/workspaces": Workspaces,
 };
 
+// An address that somebody typed may have a "%" that begins nothing.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function page(path, props) {
   const [, first, rest] = path.match(/^\/([^/]*)\/?(.*)$/);
   if (path === "/") return html`<${Overview} ...${props} />`;
   if (first === "jobs")
     return rest
-      ? html`<${JobPage} key=${rest} name=${decodeURIComponent(rest)} ...${props} />`
+      ? html`<${JobPage} key=${rest} name=${decoded(rest)} ...${props} />`
       : html`<${Jobs} ...${props} />`;
   if (first === "executions")
-    return rest ? html`<${ExecutionPage} key=${rest} id=${rest} ...${props} />` : html`<${Executions} />`;
+    return rest ? html`<${ExecutionPage} key=${rest} id=${decoded(rest)} ...${props} />` : html`<${Executions} />`;
   if (path === "/timeline") return html`<${TimelinePage} />`;
   if (path === "/upcoming") return html`<${Upcoming} />`;
   if (path === "/cluster") return html`<${Cluster} ...${props} />`;
@@ -85,8 +95,8 @@ function Console({ session }) {
   const health = useHealth();
   // At once, and not after the page is painted: else the focus leaves a field in which somebody types already.
   useLayoutEffect(() => {
-    const name = PAGES.find(([address]) => address === path)?.[1] ?? decodeURIComponent(path.split("/").pop());
-    document.title = `${name} - cronring`;
+    const name = PAGES.find(([address]) => address === path)?.[1] ?? decoded(path.split("/").pop());
+    document.title = visible(`${name} - cronring`);
     document.querySelector("#main")?.focus({ preventScroll: true });
   }, [path]);
   useEffect(() => know(health.cluster.data?.members), [health.cluster.data]);
@@ -114,6 +124,7 @@ function Begin() {
     let timer = 0;
     const open = async () => {
       try {
+        onSession(setSession);
         setSession(await openSession());
         beginLive();
         beginMoving();

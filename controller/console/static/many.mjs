@@ -136,6 +136,10 @@ export function Many({ picked, every, matching, session, selectEvery, clear }) {
       onClick=${() => selectEvery(matching)}>Select all ${number(matching.count)} that match</button>`
     }
     ${
+      !may("operate") &&
+      html`<span class="says">Your role may not change all of these: select those of ${session.where.operate.join(", ")}.</span>`
+    }
+    ${
       may("operate") &&
       [...DEEDS, LABEL, DELETE].map(
         (deed) =>

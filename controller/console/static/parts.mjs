@@ -1,6 +1,7 @@
 // What pages share: states, times, panels, tables.
 import { html, useEffect, useMemo, useRef, useState } from "./base.mjs";
 import { clockTime, duration, inZone, relative, useNow, useText, utc, viewerZone } from "./clock.mjs";
+import { visible } from "./ansi.mjs";
 import { hueOf, shapeOf, wordOf } from "./words.mjs";
 
 const LOADING_MS = 300; // what is there sooner needs no word of it
@@ -69,7 +70,7 @@ export function Copied({ text }) {
   const place = useRef(null);
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(visible(text)); // what is copied is what is seen
       say("copied");
     } catch {
       getSelection().selectAllChildren(place.current);

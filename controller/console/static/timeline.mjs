@@ -1,5 +1,6 @@
 // What happened, as the API's timeline tells it: a list, marks on the slider, and text to paste.
 import { html, useMemo, useState } from "./base.mjs";
+import { visible } from "./ansi.mjs";
 import { clockTime, now, useNow, utc } from "./clock.mjs";
 import { useQuery } from "./queries.mjs";
 import { JobLink, RunLink, State } from "./parts.mjs";
@@ -54,7 +55,7 @@ export const Entries = ({ of }) => html`<ol class="plain timeline">${of.map(
       ${Number(each.execution_id) > 0 && html` <${RunLink} of=${each.execution_id} />`}</span></li>`,
 )}</ol>`;
 
-const escaped = (text) => text.replace(/[\\`*_[\]<>#|~]/g, "\\$&").replace(/\s+/g, " ");
+const escaped = (text) => visible(text).replace(/[\\`*_[\]<>#|~]/g, "\\$&").replace(/\s+/g, " ");
 
 // The earliest first, as a report is read.
 export const markdown = (entries) =>

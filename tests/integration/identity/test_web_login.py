@@ -224,6 +224,9 @@ async def test_a_session_of_a_token_is_its_holder_and_ends_with_it(offices: Offi
         assert (await browser.type_token(offices.base, f" {token} ")).to == "/login"
         who = await browser.who(offices.base)
         assert (who["kind"], who["name"], who["grants"]) == ("token", "me", [{"role": "viewer", "namespace": "*"}])
+        assert who["may"] == {
+            "view": ["*"], "outputs": [], "operate": [], "deploy": [], "consume": [], "admin": [],
+        }  # fmt: skip
         assert (await other.who(offices.base))["status"] == 401
         await offices.tokens.revoke_token((await offices.tokens.get_token("me")).token_id, "ann")
         # The second controller hasn't seen it yet; the first one may go on for the second that the door keeps.

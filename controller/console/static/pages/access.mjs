@@ -50,7 +50,7 @@ function Tokens({ session }) {
       { name: "Revoked by", of: (row) => row.revoked_by },
     ],
     tools,
-    make: [session.may("admin") && CREATE_TOKEN],
+    make: [session.may("admin") && createToken(session.home("admin"))],
     deeds: (row) =>
       !row.revoked_at &&
       gives(session, row) && [
@@ -69,7 +69,7 @@ function Tokens({ session }) {
   }} />`;
 }
 
-const CREATE_TOKEN = {
+const createToken = (namespace) => ({
   word: "Create a token",
   title: "Create a token",
   verb: "Create it",
@@ -78,7 +78,7 @@ const CREATE_TOKEN = {
   fields: [
     { name: "name", label: "Name, in lists and wherever it did something", hint: "ci" },
     { name: "role", label: "Role", choices: ROLES, value: "viewer" },
-    { name: "namespace", label: "Namespace; * for all", value: "default" },
+    { name: "namespace", label: "Namespace; * for all", value: namespace },
     { name: "days", label: "Lasts so many days. Empty: for ever.", kind: "number", value: "90", optional: true },
   ],
   command: ({ name, role, namespace, days }) =>
@@ -89,7 +89,7 @@ const CREATE_TOKEN = {
       shows: html`<${Secret} name=${name} secret=${made.secret}>The token ${name} may act as ${role} in ${namespace}.<//>`,
     };
   },
-};
+});
 
 function Grants({ session }) {
   const [all, tools] = useEnded("Revoked ones, too");
@@ -118,7 +118,7 @@ function Grants({ session }) {
       { name: "Revoked by", of: (row) => row.revoked_by },
     ],
     tools,
-    make: [session.may("admin") && CREATE_GRANT],
+    make: [session.may("admin") && createGrant(session.home("admin"))],
     deeds: (row) =>
       !row.revoked_at &&
       session.may("admin", row.namespace) && [
@@ -137,7 +137,7 @@ function Grants({ session }) {
   }} />`;
 }
 
-const CREATE_GRANT = {
+const createGrant = (namespace) => ({
   word: "Create a grant",
   title: "Create a runner grant",
   verb: "Create it",
@@ -145,7 +145,7 @@ const CREATE_GRANT = {
   undo: "revoke it.",
   fields: [
     { name: "name", label: "Name: lower case letters, digits, hyphens", hint: "billing" },
-    { name: "namespace", label: "Namespace", value: "default" },
+    { name: "namespace", label: "Namespace", value: namespace },
     { name: "modules", label: "Modules. Empty: any of the namespace.", optional: true, hint: "invoices dunning" },
     { name: "uses", label: "So many runners may enroll. Empty: any number.", kind: "number", optional: true },
     { name: "days", label: "Enrolls for so many days. Empty: for ever.", kind: "number", value: "1", optional: true },
@@ -168,7 +168,7 @@ const CREATE_GRANT = {
     });
     return { shows: html`<${Secret} name=${name} secret=${made.secret}>A runner enrolls with this join token.<//>` };
   },
-};
+});
 
 function Sessions({ session }) {
   const [all, tools] = useEnded("Ended ones, too");

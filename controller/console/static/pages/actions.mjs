@@ -1,6 +1,5 @@
 // What people did to jobs, versions, runs and templates, and why.
 import { html } from "../base.mjs";
-import { visible } from "../ansi.mjs";
 import { Listing, oneOf, when } from "../listing.mjs";
 import { JobLink, RunLink } from "../parts.mjs";
 import { wordOf } from "../words.mjs";
@@ -23,7 +22,7 @@ const OF = {
     { name: "What", of: (row) => wordOf(row.action) },
     { name: "To", of: to },
     { name: "Run", of: (row) => (Number(row.execution_id) ? html`<${RunLink} of=${row.execution_id} />` : "") },
-    { name: "Why", of: (row) => visible(row.note) },
+    { name: "Why", of: (row) => row.note },
   ],
   none: "Nobody has done anything yet.",
   command: "cronring jobs actions",

@@ -1,6 +1,5 @@
 // Who changed what, and who was refused; and whether the chain of it is whole.
 import { html, useState } from "../base.mjs";
-import { visible } from "../ansi.mjs";
 import { Listing, when } from "../listing.mjs";
 import { Answered, Copied, Facts, Panel, State } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
@@ -78,9 +77,9 @@ const COLUMNS = [
       row.refused ? html`<${State} is="failed" text=${refusal(row)} />` : html`<${State} is="completed" text="done" />`,
   },
   { name: "What", of: (row) => html`<code>${row.method}</code>` },
-  { name: "To", of: (row) => visible(row.subject) },
+  { name: "To", of: (row) => row.subject },
   { name: "From", of: (row) => row.origin },
-  { name: "Remark", of: (row) => visible(row.remark) },
+  { name: "Remark", of: (row) => row.remark },
   { name: "Change", of: (row) => (row.before_json || row.after_json ? html`<${Change} of=${row} />` : "") },
   { name: "Sealed", number: true, of: (row) => (Number(row.seq) ? `#${row.seq}` : "not yet") },
 ];
@@ -94,7 +93,7 @@ const parse = (text) => {
   }
 };
 const told = (value) =>
-  value === undefined ? "nothing" : visible(typeof value === "string" ? value : JSON.stringify(value));
+  value === undefined ? "nothing" : typeof value === "string" ? value : JSON.stringify(value);
 
 // Of what stood before and after, only what differs.
 function Change({ of }) {

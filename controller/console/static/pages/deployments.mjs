@@ -1,7 +1,6 @@
 // Versions of modules: which one is active, what each says, and what a change from one to another does to ticks.
 import { html, useState } from "../base.mjs";
 import { post } from "../api.mjs";
-import { visible } from "../ansi.mjs";
 import { clockTime, duration, utc } from "../clock.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, useOne, when } from "../listing.mjs";
 import { Answered, Copied, Facts, Panel, State, When } from "../parts.mjs";
@@ -109,7 +108,7 @@ function Version({ name, session }) {
         <${Orders} name=${row.key} />
       </div>
       <${Panel} id="schema" title="Schema" says=${row.outputs_hidden ? "Without payloads: your role doesn't show them." : ""}>
-        <pre class="output" tabindex="0">${visible(row.schema_text)}</pre><//>`
+        <pre class="output" tabindex="0">${row.schema_text}</pre><//>`
     }<//>`;
 }
 
@@ -182,6 +181,6 @@ function Orders({ name }) {
     empty=${query.data && !rows.length && html`<p class="says">Nobody has done anything to it by hand.</p>`}>
     <ul class="plain">${rows.map(
       (each) =>
-        html`<li key=${each.id}>${each.action} by ${each.actor} <${When} at=${each.at} />${each.note && html`: ${visible(each.note)}`}</li>`,
+        html`<li key=${each.id}>${each.action} by ${each.actor} <${When} at=${each.at} />${each.note && html`: ${each.note}`}</li>`,
     )}</ul><//><//>`;
 }

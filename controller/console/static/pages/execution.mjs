@@ -1,7 +1,6 @@
 // What happened in this run?
 import { html } from "../base.mjs";
 import { cancelRun, retryRun } from "../actions.mjs";
-import { visible } from "../ansi.mjs";
 import { duration, inZone } from "../clock.mjs";
 import { Printed } from "../output.mjs";
 import { useQuery } from "../queries.mjs";
@@ -11,7 +10,7 @@ import { bytes, wordOf } from "../words.mjs";
 const RETRIED = ["failed", "timed_out", "lost", "cancelled", "out_of_memory", "out_of_cpu"];
 
 export function ExecutionPage({ id, session }) {
-  const query = useQuery(`/executions/${id}`, null, { on: (kind, data) => data.execution?.id === id });
+  const query = useQuery(`/executions/${encodeURIComponent(id)}`, null, { on: (kind, data) => data.execution?.id === id });
   const run = query.data;
   const state = run ? run.outcome || "running" : "";
   return html`<h1>Run ${id} ${run && html`of <${JobLink} of=${run.job} /> <${State} is=${state} />`}</h1>
@@ -21,7 +20,7 @@ export function ExecutionPage({ id, session }) {
       <p class="lead">${sentence(run)}</p>
       ${
         (run.error_type || run.error_message) &&
-        html`<div class="problem"><p><b>${visible(run.error_type)}</b></p><p class="message">${visible(run.error_message)}</p></div>`
+        html`<div class="problem"><p><b>${run.error_type}</b></p><p class="message">${run.error_message}</p></div>`
       }
       ${run.cancel_requested_by && html`<p class="note">${cancelled(run)}</p>`}
       <${Deeds} run=${run} session=${session} />
@@ -30,7 +29,7 @@ export function ExecutionPage({ id, session }) {
       ${
         run.stack &&
         html`<${Panel} id="stack" title="Stack trace" says="Frames of the author's code, the latest call last."><pre class="output"
-        tabindex="0">${visible(run.stack)}</pre><//>`
+        tabindex="0">${run.stack}</pre><//>`
       }
       <div class="columns"><${About} run=${run} /><${Used} run=${run} /><${Payload} run=${run} /></div>`
     }<//>`;
@@ -50,7 +49,7 @@ const sentence = (run) =>
 
 const cancelled = (run) =>
   html`${run.outcome === "cancelled" ? "Cancelled" : "Its cancelling was asked for"} by ${run.cancel_requested_by}
-    ${" "}<${When} at=${run.cancel_requested_at} />${run.cancel_note && `: ${visible(run.cancel_note)}`}`;
+    ${" "}<${When} at=${run.cancel_requested_at} />${run.cancel_note && `: ${run.cancel_note}`}`;
 
 function Deeds({ run, session }) {
   const namespace = run.job.includes("/") ? run.job.split("/")[0] : "default";
@@ -95,7 +94,7 @@ const figures = (text) => {
   const value = parsed(text);
   return value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : [["metrics", value]];
 };
-const told = (value) => visible(typeof value === "object" ? JSON.stringify(value) : String(value));
+const told = (value) => typeof value === "object" ? JSON.stringify(value) : String(value);
 
 // CPU as a share of the time: a run that waits for others has little.
 function Used({ run }) {
@@ -110,7 +109,7 @@ function Used({ run }) {
       `${bytes(run.memory_peak_bytes)} at most${run.memory_shared ? ", with others in its process" : ""}`,
     ],
     ...(run.metrics_json
-      ? figures(run.metrics_json).map(([name, value]) => [visible(name), html`<code>${told(value)}</code>`])
+      ? figures(run.metrics_json).map(([name, value]) => [name, html`<code>${told(value)}</code>`])
       : []),
   ].filter(Boolean);
   return html`<${Panel} id="used" title="What it used, and measured">${
@@ -130,7 +129,7 @@ function Payload({ run }) {
     run.outputs_hidden
       ? html`<p>Your role doesn't show payloads.</p>`
       : run.payload
-        ? html`<pre class="output" tabindex="0">${visible(JSON.stringify(value, null, 2))}</pre>`
+        ? html`<pre class="output" tabindex="0">${JSON.stringify(value, null, 2)}</pre>`
         : html`<p class="says">None.</p>`
   }<//>`;
 }
@@ -148,7 +147,7 @@ const SIDES = [
   ["Version", (run) => html`<code>${run.deployment}</code>`],
   [
     "Error",
-    (run) => (run.error_type ? `${visible(run.error_type)}: ${visible(run.error_message.slice(0, 160))}` : "–"),
+    (run) => (run.error_type ? `${run.error_type}: ${run.error_message.slice(0, 160)}` : "–"),
   ],
 ];
 

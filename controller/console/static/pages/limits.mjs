@@ -1,7 +1,6 @@
 // How much may run at once: of a module, of a namespace, or of each value of a label; and who waits for a place.
 import { html, useMemo } from "../base.mjs";
 import { put, remove } from "../api.mjs";
-import { visible } from "../ansi.mjs";
 import { now } from "../clock.mjs";
 import { inPath, Listing, NOTE, when } from "../listing.mjs";
 import { jobPath, Panel, State, When } from "../parts.mjs";
@@ -26,7 +25,7 @@ export function Limits({ session }) {
     keyOf: nameOf,
     columns: COLUMNS,
     on: (kind) => kind === "execution_started" || kind === "execution_ended",
-    make: [session.may("admin") && setLimit({ namespace: "default", module: "", label: "", max_concurrent: "" })],
+    make: [session.may("admin") && setLimit({ namespace: session.home("admin"), module: "", label: "", max_concurrent: "" })],
     deeds: (row) => (session.may("admin", row.namespace) ? [setLimit(row), removeLimit(row)] : []),
     none: "Nothing is limited.",
     command: "cronring limits set billing --max-concurrent 5",
@@ -52,12 +51,12 @@ const COLUMNS = [
     of: (row) =>
       row.fullest.map(
         (each) =>
-          html`<a key=${each.value} class="label" href=${`/jobs?q=${encodeURIComponent(`label:"${row.label}=${each.value}" namespace:${row.namespace}`)}`}>${visible(each.value)}: ${each.running}</a> `,
+          html`<a key=${each.value} class="label" href=${`/jobs?q=${encodeURIComponent(`label:"${row.label}=${each.value}" namespace:${row.namespace}`)}`}>${each.value}: ${each.running}</a> `,
       ),
   },
   when("Changed", "changed_at"),
   { name: "By", of: (row) => row.changed_by },
-  { name: "Why", of: (row) => visible(row.note) },
+  { name: "Why", of: (row) => row.note },
 ];
 
 const setLimit = (row) => {
@@ -72,7 +71,7 @@ const setLimit = (row) => {
     fields: [
       ...(made
         ? [
-            { name: "namespace", label: "Namespace", value: "default" },
+            { name: "namespace", label: "Namespace", value: row.namespace },
             { name: "module", label: "Module. Empty: all of the namespace together.", optional: true, hint: "billing" },
             {
               name: "label",

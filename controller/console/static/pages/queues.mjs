@@ -1,7 +1,6 @@
 // Messages: what waits, who works on it, and what nobody could do.
 import { html, useState } from "../base.mjs";
 import { post, put } from "../api.mjs";
-import { visible } from "../ansi.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, parted, useOne, when } from "../listing.mjs";
 import { Answered, Copied, Facts, JobLink, RunLink, State, When } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
@@ -111,7 +110,7 @@ function Queue({ name, session }) {
   return html`<p><a href="/queues">All queues</a></p><h1><span class="key">${name}</span> ${row && stateOf(row)}</h1>
     <${Answered} query=${query} empty=${query.data && !row && html`<p>There is no queue of this name, or it is empty and nobody has set anything.</p>`}>${
       row &&
-      html`<${Deeds} of=${[may && settings(row), session.may("admin", namespace) && putMessage(row)].filter(Boolean)} again=${changed} />
+      html`<${Deeds} of=${[may && settings(row), session.may("consume", namespace) && putMessage(row)].filter(Boolean)} again=${changed} />
       <${Facts} of=${[
         ["Waiting", html`${depth(row)}${row.oldest_at && html`, the oldest since <${When} at=${row.oldest_at} />`}`],
         ["Worked on", `${row.leased}, by ${count(row.consumers, "consumer")}`],
@@ -121,7 +120,7 @@ function Queue({ name, session }) {
         ["Dead letters stay", count(row.dead_kept_days, "day")],
         row.changed_at && [
           "Set",
-          html`<${When} at=${row.changed_at} /> by ${row.changed_by}${row.note && `: ${visible(row.note)}`}`,
+          html`<${When} at=${row.changed_at} /> by ${row.changed_by}${row.note && `: ${row.note}`}`,
         ],
       ]} /><${Copied} text=${`cronring queues consume ${short(of)} -- COMMAND`} />`
     }<//>
@@ -156,8 +155,8 @@ const origin = (row) =>
     ? html`<${JobLink} of=${row.job} />${Number(row.execution_id) > 0 && html` <${RunLink} of=${row.execution_id} />`}`
     : "somebody put it there";
 const failure = (row) =>
-  row.error_type || row.error_message ? `${visible(row.error_type)}: ${visible(row.error_message)}` : "";
-const payload = (row) => row.payload && html`<code class="json">${visible(row.payload)}</code>`;
+  row.error_type || row.error_message ? `${row.error_type}: ${row.error_message}` : "";
+const payload = (row) => row.payload && html`<code class="json">${row.payload}</code>`;
 
 const MESSAGES = [
   { name: "Message", of: (row) => `#${row.id}` },
@@ -165,10 +164,10 @@ const MESSAGES = [
     name: "State",
     of: (row) =>
       row.consumer
-        ? html`<${State} is="running" text=${`at ${visible(row.consumer)}`} /> until <${When} at=${row.leased_until} />`
+        ? html`<${State} is="running" text=${`at ${row.consumer}`} /> until <${When} at=${row.leased_until} />`
         : html`<${State} is="waiting" />`,
   },
-  { name: "Workspace", of: (row) => visible(row.workspace) },
+  { name: "Workspace", of: (row) => row.workspace },
   { name: "From", of: origin },
   { name: "Payload", of: payload },
   { name: "Failed", number: true, of: (row) => row.failures },
@@ -179,7 +178,7 @@ const MESSAGES = [
 const DEAD = [
   { name: "Message", of: (row) => `#${row.id}` },
   { name: "Ended", of: (row) => html`<${State} is=${row.outcome} />` },
-  { name: "Workspace", of: (row) => visible(row.workspace) },
+  { name: "Workspace", of: (row) => row.workspace },
   { name: "From", of: origin },
   { name: "Payload", of: payload },
   { name: "Failed", number: true, of: (row) => row.failures },

@@ -1,7 +1,6 @@
 // Jobs that files declare: which sets there are, what each owns, and what was done to that by hand since.
 import { html, useEffect, useState } from "../base.mjs";
 import { post } from "../api.mjs";
-import { visible } from "../ansi.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, parted, useOne, when } from "../listing.mjs";
 import { Answered, Copied, Facts, JobLink, Panel, State, When } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
@@ -32,7 +31,7 @@ const COLUMNS = [
   { name: "Revision", number: true, of: (row) => row.revision },
   when("Applied", "applied_at"),
   { name: "By", of: (row) => row.applied_by },
-  { name: "Why", of: (row) => visible(row.note) },
+  { name: "Why", of: (row) => row.note },
 ];
 
 const command = (row, values, options = "") =>
@@ -84,7 +83,7 @@ function One({ name, session }) {
       <${Facts} of=${[
         ["Jobs", row.jobs],
         ["Revision", row.revision],
-        ["Applied", html`<${When} at=${row.applied_at} /> by ${row.applied_by}${row.note && `: ${visible(row.note)}`}`],
+        ["Applied", html`<${When} at=${row.applied_at} /> by ${row.applied_by}${row.note && `: ${row.note}`}`],
       ]} /><${Copied} text=${`cronring jobs export --set ${quoted(row.name)}`} />
       ${session.may("operate", row.namespace) && html`<${Drift} row=${row} />`}`
     }<//>
@@ -121,6 +120,6 @@ function Drift({ row }) {
     <${Answered} query=${found} empty=${found.data?.length === 0 && html`<p>Nothing: its jobs are as the file said.</p>`}>
     <ul class="plain">${found.data?.map(
       (each) => html`<li key=${each.key}><${JobLink} of=${each.key} /> ${each.by_hand.action} by ${each.by_hand.by}
-        ${" "}<${When} at=${each.by_hand.at} />${each.by_hand.note && `: ${visible(each.by_hand.note)}`}</li>`,
+        ${" "}<${When} at=${each.by_hand.at} />${each.by_hand.note && `: ${each.by_hand.note}`}</li>`,
     )}</ul><//><//>`;
 }

@@ -1,7 +1,6 @@
 // Stored forms that jobs are made from.
 import { html } from "../base.mjs";
 import { put, remove } from "../api.mjs";
-import { visible } from "../ansi.mjs";
 import { duration } from "../clock.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, pairs, parted, useOne, when } from "../listing.mjs";
 import { Answered, Copied, Facts, When } from "../parts.mjs";
@@ -21,7 +20,7 @@ export function Templates({ session }) {
     rows: "templates",
     keyOf: nameOf,
     columns: COLUMNS,
-    make: [session.may("operate") && setTemplate(null)],
+    make: [session.may("operate") && setTemplate(null, session.home("operate"))],
     deeds: (row) => deeds(row, session),
     none: "There is no template.",
     command: "cronring template set nightly --cron '0 3 * * *'",
@@ -30,7 +29,7 @@ export function Templates({ session }) {
 
 const COLUMNS = [
   { name: "Template", of: (row) => html`<a href=${oneOf("/templates", nameOf(row))}>${nameOf(row)}</a>` },
-  { name: "What for", of: (row) => visible(row.description) },
+  { name: "What for", of: (row) => row.description },
   { name: "Schedule", of: (row) => row.schedule_words },
   { name: "Jobs", number: true, of: (row) => row.jobs },
   { name: "Revision", number: true, of: (row) => row.revision },
@@ -47,7 +46,7 @@ const given = ({ schedule, payload, labels, timeout }) => ({
   ...(timeout ? { timeout_ms: Math.round(Number(timeout) * 1_000) } : {}),
 });
 
-const setTemplate = (row) => {
+const setTemplate = (row, home) => {
   const spec = row?.spec ?? {};
   const at = (values) => row ?? { namespace: values.namespace, name: values.name };
   return {
@@ -61,7 +60,7 @@ const setTemplate = (row) => {
         ? []
         : [
             { name: "name", label: "Name", hint: "nightly" },
-            { name: "namespace", label: "Namespace", value: "default" },
+            { name: "namespace", label: "Namespace", value: home },
           ]),
       { name: "description", label: "What for", value: row?.description ?? "", optional: true },
       {
@@ -135,7 +134,7 @@ function Template({ name, session }) {
   return html`<p><a href="/templates">All templates</a></p><h1 class="key">${name}</h1>
     <${Answered} query=${query}>${
       row &&
-      html`<p class="lead">${visible(row.description)} ${row.schedule_words}</p>
+      html`<p class="lead">${row.description} ${row.schedule_words}</p>
       <${Deeds} of=${deeds(row, session)} again=${query.again} />
       <${Facts} of=${[
         ["Schedule", row.spec.schedule ? html`<code>${row.spec.schedule}</code>` : "left to the job"],
@@ -149,7 +148,7 @@ function Template({ name, session }) {
           row.outputs_hidden
             ? "hidden: your role doesn't show payloads"
             : row.spec.payload
-              ? html`<code>${visible(row.spec.payload)}</code>`
+              ? html`<code>${row.spec.payload}</code>`
               : "left to the job",
         ],
         ...set.map(([field, value]) => [

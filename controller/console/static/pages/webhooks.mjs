@@ -1,7 +1,6 @@
 // Who is told of what, and how that goes.
 import { html, useState } from "../base.mjs";
 import { post, postForSecret, put, remove } from "../api.mjs";
-import { visible } from "../ansi.mjs";
 import { Deeds, inPath, Listing, oneOf, pairs, Refused, Secret, useOne, when, words } from "../listing.mjs";
 import { Answered, Copied, Facts, JobLink, State } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
@@ -52,7 +51,7 @@ const COLUMNS = [
   { name: "Delivered", number: true, of: (row) => row.delivered },
   { name: "Waiting", number: true, of: (row) => row.waiting },
   { name: "Failed", number: true, of: (row) => row.failed },
-  { name: "Why disabled", of: (row) => visible(row.disabled_reason) },
+  { name: "Why disabled", of: (row) => row.disabled_reason },
   when("Made", "created_at"),
   { name: "By", of: (row) => row.created_by },
 ];
@@ -100,7 +99,7 @@ const deeds = (row) => [
     act: async () => {
       const said = await post(`${pathOf(row.name)}/test`);
       const came = said.delivered ? "It was delivered" : "It was not delivered";
-      return `${came}: ${said.status ? `HTTP ${said.status}` : "no answer"}, in ${said.took_ms} ms. ${visible(said.error)}`;
+      return `${came}: ${said.status ? `HTTP ${said.status}` : "no answer"}, in ${said.took_ms} ms. ${said.error}`;
     },
   },
   {
@@ -140,7 +139,7 @@ function Webhook({ name, session }) {
         ["Delivered", row.delivered],
         ["Waiting", row.waiting],
         ["Failed", row.failed],
-        row.disabled_at && ["Why disabled", visible(row.disabled_reason) || "nobody said"],
+        row.disabled_at && ["Why disabled", row.disabled_reason || "nobody said"],
       ]} /><${Copied} text=${`cronring webhook show ${quoted(name)}`} />`
     }<//>
     <${Listing} key=${state} level=${2} session=${session} of=${{
@@ -168,14 +167,14 @@ const DELIVERIES = [
   { name: "Tries", number: true, of: (row) => row.attempts },
   {
     name: "Answer",
-    of: (row) => [row.last_status ? `HTTP ${row.last_status}` : "", visible(row.last_error)].filter(Boolean).join(": "),
+    of: (row) => [row.last_status ? `HTTP ${row.last_status}` : "", row.last_error].filter(Boolean).join(": "),
   },
   when("Happened", "created_at"),
   when("Next try", "next_try_at"),
   {
     name: "Body",
     of: (row) =>
-      html`<details><summary>Body</summary><pre class="output" tabindex="0">${visible(row.body)}</pre></details>`,
+      html`<details><summary>Body</summary><pre class="output" tabindex="0">${row.body}</pre></details>`,
   },
 ];
 
