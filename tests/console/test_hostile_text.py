@@ -123,7 +123,8 @@ def test_every_page_shows_hostile_text_as_text(
     for path, text in {
         "/": "evil", "/jobs": "evil.takes", "/jobs/evil.raises": MARKUP, "/jobs/evil.takes:noted": planted["pause"],
         f"/executions/{failed}": MARKUP, "/executions": "evil.raises", "/upcoming": "evil", "/cluster": "Runners",
-        "/timeline": "evil", "/deployments": "evil@", f"/deployments?of={version}": MARKUP[:30],
+        "/timeline": "evil", "/checks": "accounted for", "/deployments": "evil@",
+        f"/deployments?of={version}": MARKUP[:30],
         "/queues": "evil", "/queues?of=default/evil": told, "/limits": planted["limit"], "/sets": planted["set"],
         "/sets?of=default/evil": "evil.takes", "/templates": planted["template"],
         "/templates?of=default/evil": planted["template"], "/workspaces": planted["label"],

@@ -26,7 +26,8 @@ READING: Final = {
 }
 EACH: Final = (
     "/", "/jobs", "/jobs/shop.sells", "/executions", "/executions/{run}", "/upcoming", "/cluster", "/timeline",
-    "/deployments", "/deployments?of={version}", "/queues", "/queues?of=default/reports", "/queues?of=other/reports",
+    "/checks", "/deployments", "/deployments?of={version}",
+    "/queues", "/queues?of=default/reports", "/queues?of=other/reports",
     "/limits", "/sets", "/sets?of=default/nightly", "/templates", "/templates?of=default/seen",
     "/templates?of=other/seen", "/workspaces", "/workspaces?of=default/ws_3", "/webhooks", "/webhooks?of=pager",
     "/access", "/actions", "/audit", "/wall",
