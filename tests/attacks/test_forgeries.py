@@ -131,7 +131,7 @@ async def unchanged(scene: Scene) -> AsyncIterator[Scene]:
     assert before["running"] is not None
     yield scene
     assert await scene.books() == before
-    assert "c9" not in await owners(scene.cluster)
+    assert await owners(scene.cluster, "c9") == []
     for process in (scene.cluster.controllers[0], scene.cluster.runners[0]):
         log = process.log.read_text(errors="replace")
         assert process.alive(), process.tail()
