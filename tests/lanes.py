@@ -57,6 +57,7 @@ LONG: Final = (
     "integration/interval_jobs",
     "integration/notifications/test_deaths.py",
     "integration/notifications/test_events.py",
+    "integration/notifications/test_near_timeouts.py",
     "integration/operations/test_doctor.py",
     "integration/operations/test_drill.py",
     "integration/operations/test_restore.py",
