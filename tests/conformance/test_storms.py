@@ -119,9 +119,11 @@ ALONE = {
     "AddMessages", "DecideExecutions", "BindJobs",
     "DropIdleValues", "TakeAuditChain", "SealRows", "MoveAuditHead", "CutAuditChain", "DropCutRows",
 }  # fmt: skip
+# Between the newest and the oldest release that we take: in `make soak`.
+BETWEEN = pytest.param("postgres16", marks=pytest.mark.soak)
 
 
-@pytest.fixture(scope="module", params=["postgres18", "postgres16", "postgres15"])
+@pytest.fixture(scope="module", params=["postgres18", BETWEEN, "postgres15"])
 def server(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
     """What it has freed is overwritten, so that whoever reads it is found out."""
     with running_server(request.param) as made:

@@ -40,7 +40,7 @@ OF_A_TAKE: Final = 80
 OF_A_MESSAGE: Final = 6
 
 
-@pytest.fixture(scope="module", params=["postgres18", "postgres15"])
+@pytest.fixture(scope="module", params=["postgres18", pytest.param("postgres15", marks=pytest.mark.soak)])
 def url(request: pytest.FixtureRequest, postgres_servers: Callable[[str], PostgresServer]) -> Iterator[str]:
     server: PostgresServer = postgres_servers(request.param)
     name = server.create_database()
