@@ -122,9 +122,9 @@ function Begin() {
   const [problem, setProblem] = useState(null);
   useEffect(() => {
     let timer = 0;
+    onSession(setSession);
     const open = async () => {
       try {
-        onSession(setSession);
         setSession(await openSession());
         beginLive();
         beginMoving();

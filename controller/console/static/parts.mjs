@@ -108,3 +108,17 @@ export function Rows({ caption, columns, rows, keyOf, open, picked, pick, mark }
 
 export const Facts = ({ of }) => html`<dl class="facts">
   ${of.filter(Boolean).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+
+// One of a few: `of` are words, or pairs of a value and its words.
+export const Choice = ({ label, value, set, of }) => html`
+  <label>${label} <select value=${value} onChange=${(event) => set(event.target.value)}>${of
+    .map((each) => [each].flat())
+    .map(([name, words = name]) => html`<option key=${name} value=${name}>${words}</option>`)}</select></label>`;
+
+// What is typed is its own until Enter: an answer that comes meanwhile draws the page, and must not take it away.
+export function Words({ label, value, set, hint, wide }) {
+  const [typed, setTyped] = useState(value);
+  return html`<label class=${wide ? "grow" : ""}>${label} <input class=${wide ? "wide" : ""} value=${typed}
+    placeholder=${hint} spellcheck="false" onInput=${(event) => setTyped(event.target.value)}
+    onChange=${(event) => set(event.target.value.trim())} /></label>`;
+}

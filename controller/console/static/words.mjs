@@ -28,6 +28,10 @@ const STATES = {
   free: ["●", "ok"],
   unaccounted: ["✕", "failed"],
   executed: ["●", "ok"],
+  ok: ["●", "ok"],
+  warning: ["◷", "late"],
+  problem: ["✕", "failed"],
+  unchecked: ["○", "waiting"],
 };
 
 export const shapeOf = (state) => (STATES[state] ?? ["○", "waiting"])[0];

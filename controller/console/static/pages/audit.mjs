@@ -1,7 +1,7 @@
 // Who changed what, and who was refused; and whether the chain of it is whole.
-import { html, useState } from "../base.mjs";
+import { html } from "../base.mjs";
 import { Listing, when } from "../listing.mjs";
-import { Answered, Copied, Facts, Panel, State } from "../parts.mjs";
+import { Answered, Choice, Copied, Facts, Panel, State, Words } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
 import { useParameter } from "../router.mjs";
 import { count, quoted, wordOf } from "../words.mjs";
@@ -9,6 +9,7 @@ import { count, quoted, wordOf } from "../words.mjs";
 const NEEDS = ["admin"];
 const HOUR_MS = 3_600_000;
 const SPANS = { "": "all that is kept", 1: "the last hour", 24: "the last day", 168: "the last week" };
+const KINDS = [["", "anything"], "refused", ["changes", "changed"]];
 const LAST = "9223372036854775806"; // of a chain: nothing comes after, so that only its state is told
 
 const refusal = (row) =>
@@ -22,9 +23,6 @@ export function Audit({ session }) {
   const [hours, setHours] = useParameter("hours");
   const [kind, setKind] = useParameter("kind");
   const field = (label, value, set, hint) => html`<${Words} label=${label} value=${value} set=${set} hint=${hint} />`;
-  const choice = (label, value, set, of) =>
-    html`<label>${label} <select value=${value} onChange=${(event) => set(event.target.value)}>
-      ${Object.entries(of).map(([each, says]) => html`<option key=${each} value=${each}>${says}</option>`)}</select></label>`;
   const command =
     "cronring audit-log list" +
     Object.entries({ principal, method, subject, namespace })
@@ -53,19 +51,12 @@ export function Audit({ session }) {
     columns: COLUMNS,
     tools: html`${field("Who", principal, setPrincipal, "token:ci")}${field("What", method, setMethod, "PauseJob")}
       ${field("To", subject, setSubject, "job billing/close")}${field("Namespace", namespace, setNamespace, "any")}
-      ${choice("Since", hours, setHours, SPANS)}
-      ${choice("Came of it", kind, setKind, { "": "anything", refused: "refused", changes: "changed" })}`,
+      <${Choice} label="Since" value=${hours} set=${setHours} of=${Object.entries(SPANS)} />
+      <${Choice} label="Came of it" value=${kind} set=${setKind} of=${KINDS} />`,
     none: "Nothing fits.",
     command,
   }} />${session.may("admin") && html`<${Copied} text=${command} />`}
   ${session.may("admin", "*") && html`<${Chain} />`}`;
-}
-
-// What is typed is its own until Enter: an answer that comes meanwhile draws the page, and must not take it away.
-function Words({ label, value, set, hint }) {
-  const [typed, setTyped] = useState(value);
-  return html`<label>${label} <input value=${typed} placeholder=${hint} spellcheck="false"
-    onInput=${(event) => setTyped(event.target.value)} onChange=${(event) => set(event.target.value.trim())} /></label>`;
 }
 
 const COLUMNS = [

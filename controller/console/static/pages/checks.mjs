@@ -1,7 +1,7 @@
 // Is every tick accounted for, and is the cluster well? What `cronring audit` and `cronring doctor` say.
 import { html, useState } from "../base.mjs";
 import { duration, now, utc } from "../clock.mjs";
-import { Answered, Copied, Empty, Facts, JobLink, Panel, Rows, RunLink, State } from "../parts.mjs";
+import { Answered, Choice, Copied, Facts, JobLink, Panel, Rows, RunLink, State, Words } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
 import { useParameter } from "../router.mjs";
 import { count, number, quoted, wordOf } from "../words.mjs";
@@ -11,7 +11,6 @@ const SPANS = { "an hour": HOUR_MS, "a day": 24 * HOUR_MS, "a week": 168 * HOUR_
 const WRONG = ["unaccounted", "duplicates", "early", "undue"]; // what must be 0
 const HOW = ["on_time", "late", "caught_up", "backfilled"];
 const ONCE = { every: 24 * HOUR_MS }; // it costs something: asked again by the button
-const HUES = { ok: "executed", warning: "late", problem: "failed", unchecked: "pending" };
 const WORST_FIRST = ["problem", "unchecked", "warning"];
 
 export const proofPath = (job) => `/checks?job=${encodeURIComponent(job)}`;
@@ -28,10 +27,8 @@ function Proof() {
   const since = back ? new Date(asked - back).toISOString() : undefined;
   return html`<${Panel} id="proof" title="Is every tick accounted for?"
       says="What was due is reckoned anew from the schedules, and held against the books.">
-    <div class="tools"><label>Within <select value=${span} onChange=${(event) => setSpan(event.target.value)}>
-        ${Object.keys(SPANS).map((each) => html`<option>${each}</option>`)}</select></label>
-      <label class="grow">Job. Empty: all. <input class="wide" value=${job} placeholder="billing.close_month"
-        onChange=${(event) => setJob(event.target.value.trim())} /></label>
+    <div class="tools"><${Choice} label="Within" value=${span} set=${setSpan} of=${Object.keys(SPANS)} />
+      <${Words} label="Job. Empty: all." value=${job} set=${setJob} hint="billing.close_month" wide />
       <button onClick=${() => ask(now())}>Check again</button></div>
     <${Audited} key=${job} job=${job} since=${since} />
     <${Copied} text=${`cronring audit${back ? ` --since -${back / HOUR_MS}h` : ""}${job ? ` --job ${quoted(job)}` : ""}`} /><//>`;
@@ -78,7 +75,7 @@ const FOUND = [
 
 const CHECKED = [
   { name: "Check", of: (each) => each.check },
-  { name: "Verdict", of: (each) => html`<${State} is=${HUES[each.verdict]} text=${each.verdict} />` },
+  { name: "Verdict", of: (each) => html`<${State} is=${each.verdict} />` },
   { name: "Seen", of: (each) => each.seen },
   { name: "What to do", of: (each) => each.advice },
 ];

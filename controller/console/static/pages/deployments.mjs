@@ -3,7 +3,7 @@ import { html, useState } from "../base.mjs";
 import { post } from "../api.mjs";
 import { clockTime, duration, utc } from "../clock.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, useOne, when } from "../listing.mjs";
-import { Answered, Copied, Facts, Panel, State, When } from "../parts.mjs";
+import { Answered, Choice, Copied, Facts, Panel, State, When } from "../parts.mjs";
 import { fates } from "../preview.mjs";
 import { useQuery } from "../queries.mjs";
 import { useParameter } from "../router.mjs";
@@ -126,11 +126,11 @@ function Difference({ row }) {
   );
   const said = query.data;
   return html`<${Panel} id="difference" title="Difference in ticks" says="What a change to this version does to the ticks of the days ahead. Jobs made by hand keep theirs.">
-    <div class="tools"><label>From <select value=${from} onChange=${(event) => setFrom(event.target.value)}>
-      <option value="">${row.active ? "choose a version" : "the active version"}</option>
-      ${names.map((each) => html`<option key=${each.key} value=${each.key}>${each.key}${each.active ? " (active)" : ""}</option>`)}</select></label>
-      <label>Days ahead <select value=${days} onChange=${(event) => setDays(event.target.value)}>
-      ${["1", "7", "31", "366"].map((each) => html`<option key=${each} value=${each}>${each}</option>`)}</select></label></div>
+    <div class="tools"><${Choice} label="From" value=${from} set=${setFrom} of=${[
+        ["", row.active ? "choose a version" : "the active version"],
+        ...names.map((each) => [each.key, `${each.key}${each.active ? " (active)" : ""}`]),
+      ]} />
+      <${Choice} label="Days ahead" value=${days} set=${setDays} of=${["1", "7", "31", "366"]} /></div>
     ${
       asked
         ? html`<${Answered} query=${query}>${

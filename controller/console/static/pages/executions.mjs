@@ -5,7 +5,7 @@ import { FilterField } from "../filterfield.mjs";
 import { useEvents } from "../live.mjs";
 import { faultOf, useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
-import { Answered, Empty, JobLink, Rows, RunLink, State, When } from "../parts.mjs";
+import { Answered, Choice, Empty, JobLink, Rows, RunLink, State, When } from "../parts.mjs";
 import { count, wordOf } from "../words.mjs";
 
 const PAGE = 100;
@@ -41,9 +41,7 @@ export function Executions() {
     <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
       <${FilterField} list="executions" name="q" says="filter-says"
         hint="outcome:unsuccessful job:billing.close_day since:24h" />
-      <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
-        ${Object.entries(SORTS).map(([name, words]) => html`<option
-          value=${name}>${words}</option>`)}</select></label></form>
+      <${Choice} label="Order by" value=${sort} set=${setSort} of=${Object.entries(SORTS)} /></form>
     <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${
       wrong ||
       (fresh > 0 && !token

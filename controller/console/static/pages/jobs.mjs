@@ -8,7 +8,7 @@ import { Many } from "../many.mjs";
 import { usePages } from "../paged.mjs";
 import { faultOf, useQuery } from "../queries.mjs";
 import { go, useLocation, useParameter } from "../router.mjs";
-import { Answered, Empty, jobPath } from "../parts.mjs";
+import { Answered, Choice, Empty, jobPath } from "../parts.mjs";
 import { Views } from "../views.mjs";
 import { useSight, VirtualRows } from "../virtual.mjs";
 import { Columns, useBooksInSight, useColumns } from "./jobs_columns.mjs";
@@ -68,10 +68,7 @@ export function Jobs({ session }) {
     <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
       <${FilterField} list="jobs" name="q" says="filter-says"
         hint="part of a name, status:paused module:billing label:team=core" />
-      <label>Order by <select value=${sort} onChange=${(event) => setSort(event.target.value)}>
-        ${Object.entries(SORTS).map(
-          ([name, words]) => html`<option key=${name} value=${name}>${words}</option>`,
-        )}</select></label>
+      <${Choice} label="Order by" value=${sort} set=${setSort} of=${Object.entries(SORTS)} />
       <${Columns} all=${all} shown=${columns} set=${setColumns} />
     </form>
     <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${wrong || html`<${News} list=${list} sort=${sort} />`}</p>

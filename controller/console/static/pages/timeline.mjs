@@ -1,6 +1,6 @@
 // What happened, and when?
 import { html, useEffect, useState } from "../base.mjs";
-import { Answered, Copied, Empty, Panel } from "../parts.mjs";
+import { Answered, Choice, Copied, Empty, Panel } from "../parts.mjs";
 import { useParameter } from "../router.mjs";
 import { CopyMarkdown, Entries, useTimeline } from "../timeline.mjs";
 
@@ -17,8 +17,7 @@ export function TimelinePage() {
   const entries = query.data?.entries ?? [];
   const next = query.data?.next_page_token;
   return html`<h1>Timeline</h1>
-    <div class="tools"><label>Within <select value=${span} onChange=${(event) => setSpan(event.target.value)}>
-      ${Object.keys(SPANS).map((each) => html`<option>${each}</option>`)}</select></label>
+    <div class="tools"><${Choice} label="Within" value=${span} set=${setSpan} of=${Object.keys(SPANS)} />
       <span><${CopyMarkdown} entries=${entries} /></span></div>
     <p class="says">What failed and recovered, who came and went, and what people did. The latest first.</p>
     <${Answered} query=${query} empty=${query.data && !entries.length && html`<${Nothing} />`}>

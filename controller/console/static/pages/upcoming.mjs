@@ -3,7 +3,7 @@ import { html } from "../base.mjs";
 import { useQuery } from "../queries.mjs";
 import { Coming } from "./coming.mjs";
 import { useParameter } from "../router.mjs";
-import { Answered, Empty, JobLink, Rows, When } from "../parts.mjs";
+import { Answered, Choice, Empty, JobLink, Rows, When } from "../parts.mjs";
 
 const SPANS = { "5 minutes": 300_000, "an hour": 3_600_000, "a day": 86_400_000 };
 
@@ -19,8 +19,7 @@ export function Upcoming() {
   const rows = query.data?.due ?? [];
   return html`<h1>Upcoming</h1><${Coming} /><${Coming} days=${7} />
     <h2>Next</h2>
-    <div class="tools"><label>Within <select value=${span} onChange=${(event) => setSpan(event.target.value)}>
-      ${Object.keys(SPANS).map((each) => html`<option>${each}</option>`)}</select></label></div>
+    <div class="tools"><${Choice} label="Within" value=${span} set=${setSpan} of=${Object.keys(SPANS)} /></div>
     <p class="says">The next run of each job, a hundred at most.</p>
     <${Answered} query=${query}
       empty=${query.data && !rows.length && html`<${Empty}>Nothing is due within ${span}.<//>`}>

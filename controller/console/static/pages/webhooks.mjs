@@ -2,7 +2,7 @@
 import { html, useState } from "../base.mjs";
 import { post, postForSecret, put, remove } from "../api.mjs";
 import { Deeds, inPath, Listing, oneOf, pairs, Refused, Secret, useOne, when, words } from "../listing.mjs";
-import { Answered, Copied, Facts, JobLink, State } from "../parts.mjs";
+import { Answered, Choice, Copied, Facts, JobLink, State } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
 import { noted, quoted, wordOf } from "../words.mjs";
 
@@ -150,8 +150,7 @@ function Webhook({ name, session }) {
       rows: "deliveries",
       keyOf: (each) => each.id,
       columns: DELIVERIES,
-      tools: html`<label>State <select value=${state} onChange=${(event) => setState(event.target.value)}>
-        <option value="">any</option>${Object.keys(STATES).map((each) => html`<option key=${each} value=${each}>${each}</option>`)}</select></label>`,
+      tools: html`<${Choice} label="State" value=${state} set=${setState} of=${[["", "any"], ...Object.keys(STATES)]} />`,
       make: [redeliver(name)],
       deeds: (each) => each.state !== "waiting" && [redeliver(name, each)],
       none: state ? `None is ${state}.` : "Nothing has happened that it is told of.",
