@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from cronring import sql
-from tests.support.databases import PostgresServer, running_server
+from tests.support.databases import BETWEEN, PostgresServer, running_server
 from tests.support.storms import FULL, SCENE, Storm, Stormed
 
 ENDS = """
@@ -119,8 +119,6 @@ ALONE = {
     "AddMessages", "DecideExecutions", "BindJobs",
     "DropIdleValues", "TakeAuditChain", "SealRows", "MoveAuditHead", "CutAuditChain", "DropCutRows",
 }  # fmt: skip
-# Between the newest and the oldest release that we take: in `make soak`.
-BETWEEN = pytest.param("postgres16", marks=pytest.mark.soak)
 
 
 @pytest.fixture(scope="module", params=["postgres18", BETWEEN, "postgres15"])

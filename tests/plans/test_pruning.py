@@ -9,10 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cronring import sql
+from tests.support.databases import BETWEEN
 from tests.support.plan_trees import Planner, planner, pruning
 
-# Between the newest and the oldest release that we take: in `make soak`.
-BETWEEN = pytest.param("postgres16", marks=pytest.mark.soak)
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", BETWEEN, "postgres15"])
 QUERIES = {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH"}
 FILL = """

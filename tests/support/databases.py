@@ -30,7 +30,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import asyncpg
 import psutil
@@ -111,6 +111,8 @@ SERVERS: dict[str, Callable[[], tuple[Path, str | None]]] = {
     "postgres16": functools.partial(embedded_bin, 16),
     "postgres15": system_bin,
 }
+# Between the newest and the oldest release that we take: in `make soak`.
+BETWEEN: Final = pytest.param("postgres16", marks=pytest.mark.soak)
 
 
 class Clerk:
