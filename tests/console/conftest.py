@@ -1,11 +1,16 @@
 """A cluster with certificates, its people, and Chromium. A test fails for whatever the browser complains of."""
 
+import base64
+import contextlib
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
 
 from cronring.trust.keyfile import make_key, write_keys
@@ -39,13 +44,29 @@ def cluster(
     server.drop_database(name)
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+@contextlib.contextmanager
+def launched(*more: str) -> Iterator[Browser]:
+    """`more`: arguments of its command line."""
     found = chromium_here()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=found, args=[*ARGUMENTS, *more])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def chromium(cluster: SecuredCluster) -> Iterator[Browser]:
+    """It trusts the cluster's certificates: it keeps no file of a host whose certificate has an error."""
+    known = ",".join(sorted({key_digest(file) for file in cluster.pki.folder.glob("controller-*/tls.crt")}))
+    with launched(f"--ignore-certificate-errors-spki-list={known}") as browser:
+        yield browser
+
+
+def key_digest(file: Path) -> str:
+    """Of the public key of a certificate: what Chromium knows it by."""
+    key = x509.load_pem_x509_certificate(file.read_bytes()).public_key()
+    told = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return base64.b64encode(hashlib.sha256(told).digest()).decode()
 
 
 class Visitor:

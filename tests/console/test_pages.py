@@ -19,6 +19,9 @@ PAGES: Final = {
     "/actions": "deploy", "/audit": "What", "/wall": "next",
 }  # fmt: skip
 DEEDS: Final = re.compile("Run now|Pause|Resume|Skip|Delete|Cancel|Retry|Roll back")
+# Files that were sent for this page: those that the browser had have no size.
+ASKED_FOR: Final = """performance.getEntriesByType("resource")
+    .filter((each) => each.name.includes("/console/") && each.transferSize).map((each) => each.name)"""
 # WCAG 2.2 AA, which has the contrast of text.
 RULES: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
@@ -37,6 +40,18 @@ def test_every_page_is_there_and_everybody_can_read_it(visit: Callable[..., Visi
         settled(page, text)
         found = Axe().run(page, options=RULES)
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+
+
+def test_a_browser_asks_for_scripts_and_styles_once(visit: Callable[..., Visitor]) -> None:
+    """Sixty files are sixty questions at each page, over a line from afar."""
+    visitor = visit()
+    page = visitor.page()
+    settled(page, PAGES["/"])
+    first = page.evaluate(ASKED_FOR)
+    assert len(first) > 30, first
+    page.goto(visitor.base + "/jobs")
+    settled(page, PAGES["/jobs"])
+    assert page.evaluate(ASKED_FOR) == []
 
 
 def test_who_may_only_look_sees_no_button_that_would_refuse(visit: Callable[..., Visitor]) -> None:

@@ -5,7 +5,6 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,9 +22,11 @@ HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Vary": "Accept-Encoding",
-    # A browser asks whether it has changed: a controller of another release may answer next.
-    "Cache-Control": "no-cache",
 }
+# A browser asks whether it has changed: a controller of another release may answer next.
+_ASKED_AGAIN: Final = "no-cache"
+# What its path names never changes: RFC 8246.
+_FOREVER: Final = "public, max-age=31536000, immutable"
 _HOST: Final = re.compile(r"[a-z0-9.-]+")  # a policy has no IPv6 literals
 _COMMENT: Final = re.compile(rb"^ *//.*", re.MULTILINE)  # a line of its own
 _SCRIPTS: Final = {".mjs": "text/javascript", ".js": "text/javascript"}  # not every machine's table knows .mjs
@@ -56,17 +57,46 @@ def made(body: bytes, suffix: str) -> StaticFile:
 
 def add_file(router: web.UrlDispatcher, path: str, file: StaticFile, *, asks_host: bool = False) -> None:
     """At that path, which may have parameters. `asks_host`: its scripts may ask other ports of its own host as well."""
-    router.add_get(path, partial(_served, file, asks_host))
+
+    async def serve(request: web.Request) -> web.Response:
+        headers: dict[str, str] = {hdrs.CACHE_CONTROL: _ASKED_AGAIN}
+        host = request.host.rpartition(":")[0] or request.host
+        if asks_host and _HOST.fullmatch(host):
+            policy = HEADERS["Content-Security-Policy"]
+            headers["Content-Security-Policy"] = policy.replace(
+                "connect-src 'self'", f"connect-src 'self' {request.scheme}://{host}:*"
+            )
+        return _answer(request, file, headers)
+
+    router.add_get(path, serve)
 
 
-async def _served(file: StaticFile, asks_host: bool, request: web.Request) -> web.Response:
-    headers = {**HEADERS, hdrs.ETAG: file.etag}
-    host = request.host.rpartition(":")[0] or request.host
-    if asks_host and _HOST.fullmatch(host):
-        policy = headers["Content-Security-Policy"]
-        headers["Content-Security-Policy"] = policy.replace(
-            "connect-src 'self'", f"connect-src 'self' {request.scheme}://{host}:*"
-        )
+def add_folder(router: web.UrlDispatcher, path: str, files: Mapping[str, StaticFile]) -> str:
+    """All of them beneath `path`, by their names. Return the path that browsers are to be given for them.
+
+    It has a version in it, which is the files' own, so a browser asks for each file once and keeps it. A page of
+    another release has another version: it is given what there is, and asks again.
+    """
+    version = _version(files)
+
+    async def serve(request: web.Request) -> web.Response:
+        file = files.get(request.match_info["name"])
+        if file is None:
+            raise web.HTTPNotFound
+        kept = request.match_info["version"] == version
+        return _answer(request, file, {hdrs.CACHE_CONTROL: _FOREVER if kept else _ASKED_AGAIN})
+
+    router.add_get(f"{path}/{{version}}/{{name:.+}}", serve)
+    return f"{path}/{version}"
+
+
+def _version(files: Mapping[str, StaticFile]) -> str:
+    told = "".join(f"{name} {file.etag}\n" for name, file in sorted(files.items()))
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def _answer(request: web.Request, file: StaticFile, headers: Mapping[str, str]) -> web.Response:
+    headers = {**HEADERS, **headers, hdrs.ETAG: file.etag}
     if file.etag in request.headers.get(hdrs.IF_NONE_MATCH, ""):
         return web.Response(status=304, headers=headers)
     if not takes_gzip(request):
