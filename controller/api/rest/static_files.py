@@ -75,7 +75,7 @@ def add_folder(router: web.UrlDispatcher, path: str, files: Mapping[str, StaticF
     """All of them beneath `path`, by their names. Return the path that browsers are to be given for them.
 
     It has a version in it, which is the files' own, so a browser asks for each file once and keeps it. A page of
-    another release has another version: it is given what there is, and asks again.
+    another release has another version: it is given what there is, and asks again (docs/decisions/0120).
     """
     version = _version(files)
 
