@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # each of these would be a mistake, and mypy says so: it comp
         CountSkips(job_ids=3, after_ticks=[3], until_tick=[3])  # type: ignore[arg-type]  # two in each other's place
 
 
+LINES_MAX = 80
+
+
 def test_names_become_numbers_by_their_first_appearance() -> None:
     found = numbered("SELECT :later, :job_ids::bigint[], :later WHERE id = ANY(:job_ids)")
     assert found.text == "SELECT $1, $2::bigint[], $1 WHERE id = ANY($2)"
@@ -116,3 +119,12 @@ found["SetFailing"] = loader.numbered(found["SetFailing"].text.replace("$1", ":j
 loader.loaded = lambda: found
 import cronring.sql.parameters
 """
+
+
+def test_each_statement_can_be_read_as_a_whole() -> None:
+    """Lines of SQL: comments and empty lines aside."""
+    lines = {
+        name: sum(1 for line in found.text.splitlines() if line.strip() and not line.lstrip().startswith("--"))
+        for name, found in loaded().items()
+    }
+    assert {name: count for name, count in lines.items() if count > LINES_MAX} == {}
