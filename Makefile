@@ -29,7 +29,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test test-long test-pythons test-python lint audit protos schema parameters bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test test-long test-again test-pythons test-python lint audit protos schema parameters bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ test: lint  ## before each commit: lint, types, import contracts, all tests but 
 
 test-long: $(VENV)/.test  ## the long tests: faults and chaos in real processes, storms, many seeds
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'long and not soak' $(ARGS)
+
+test-again: $(VENV)/.test  ## what failed in the last run, one after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m 'not soak' $(ARGS)
 
 # The whole suite runs on one Python; what another one may change is in these folders.
 test-pythons:  ## unit, conformance and acceptance tests on the other Pythons of this machine (PYTHONS="python3.12")
