@@ -588,7 +588,6 @@ class FindActive(Statement):
 class FindChosenByKey(Statement):
     labels: str
     module: str
-    after_key: str
     namespaces: Sequence[str] | None
     namespace: str
     verb: str
@@ -596,13 +595,13 @@ class FindChosenByKey(Statement):
     contains: Sequence[str]
     keys: Sequence[str]
     statuses: Sequence[str]
+    after_key: str
     limit: int
 
 
 class FindChosenJobs(Statement):
     labels: str
     module: str
-    after_id: int
     namespaces: Sequence[str] | None
     namespace: str
     verb: str
@@ -610,6 +609,7 @@ class FindChosenJobs(Statement):
     contains: Sequence[str]
     keys: Sequence[str]
     statuses: Sequence[str]
+    after_id: int
     limit: int
 
 

@@ -350,6 +350,217 @@ CREATE FUNCTION cronring.cron_fitting_executions(since timestamp with time zone,
           OFFSET 0))));
 END;
 
+CREATE FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN ((paused_at IS NOT NULL) AND ((paused_until IS NULL) OR (paused_until > now())));
+
+CREATE TABLE cronring.cron_defaults (
+    single boolean DEFAULT true NOT NULL,
+    timeout_ms bigint,
+    late_after_ms bigint,
+    revision bigint DEFAULT 0 NOT NULL,
+    changed_at timestamp with time zone,
+    changed_by text DEFAULT ''::text NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_defaults_late_after_ms_check CHECK ((late_after_ms > 0)),
+    CONSTRAINT cron_defaults_single_check CHECK (single),
+    CONSTRAINT cron_defaults_timeout_ms_check CHECK ((timeout_ms > 0))
+);
+
+CREATE VIEW cronring.cron_job_details AS
+ SELECT j.id,
+    j.key,
+    j.namespace,
+    j.module,
+    j.verb,
+        CASE
+            WHEN ((j.cancelled_at IS NOT NULL) OR (j.removed_at IS NOT NULL)) THEN 'cancelled'::text
+            WHEN (j.orphaned_at IS NOT NULL) THEN 'orphaned'::text
+            WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN 'paused'::text
+            WHEN ((j.state = 'executing'::text) OR (j.running > 0)) THEN 'running'::text
+            WHEN (j.next_tick IS NOT NULL) THEN 'scheduled'::text
+            WHEN ((j.last_outcome IS NULL) OR (j.schedule = 'manual'::text)) THEN 'pending'::text
+            WHEN (j.last_outcome = 'completed'::text) THEN 'completed'::text
+            ELSE 'failed'::text
+        END AS status,
+    j.slot,
+    d.key AS deployment,
+    j.created_at,
+    j.removed_at,
+    j.next_tick,
+    j.next_execution,
+    j.last_outcome,
+    j.last_run_at,
+    j.last_started_at,
+    j.last_ended_at,
+    j.execution_id,
+    j.source,
+        CASE
+            WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN j.paused_at
+            ELSE NULL::timestamp with time zone
+        END AS paused_at,
+    j.paused_by,
+    j.paused_note,
+    j.failures,
+    j.last_success,
+    j.running,
+    j.last_tick,
+    j.paused_tick,
+    j.paused_until,
+    j.cancelled_at,
+    j.cancelled_by,
+    j.cancelled_note,
+    j.template,
+    j.set_name,
+    j.orphaned_at,
+    ( SELECT cron_defaults.timeout_ms
+           FROM cronring.cron_defaults) AS default_timeout_ms,
+    ( SELECT cron_defaults.late_after_ms
+           FROM cronring.cron_defaults) AS default_late_after_ms,
+    j.schedule,
+    j.anchor,
+    j.timeout_ms,
+    j.on_disconnect,
+    j.policy,
+    j.labels
+   FROM (cronring.cron_jobs j
+     LEFT JOIN cronring.deployments d ON ((d.id = j.deployment_id)));
+
+CREATE VIEW cronring.cron_job_status AS
+ SELECT id AS job_id,
+    key,
+    namespace,
+    module,
+    verb,
+    status,
+    schedule,
+    next_tick,
+    next_execution,
+    last_outcome,
+    last_started_at,
+    last_ended_at,
+    last_success,
+    failures,
+    labels,
+    template,
+    set_name,
+    paused_by,
+    paused_note,
+    deployment
+   FROM cronring.cron_job_details
+  WHERE (removed_at IS NULL);
+
+CREATE TABLE cronring.cron_limits (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    module text NOT NULL COLLATE pg_catalog."C",
+    label text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    rule bigint,
+    value text COLLATE pg_catalog."C",
+    max_concurrent integer,
+    running integer DEFAULT 0 NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed_by text DEFAULT ''::text NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_limits_check CHECK ((((rule IS NULL) = (value IS NULL)) AND ((rule IS NULL) OR (label > ''::text)))),
+    CONSTRAINT cron_limits_max_concurrent_check CHECK ((max_concurrent > 0)),
+    CONSTRAINT cron_limits_running_check CHECK ((running >= 0))
+)
+WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
+
+CREATE FUNCTION cronring.cron_fitting_jobs(of_labels jsonb, of_module text, namespaces text[], of_namespace text, of_verb text, outcomes text[], contains text[], keys text[], statuses text[]) RETURNS TABLE(id bigint, key text)
+    LANGUAGE sql STABLE
+    BEGIN ATOMIC
+ WITH chosen AS MATERIALIZED (
+          SELECT j_1.id,
+             j_1.key,
+             j_1.namespace,
+             j_1.module,
+             j_1.verb,
+             j_1.removed_at,
+             j_1.last_outcome
+            FROM cronring.cron_jobs j_1
+           WHERE ((cron_fitting_jobs.of_labels <> '{}'::jsonb) AND (j_1.labels <> '{}'::jsonb) AND (j_1.labels @> cron_fitting_jobs.of_labels))
+         UNION ALL
+          SELECT j_1.id,
+             j_1.key,
+             j_1.namespace,
+             j_1.module,
+             j_1.verb,
+             j_1.removed_at,
+             j_1.last_outcome
+            FROM ((cronring.cron_limits l
+              CROSS JOIN LATERAL ( SELECT (
+                         CASE l.namespace
+                             WHEN 'default'::text THEN ''::text
+                             ELSE (l.namespace || '/'::text)
+                         END || l.module) AS prefix) k)
+              CROSS JOIN LATERAL ( SELECT o.id,
+                     o.key,
+                     o.namespace,
+                     o.module,
+                     o.verb,
+                     o.slot,
+                     o.deployment_id,
+                     o.source,
+                     o.template,
+                     o.set_name,
+                     o.labels,
+                     o.payload,
+                     o.timeout_ms,
+                     o.on_disconnect,
+                     o.created_at,
+                     o.removed_at,
+                     o.changed_at,
+                     o.changed_by,
+                     o.schedule,
+                     o.anchor,
+                     o.revision,
+                     o.policy,
+                     o.concurrency,
+                     o.pause_after,
+                     o.limits,
+                     o.paused_at,
+                     o.paused_tick,
+                     o.paused_until,
+                     o.paused_by,
+                     o.paused_note,
+                     o.ahead_from,
+                     o.ahead_until,
+                     o.cancelled_at,
+                     o.cancelled_by,
+                     o.cancelled_note,
+                     o.orphaned_at,
+                     o.orphaned_tick,
+                     o.state,
+                     o.next_tick,
+                     o.next_execution,
+                     o.start_time,
+                     o.execution_id,
+                     o.running,
+                     o.last_tick,
+                     o.missed,
+                     o.last_run_at,
+                     o.last_started_at,
+                     o.last_ended_at,
+                     o.last_outcome,
+                     o.last_success,
+                     o.failures,
+                     o.executions
+                    FROM cronring.cron_jobs o
+                   WHERE ((o.removed_at IS NULL) AND (o.key > ''::text) AND (o.key >= (k.prefix || '.'::text)) AND (o.key < (k.prefix || '/'::text)))
+                  OFFSET 0) j_1)
+           WHERE ((cron_fitting_jobs.of_labels = '{}'::jsonb) AND (l.label = ''::text) AND (l.module > ''::text) AND (l.module = cron_fitting_jobs.of_module))
+         )
+  SELECT j.id,
+     j.key
+    FROM chosen j
+   WHERE ((j.removed_at IS NULL) AND ((cron_fitting_jobs.namespaces IS NULL) OR (j.namespace = ANY (cron_fitting_jobs.namespaces))) AND ((cron_fitting_jobs.of_namespace = ''::text) OR (j.namespace = cron_fitting_jobs.of_namespace)) AND ((cron_fitting_jobs.of_module = ''::text) OR (j.module = cron_fitting_jobs.of_module)) AND ((cron_fitting_jobs.of_verb = ''::text) OR (j.verb = cron_fitting_jobs.of_verb)) AND ((cron_fitting_jobs.outcomes = '{}'::text[]) OR (j.last_outcome = ANY (cron_fitting_jobs.outcomes))) AND (lower(j.key) ~~ ALL (cron_fitting_jobs.contains)) AND ((cron_fitting_jobs.keys = '{}'::text[]) OR (j.key = ANY (cron_fitting_jobs.keys))) AND ((cron_fitting_jobs.statuses = '{}'::text[]) OR (EXISTS ( SELECT
+            FROM cronring.cron_job_status s
+           WHERE ((s.job_id = j.id) AND (s.status = ANY (cron_fitting_jobs.statuses)))
+          OFFSET 0))));
+END;
+
 CREATE FUNCTION cronring.cron_full(state text, running smallint, concurrency smallint) RETURNS boolean
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((state = 'executing'::text) OR (running >= GREATEST((concurrency)::integer, 1)));
@@ -380,24 +591,6 @@ BEGIN
     UPDATE cron_jobs SET limits = under WHERE id = NEW.id AND limits IS DISTINCT FROM under;
     RETURN NULL;
 END $$;
-
-CREATE TABLE cronring.cron_limits (
-    id bigint NOT NULL,
-    namespace text NOT NULL COLLATE pg_catalog."C",
-    module text NOT NULL COLLATE pg_catalog."C",
-    label text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    rule bigint,
-    value text COLLATE pg_catalog."C",
-    max_concurrent integer,
-    running integer DEFAULT 0 NOT NULL,
-    changed_at timestamp with time zone DEFAULT now() NOT NULL,
-    changed_by text DEFAULT ''::text NOT NULL,
-    note text DEFAULT ''::text NOT NULL,
-    CONSTRAINT cron_limits_check CHECK ((((rule IS NULL) = (value IS NULL)) AND ((rule IS NULL) OR (label > ''::text)))),
-    CONSTRAINT cron_limits_max_concurrent_check CHECK ((max_concurrent > 0)),
-    CONSTRAINT cron_limits_running_check CHECK ((running >= 0))
-)
-WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
 
 CREATE FUNCTION cronring.cron_limits_of(of_namespace text, of_module text, of_labels jsonb) RETURNS bigint[]
     LANGUAGE sql STABLE
@@ -491,10 +684,6 @@ BEGIN
     new.held_since := now();
     RETURN new;
 END $$;
-
-CREATE FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) RETURNS boolean
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN ((paused_at IS NOT NULL) AND ((paused_until IS NULL) OR (paused_until > now())));
 
 CREATE FUNCTION cronring.cron_priority(policy text) RETURNS smallint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -1266,19 +1455,6 @@ CREATE TABLE cronring.cron_dead_letters (
     error_message text NOT NULL
 );
 
-CREATE TABLE cronring.cron_defaults (
-    single boolean DEFAULT true NOT NULL,
-    timeout_ms bigint,
-    late_after_ms bigint,
-    revision bigint DEFAULT 0 NOT NULL,
-    changed_at timestamp with time zone,
-    changed_by text DEFAULT ''::text NOT NULL,
-    note text DEFAULT ''::text NOT NULL,
-    CONSTRAINT cron_defaults_late_after_ms_check CHECK ((late_after_ms > 0)),
-    CONSTRAINT cron_defaults_single_check CHECK (single),
-    CONSTRAINT cron_defaults_timeout_ms_check CHECK ((timeout_ms > 0))
-);
-
 CREATE TABLE cronring.cron_deliveries (
     id bigint NOT NULL,
     webhook_id bigint NOT NULL,
@@ -1459,89 +1635,6 @@ CREATE VIEW cronring.cron_interval_job_details AS
           ORDER BY cron_activations.trigger, cron_activations.run_at
          LIMIT 1) w ON (true))
      CROSS JOIN LATERAL ( SELECT cronring.cron_interval_status(j.cancelled_at, j.state, j.running, j.orphaned_at, j.paused_at, j.paused_until, j.paused_by, j.failures, j.next_tick, j.last_outcome, w.trigger) AS status) s);
-
-CREATE VIEW cronring.cron_job_details AS
- SELECT j.id,
-    j.key,
-    j.namespace,
-    j.module,
-    j.verb,
-        CASE
-            WHEN ((j.cancelled_at IS NOT NULL) OR (j.removed_at IS NOT NULL)) THEN 'cancelled'::text
-            WHEN (j.orphaned_at IS NOT NULL) THEN 'orphaned'::text
-            WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN 'paused'::text
-            WHEN ((j.state = 'executing'::text) OR (j.running > 0)) THEN 'running'::text
-            WHEN (j.next_tick IS NOT NULL) THEN 'scheduled'::text
-            WHEN ((j.last_outcome IS NULL) OR (j.schedule = 'manual'::text)) THEN 'pending'::text
-            WHEN (j.last_outcome = 'completed'::text) THEN 'completed'::text
-            ELSE 'failed'::text
-        END AS status,
-    j.slot,
-    d.key AS deployment,
-    j.created_at,
-    j.removed_at,
-    j.next_tick,
-    j.next_execution,
-    j.last_outcome,
-    j.last_run_at,
-    j.last_started_at,
-    j.last_ended_at,
-    j.execution_id,
-    j.source,
-        CASE
-            WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN j.paused_at
-            ELSE NULL::timestamp with time zone
-        END AS paused_at,
-    j.paused_by,
-    j.paused_note,
-    j.failures,
-    j.last_success,
-    j.running,
-    j.last_tick,
-    j.paused_tick,
-    j.paused_until,
-    j.cancelled_at,
-    j.cancelled_by,
-    j.cancelled_note,
-    j.template,
-    j.set_name,
-    j.orphaned_at,
-    ( SELECT cron_defaults.timeout_ms
-           FROM cronring.cron_defaults) AS default_timeout_ms,
-    ( SELECT cron_defaults.late_after_ms
-           FROM cronring.cron_defaults) AS default_late_after_ms,
-    j.schedule,
-    j.anchor,
-    j.timeout_ms,
-    j.on_disconnect,
-    j.policy,
-    j.labels
-   FROM (cronring.cron_jobs j
-     LEFT JOIN cronring.deployments d ON ((d.id = j.deployment_id)));
-
-CREATE VIEW cronring.cron_job_status AS
- SELECT id AS job_id,
-    key,
-    namespace,
-    module,
-    verb,
-    status,
-    schedule,
-    next_tick,
-    next_execution,
-    last_outcome,
-    last_started_at,
-    last_ended_at,
-    last_success,
-    failures,
-    labels,
-    template,
-    set_name,
-    paused_by,
-    paused_note,
-    deployment
-   FROM cronring.cron_job_details
-  WHERE (removed_at IS NULL);
 
 ALTER TABLE cronring.cron_jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME cronring.cron_jobs_id_seq
@@ -2551,6 +2644,10 @@ REVOKE ALL ON FUNCTION cronring.cron_fence_commit(job_key text, fence bigint) FR
 
 REVOKE ALL ON FUNCTION cronring.cron_fitting_executions(since timestamp with time zone, until timestamp with time zone, outcomes text[], runner text, of_jobs boolean, namespaces text[], of_namespace text, of_module text, of_verb text, of_labels jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_fitting_jobs(of_labels jsonb, of_module text, namespaces text[], of_namespace text, of_verb text, outcomes text[], contains text[], keys text[], statuses text[]) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION cronring.cron_full(state text, running smallint, concurrency smallint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_interval_status(cancelled_at timestamp with time zone, state text, running smallint, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone, paused_by text, failures integer, next_tick timestamp with time zone, last_outcome text, waiting text) FROM PUBLIC;
@@ -2572,8 +2669,6 @@ REVOKE ALL ON FUNCTION cronring.cron_note_pause() FROM PUBLIC;
 REVOKE ALL ON FUNCTION cronring.cron_note_payload() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_note_runners_life() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_priority(policy text) FROM PUBLIC;
 

@@ -711,6 +711,37 @@ BEGIN ATOMIC
           OFFSET 0));
 END;
 
+-- Jobs that fit a filter with labels, or else a module: by their indexes, so many rows are read as there are of these.
+-- Other conditions are as in FindJobs. PostgreSQL puts it into the statement that asks.
+CREATE FUNCTION cron_fitting_jobs(
+    of_labels jsonb, of_module text, namespaces text[], of_namespace text, of_verb text, outcomes text[],
+    contains text[], keys text[], statuses text[]
+) RETURNS TABLE (id bigint, key text) LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH chosen AS MATERIALIZED (
+        SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at, j.last_outcome FROM cron_jobs j
+        WHERE of_labels <> '{}' AND j.labels <> '{}' AND j.labels @> of_labels
+        UNION ALL
+        SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at, j.last_outcome
+        FROM cron_limits l -- has a row for each module that ever was
+        CROSS JOIN LATERAL (
+            SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
+        ) k
+        CROSS JOIN LATERAL ( -- '/' is what comes after '.'
+            SELECT * FROM cron_jobs o
+            WHERE o.removed_at IS NULL AND o.key > '' AND o.key >= k.prefix || '.' AND o.key < k.prefix || '/' OFFSET 0
+        ) j
+        WHERE of_labels = '{}' AND l.label = '' AND l.module > '' AND l.module = of_module
+    )
+    SELECT j.id, j.key FROM chosen j
+    WHERE j.removed_at IS NULL AND (namespaces IS NULL OR j.namespace = ANY(namespaces))
+      AND (of_namespace = '' OR j.namespace = of_namespace) AND (of_module = '' OR j.module = of_module)
+      AND (of_verb = '' OR j.verb = of_verb) AND (outcomes = '{}' OR j.last_outcome = ANY(outcomes))
+      AND lower(j.key) LIKE ALL (contains) AND (keys = '{}' OR j.key = ANY(keys))
+      AND (statuses = '{}'
+           OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(statuses) OFFSET 0));
+END;
+
 -- What executions are ranked by, in microseconds. `sort`: "slowest", null until they have ended; or "latest".
 CREATE FUNCTION cron_rank(
     sort text, run_at timestamptz, claimed_at timestamptz, started_at timestamptz, ended_at timestamptz

@@ -244,91 +244,27 @@ WHERE j.removed_at IS NULL AND j.key > ''
 -- docs/decisions/0012: by the range of keys, as an index of modules slows every end
 -- As FindJobs, of jobs with labels, or else of a module: by their indexes, however few they are. `:labels` are not
 -- '{}', or `:module` is not "".
-WITH chosen AS MATERIALIZED (
-    SELECT id, key, namespace, module, verb, removed_at, last_outcome FROM cron_jobs
-    WHERE :labels::text <> '{}' AND labels <> '{}' AND labels @> :labels::text::jsonb
-    UNION ALL
-    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at, j.last_outcome
-    FROM cron_limits l -- has a row for each module that ever was
-    CROSS JOIN LATERAL (
-        SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
-    ) k
-    CROSS JOIN LATERAL ( -- '/' is what comes after '.'
-        SELECT * FROM cron_jobs
-        WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
-    ) j
-    WHERE :labels::text = '{}' AND l.label = '' AND l.module > '' AND l.module = :module
-)
 SELECT j.id, j.key
-FROM chosen j
-WHERE j.removed_at IS NULL AND j.id > :after_id
-  AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
-  AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
-  AND (:verb = '' OR j.verb = :verb)
-  AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
-  AND lower(j.key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR j.key = ANY(:keys))
-  AND (:statuses::text[] = '{}'
-       OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0))
+FROM cron_fitting_jobs(:labels::text::jsonb, :module, :namespaces?, :namespace, :verb, :outcomes, :contains, :keys,
+                       :statuses) j
+WHERE j.id > :after_id
 ORDER BY j.id
 LIMIT :limit;
 
 -- name: FindChosenByKey
 -- The same, in order of their keys.
-WITH chosen AS MATERIALIZED (
-    SELECT id, key, namespace, module, verb, removed_at, last_outcome FROM cron_jobs
-    WHERE :labels::text <> '{}' AND labels <> '{}' AND labels @> :labels::text::jsonb
-    UNION ALL
-    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at, j.last_outcome
-    FROM cron_limits l -- has a row for each module that ever was
-    CROSS JOIN LATERAL (
-        SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
-    ) k
-    CROSS JOIN LATERAL ( -- '/' is what comes after '.'
-        SELECT * FROM cron_jobs
-        WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
-    ) j
-    WHERE :labels::text = '{}' AND l.label = '' AND l.module > '' AND l.module = :module
-)
 SELECT j.id, j.key
-FROM chosen j
-WHERE j.removed_at IS NULL AND j.key > :after_key
-  AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
-  AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
-  AND (:verb = '' OR j.verb = :verb)
-  AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
-  AND lower(j.key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR j.key = ANY(:keys))
-  AND (:statuses::text[] = '{}'
-       OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0))
+FROM cron_fitting_jobs(:labels::text::jsonb, :module, :namespaces?, :namespace, :verb, :outcomes, :contains, :keys,
+                       :statuses) j
+WHERE j.key > :after_key
 ORDER BY j.key
 LIMIT :limit;
 
 -- name: CountChosenJobs
 -- How many FindChosenJobs would find.
-WITH chosen AS MATERIALIZED (
-    SELECT id, key, namespace, module, verb, removed_at, last_outcome FROM cron_jobs
-    WHERE :labels::text <> '{}' AND labels <> '{}' AND labels @> :labels::text::jsonb
-    UNION ALL
-    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at, j.last_outcome
-    FROM cron_limits l -- has a row for each module that ever was
-    CROSS JOIN LATERAL (
-        SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
-    ) k
-    CROSS JOIN LATERAL ( -- '/' is what comes after '.'
-        SELECT * FROM cron_jobs
-        WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
-    ) j
-    WHERE :labels::text = '{}' AND l.label = '' AND l.module > '' AND l.module = :module
-)
 SELECT count(*)
-FROM chosen j
-WHERE j.removed_at IS NULL
-  AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
-  AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
-  AND (:verb = '' OR j.verb = :verb)
-  AND (:outcomes::text[] = '{}' OR j.last_outcome = ANY(:outcomes))
-  AND lower(j.key) LIKE ALL (:contains::text[]) AND (:keys::text[] = '{}' OR j.key = ANY(:keys))
-  AND (:statuses::text[] = '{}'
-       OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = ANY(:statuses) OFFSET 0));
+FROM cron_fitting_jobs(:labels::text::jsonb, :module, :namespaces?, :namespace, :verb, :outcomes, :contains, :keys,
+                       :statuses);
 
 -- name: GetLatestStarts
 -- Of what jobs' schedules claimed last.
