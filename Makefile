@@ -29,7 +29,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test test-long test-again test-pythons test-python lint audit protos schema parameters bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test test-long test-again test-pythons test-python lint audit protos schema parameters bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture pictures clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,9 @@ fuzz: $(VENV)/.test  ## every parser and handler with coverage to guide it, a mi
 
 picture: $(VENV)/.demo  ## draw docs/demo.svg: the demo, with a controller killed in the middle
 	@$(BIN)/python docs/make_picture.py
+
+pictures: $(VENV)/.test  ## take docs/pictures anew, in a real browser (Debian: apt-get install chromium)
+	CRONRING_KEEP_PICTURES=1 $(BIN)/python -m pytest -q tests/console/test_pictures.py
 
 clean:  ## forget the virtual environment
 	rm -rf $(VENV)

@@ -69,11 +69,14 @@ SELECT n.namespace, n.queue,
 FROM cron_queue_names() n
 LEFT JOIN cron_queues q ON q.namespace = n.namespace AND q.queue = n.queue
 CROSS JOIN LATERAL (
-    SELECT count(*) AS lanes, count(*) FILTER (WHERE c.leased) AS leased,
+    SELECT count(DISTINCT c.workspace) AS lanes, count(*) FILTER (WHERE c.leased) AS leased,
            count(DISTINCT c.consumer) FILTER (WHERE c.leased) AS consumers
     FROM (
-        SELECT a.lease IS NOT NULL AND a.ready_at > now() AS leased, a.consumer FROM cron_queue_lanes a
-        WHERE a.namespace = n.namespace AND a.queue = n.queue AND a.ready_at IS NOT NULL LIMIT :most
+        (SELECT a.workspace, a.lease IS NOT NULL AND a.ready_at > now() AS leased, a.consumer FROM cron_queue_lanes a
+         WHERE a.namespace = n.namespace AND a.queue = n.queue AND a.ready_at IS NOT NULL LIMIT :most)
+        UNION ALL -- messages that no take has looked at yet
+        (SELECT w.workspace, false, NULL FROM cron_queue_wakes w
+         WHERE w.namespace = n.namespace AND w.queue = n.queue LIMIT :most)
     ) c
 ) l
 WHERE (:namespace?::text IS NULL OR n.namespace = :namespace) AND (:queue?::text IS NULL OR n.queue = :queue)

@@ -4,7 +4,7 @@ import base64
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -27,8 +27,14 @@ expect.set_options(timeout=15_000)  # ms; a page that has to come right is waite
 
 
 @pytest.fixture(scope="module")
+def modules() -> Sequence[Path]:
+    """What the cluster's runner hosts."""
+    return [SHOP]
+
+
+@pytest.fixture(scope="module")
 def cluster(
-    postgres_servers: Callable[[str], PostgresServer], tmp_path_factory: pytest.TempPathFactory
+    postgres_servers: Callable[[str], PostgresServer], tmp_path_factory: pytest.TempPathFactory, modules: Sequence[Path]
 ) -> Iterator[SecuredCluster]:
     server = postgres_servers("postgres18")
     name = server.create_database()
@@ -38,8 +44,9 @@ def cluster(
         write_keys(key, [make_key()])
         for _ in range(3):
             made.start_controller("--secrets-key", str(key))
-        made.start_runner(SHOP)
-        until_hosted(made, "shop")
+        made.start_runner(*modules)
+        for module in modules:
+            until_hosted(made, module.stem)
         yield made
     server.drop_database(name)
 

@@ -42,6 +42,30 @@ def test_every_page_is_there_and_everybody_can_read_it(visit: Callable[..., Visi
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
 
 
+@pytest.mark.parametrize("width", [320, 1280])
+def test_all_pages_are_in_a_menu_and_the_current_one_beside_it(visit: Callable[..., Visitor], width: int) -> None:
+    page = visit().page("/audit")
+    page.set_viewport_size({"width": width, "height": 800})
+    pages = page.get_by_role("navigation", name="Pages")
+    menu = pages.get_by_text("All pages")
+    expect(pages.get_by_role("link", name="Audit log")).to_have_attribute("aria-current", "page")
+    expect(pages.get_by_role("link", name="Webhooks")).to_have_count(0)
+    menu.press("Enter")
+    expect(pages.get_by_role("link", name="Webhooks")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(pages.get_by_role("link", name="Webhooks")).to_have_count(0)
+    expect(menu).to_be_focused()
+    menu.click()
+    found = Axe().run(page, options=RULES)
+    assert found.violations_count == 0, found.generate_report()
+    page.mouse.click(width / 2, 780)  # beside it
+    expect(pages.get_by_role("link", name="Webhooks")).to_have_count(0)
+    menu.click()
+    pages.get_by_role("link", name="Templates").click()
+    page.wait_for_url("**/templates")
+    expect(pages.get_by_role("link", name="Webhooks")).to_have_count(0)
+
+
 def test_a_browser_asks_for_scripts_and_styles_once(visit: Callable[..., Visitor]) -> None:
     """Sixty files are sixty questions at each page, over a line from afar."""
     visitor = visit()

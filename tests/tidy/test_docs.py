@@ -106,6 +106,16 @@ def test_architecture_is_read_in_a_sitting() -> None:
     assert words <= ARCHITECTURE_MAX, f"{words} words: what explains a module belongs into its docstring, or a decision"
 
 
+def test_each_picture_is_shown_and_is_there() -> None:
+    pictures = ROOT / "docs" / "pictures"
+    shown = {
+        (ROOT / page).parent.joinpath(path).resolve()
+        for page in PAGES
+        for path in re.findall(r"!\[[^\]]+\]\(([^)]+\.png)\)", (ROOT / page).read_text())
+    }
+    assert shown == set(pictures.glob("*.png"))
+
+
 def test_every_decision_is_in_the_index() -> None:
     index = (DECISIONS / "README.md").read_text()
     records = sorted(DECISIONS.glob("[0-9]*.md"))

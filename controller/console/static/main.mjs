@@ -1,5 +1,5 @@
 // The console: its frame, and which page is at which address.
-import { html, render, useEffect, useLayoutEffect, useState } from "./base.mjs";
+import { html, render, useEffect, useLayoutEffect, useRef, useState } from "./base.mjs";
 import { onSession, openSession, Problem } from "./api.mjs";
 import { visible } from "./ansi.mjs";
 import { Asking } from "./doing.mjs";
@@ -51,6 +51,7 @@ const PAGES = [
   ["/audit", "Audit log"],
   ["/wall", "Wall"],
 ];
+const AT_HAND = 9; // of them, beside each other; a row of all does not fit a laptop
 const LISTED = {
   "/access": Access,
   "/actions": Actions,
@@ -105,14 +106,39 @@ function Console({ session }) {
       ? html`<${Wall} health=${health} />`
       : html`
     <a class="skip" href="#main">To the page</a>
-    <header><nav aria-label="Pages"><a class="brand" href="/">cronring</a>
-      ${PAGES.map(([address, name]) => html`<a key=${address} href=${address}
-        aria-current=${here(path, address) ? "page" : undefined}>${name}</a>`)}</nav>
+    <header><${Pages} path=${path} />
       <div class="who"><button class="small" onClick=${openPalette}>Go to <kbd>Ctrl-K</kbd></button>
         <a href="/login" title="who you are, and log out">${session.name}</a></div></header>
     <${Verdict} health=${health} /><${PastBar} path=${path} />
     <main id="main" tabindex="-1">${page(path, { session, health })}</main>`;
   return html`${frame}<${Palette} pages=${PAGES} /><${Help} /><${Asking} />`;
+}
+
+function Pages({ path }) {
+  const menu = useRef(null);
+  const link = ([address, name]) => html`<a key=${address} href=${address}
+    aria-current=${here(path, address) ? "page" : undefined}>${name}</a>`;
+  const close = () => {
+    menu.current.open = false;
+  };
+  useEffect(() => {
+    const outside = (event) => menu.current.contains(event.target) || close();
+    document.addEventListener("click", outside);
+    document.addEventListener("focusin", outside);
+    return () => {
+      document.removeEventListener("click", outside);
+      document.removeEventListener("focusin", outside);
+    };
+  }, []);
+  const escape = (event) => {
+    if (event.key !== "Escape") return;
+    close();
+    menu.current.querySelector("summary").focus();
+  };
+  return html`<nav aria-label="Pages"><a class="brand" href="/">cronring</a>
+    ${PAGES.filter((each, place) => place < AT_HAND || here(path, each[0])).map(link)}
+    <details class="menu" ref=${menu} onKeyDown=${escape}><summary>All pages</summary>
+      <div class="pages" onClick=${close}>${PAGES.map(link)}</div></details></nav>`;
 }
 
 const here = (path, address) => (address === "/" ? path === "/" : path === address || path.startsWith(`${address}/`));

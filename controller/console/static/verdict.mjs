@@ -34,25 +34,26 @@ const anyJob = (kind, data) => JOBS(kind, data) || (kind === "job_changed" && kn
 
 // Groups of failing jobs that have the same type of error, the largest first: {error, jobs, since}.
 export function groups(failing, failures) {
-  const latest = new Map();
-  const first = new Map();
-  for (const run of failures) {
-    if (!latest.has(run.job)) latest.set(run.job, run);
-    first.set(run.job, run);
-  }
+  const of = Map.groupBy(failures, (run) => run.job);
   const found = new Map();
   for (const job of failing) {
-    const run = latest.get(job.key);
+    const runs = of.get(job.key) ?? [];
+    const run = runs[0];
     const error = run?.error_type || job.last_outcome.replaceAll("_", " ");
     const group = found.get(error) ?? { error, message: run?.error_message ?? "", jobs: [], since: Infinity };
     group.jobs.push(job);
-    const since = Date.parse(
-      job.failures > 1 ? (first.get(job.key)?.ended_at ?? job.last_ended_at) : job.last_ended_at,
-    );
-    group.since = Math.min(group.since, since);
+    group.since = Math.min(group.since, failsSince(job, runs));
     found.set(error, group);
   }
   return [...found.values()].sort((a, b) => b.jobs.length - a.jobs.length);
+}
+
+// Since the first of its failures in a row. `runs`: the latest that failed, the latest first; there may have been more.
+function failsSince(job, runs) {
+  const succeeded = Date.parse(job.last_success);
+  const inARow = runs.filter((run) => !(Date.parse(run.tick) <= succeeded));
+  if (inARow.length < job.failures && succeeded) return succeeded;
+  return Date.parse(inARow.at(-1)?.ended_at ?? job.last_ended_at);
 }
 
 // [{worse, text, more}], the worst first. `worse`: 3 something is broken, 2 something fails, 1 look at it one day.

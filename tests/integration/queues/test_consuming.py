@@ -27,6 +27,8 @@ async def states(client: AsyncClient, queue: str) -> list[str]:
 async def test_messages_are_done_as_their_contexts_are_left(client: AsyncClient, queue: str) -> None:
     for number in range(5):
         await client.queues.put(queue, str(number), "a" if number % 2 else "b")
+    (row,) = [each for each in await client.queues.list() if each.queue == queue]
+    assert (row.depth, row.lanes, row.leased) == (5, 2, 0), "they are there before anybody has looked for them"
     seen = []
     async with asyncio.timeout(TIMEOUT_S):
         async for message in client.consume(queue, consumer="c1", until_empty=True):

@@ -52,22 +52,25 @@ export function Audit({ session }) {
     tools: html`${field("Who", principal, setPrincipal, "token:ci")}${field("What", method, setMethod, "PauseJob")}
       ${field("To", subject, setSubject, "job billing/close")}${field("Namespace", namespace, setNamespace, "any")}
       <${Choice} label="Since" value=${hours} set=${setHours} of=${Object.entries(SPANS)} />
-      <${Choice} label="Came of it" value=${kind} set=${setKind} of=${KINDS} />`,
+      <${Choice} label="Outcome" value=${kind} set=${setKind} of=${KINDS} />`,
     none: "Nothing fits.",
     command,
   }} />${session.may("admin") && html`<${Copied} text=${command} />`}
   ${session.may("admin", "*") && html`<${Chain} />`}`;
 }
 
+// As the filter takes it: the service and its method, without the package that all have.
+const shortened = (method) => method.replace(/^\/cronring\.v1\.(\w+)\//, "$1.");
+
 const COLUMNS = [
   when("When", "at"),
   { name: "Who", of: (row) => row.principal },
   {
-    name: "Came of it",
+    name: "Outcome",
     of: (row) =>
       row.refused ? html`<${State} is="failed" text=${refusal(row)} />` : html`<${State} is="completed" text="done" />`,
   },
-  { name: "What", of: (row) => html`<code>${row.method}</code>` },
+  { name: "What", of: (row) => html`<code>${shortened(row.method)}</code>` },
   { name: "To", of: (row) => row.subject },
   { name: "From", of: (row) => row.origin },
   { name: "Remark", of: (row) => row.remark },

@@ -55,7 +55,7 @@ function Verdict({ of }) {
     <${Facts} of=${[
       ["Ran", `${number(of.executed ?? 0)}${Number(of.executed) ? ` (${parts(of, HOW)})` : ""}`],
       ["Skipped", `${number(skipped)}${skipped ? ` (${parts(of.skipped, Object.keys(of.skipped))})` : ""}`],
-      ["Run now", number(of.running ?? 0)],
+      ["Running", number(of.running ?? 0)],
       ["Wait", number(of.pending ?? 0)],
       ["Ended", parts(of.outcomes ?? {}, Object.keys(of.outcomes ?? {})) || "none"],
     ]} />

@@ -41,6 +41,7 @@ export function JobPage({ name, session, health }) {
           at=${job.paused.at} /> by ${job.paused.by || "nobody named"}${job.paused.note && `: ${job.paused.note}`}
         ${job.paused.until && html`, until <${When} at=${job.paused.until} zone=${job.timezone} />`}</p>`
       }
+      ${job.failures > 0 && html`<${Failing} job=${job} failures=${health.failures.data?.executions ?? []} />`}
       ${may && html`<${Deeds} job=${job} edit=${() => setEditing("yes")} />`}`
     }<//>
     ${may && editing && !elsewhere(job) && html`${ofSet(job)}<${Editor} job=${job} again=${query.again} close=${() => setEditing("")} />`}
@@ -62,6 +63,16 @@ export function JobPage({ name, session, health }) {
     </div>
     <${YearOfDays} name=${name} />
     <${History} name=${name} mine=${mine} />`;
+}
+
+// What one came for, most often. `failures`: of all jobs, the latest first.
+function Failing({ job, failures }) {
+  const run = failures.find((each) => each.job === job.key);
+  return html`<p class="problem"><${State} is="failed" text=${`${count(job.failures, "tick")} in a row without success`} />.
+    ${run && html` The last one <${RunLink} of=${run.id}>${wordOf(run.outcome)}<//> <${When} at=${run.ended_at} />${
+      run.error_type && `: ${run.error_type}. ${run.error_message.split("\n")[0].slice(0, 160)}`
+    }.`}
+    ${job.last_success && html` The last success was <${When} at=${job.last_success} zone=${job.timezone} />.`}</p>`;
 }
 
 // A day of the charts, in the timeline.

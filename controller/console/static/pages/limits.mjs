@@ -44,7 +44,7 @@ const COLUMNS = [
     of: (row) =>
       html`<${State} is=${full(row) ? "full" : "free"} text=${row.label && full(row) ? `${row.full_values} of ${row.values} full` : undefined} />`,
   },
-  { name: "Run now", number: true, of: (row) => row.running },
+  { name: "Running", number: true, of: (row) => row.running },
   { name: "At most", number: true, of: (row) => row.max_concurrent },
   {
     name: "Fullest",

@@ -14,7 +14,7 @@ export function Sets({ session }) {
   if (one) return html`<${One} key=${one} name=${one} session=${session} />`;
   return html`<${Listing} session=${session} of=${{
     title: "Sets",
-    says: "Jobs that a file declares. `cronring apply` makes, changes and removes them as the file says.",
+    says: html`Jobs that a file declares. <code>cronring apply</code> makes, changes and removes them as the file says.`,
     path: "/sets",
     rows: "sets",
     keyOf: nameOf,

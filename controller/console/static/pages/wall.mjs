@@ -32,7 +32,7 @@ export function Wall({ health }) {
           )},
           ${" "}${number(stats.data.running)} running</p>`
         }
-        ${recent.data?.lateness_p50_ms !== undefined && html`<p>
+        ${recent.data?.lateness_p50_ms !== undefined && html`<p class="big">
           begin late by ${duration(recent.data.lateness_p50_ms)} p50, ${duration(recent.data.lateness_p99_ms)} p99</p>`}
-        ${next && html`<p>next: ${next.job} <${When} at=${next.run_at} /></p>`}</div></div></main>`;
+        ${next && html`<p class="big">next: ${next.job} <${When} at=${next.run_at} /></p>`}</div></div></main>`;
 }
