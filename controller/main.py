@@ -234,14 +234,10 @@ async def _with_database(base: _Base, database: Database, box: TokenBox, http_ad
     peer = inner.bound(peer_port) if trust.own else ""
     http_host = advertised.host if http_address.host in WILDCARD_HOSTS else http_address.host
     info = ControllerInfo(
-        controller_id=base.controller_id,
-        grpc_address=str(advertised),
-        peer_address=str(peer),
-        http_address=str(Address(http_host, http_address.port)),
-        pid=os.getpid(),
-        version=version("cronring"),
+        controller_id=base.controller_id, grpc_address=str(advertised), peer_address=str(peer),
+        http_address=str(Address(http_host, http_address.port)), pid=os.getpid(), version=version("cronring"),
         zone_data=zone_data_version(),
-    )
+    )  # fmt: skip
     base.notes.info(
         "started", grpc=info.grpc_address, peer=info.gossip_address, http=info.http_address, pid=info.pid,
         version=info.version, zone_data=info.zone_data,
@@ -280,7 +276,10 @@ class _Controller:
         )
         self._driver = Driver(self._node, base.clock, self._performer.perform)
         self._performer.connect(self._driver.put, self._driver.fail)
-        self._notifier = PostgresNotifier(database, info.controller_id, base.settings.hard_timeout_grace_ms)
+        console_url = base.config.console_url(info.http_address)
+        self._notifier = PostgresNotifier(
+            database, info.controller_id, base.settings.hard_timeout_grace_ms, console_url
+        )
         self._outbox = PostgresOutbox(database, info.controller_id)
         self._posting = HttpPosting(base.notes)
         self._notified = WebhookFigures()
@@ -310,7 +309,7 @@ class _Controller:
                 posting=self._posting,
                 vault=base.secret_keys.vault,
                 around=self,
-                console_url=self._base.config.console_url(self._info.http_address),
+                console_url=console_url,
                 examine=self._examine,
             )
         )

@@ -127,8 +127,10 @@ class PostgresNotifier:
     `hard_grace_ms`: from an execution's timeout to its hard timeout, which is what its row has.
     """
 
-    def __init__(self, database: Database, controller_id: str, hard_grace_ms: int) -> None:
+    def __init__(self, database: Database, controller_id: str, hard_grace_ms: int, console_url: str) -> None:
+        """`console_url`: where browsers find the console, for links."""
         self._database = database
+        self._console_url = console_url
         self._controller_id = controller_id
         self._hard_grace_ms = hard_grace_ms
         self._slot = 0  # where the next look for what is late by default begins
@@ -161,7 +163,7 @@ class PostgresNotifier:
             slots = range(self._slot, self._slot + _SLOTS_AT_ONCE)
             look = Look(now, self._hard_grace_ms, late_after_ms, slots)
             place, notices, more = await _follow(transaction, before, look)
-            added = await _add(transaction, addressed(cluster, wishes, notices))
+            added = await _add(transaction, addressed(cluster, wishes, notices, self._console_url))
             await transaction.fetch(
                 SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=place.text())
             )

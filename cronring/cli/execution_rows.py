@@ -6,6 +6,7 @@ from cronring.cli.output import jsonable, milliseconds, print_fields, print_json
 from cronring.cli.printing import say_block, say_lines
 
 if TYPE_CHECKING:
+    from cronring.client import AsyncClient
     from cronring.client.model import Execution
 
 
@@ -26,12 +27,20 @@ def duration_ms(execution: "Execution") -> float | None:
     return (execution.ended_at - execution.started_at).total_seconds() * 1000
 
 
-def print_execution(row: "Execution", output: str) -> None:
-    """One execution with its output, as JSON or for people."""
+async def execution_url(client: "AsyncClient", execution_id: int) -> str:
+    """Its page in the console; "": the controllers don't say where that is."""
+    from cronring.cli.console_link import page_url
+    from cronring.schema.pages import execution_page
+
+    return await page_url(client, execution_page(execution_id))
+
+
+def print_execution(row: "Execution", url: str, output: str) -> None:
+    """One execution with its output, as JSON or for people. `url`: of its page."""
     if output == "json":
-        print_json(row)
+        print_json(jsonable(row) | {"url": url})
         return
-    print_fields(_fields(row))
+    print_fields([*_fields(row), *([("console", url)] if url else [])])
     if row.outputs_hidden:
         say_lines(["", "what it printed is hidden from you: the role outputs-viewer shows it"])
     if row.stack:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from cronring.cli.execution_rows import print_execution
+from cronring.cli.execution_rows import execution_url, print_execution
 from cronring.cli.following import ending_of, follow_or_fail, telling_how_it_goes_on
 from cronring.cli.printing import say
 
@@ -31,5 +31,6 @@ async def run_to_its_end(client: "AsyncClient", activation: "Activation", output
     if not quiet:
         say(ending_of(execution), err=True)
     ended = await follow_or_fail(client, execution.id, quiet=quiet)
-    print_execution(await client.executions.get(execution.id) if quiet else ended, output)
+    row = await client.executions.get(execution.id) if quiet else ended
+    print_execution(row, await execution_url(client, execution.id), output)
     return ended

@@ -16,6 +16,8 @@ from cronring.controller.store.webhooks import PostgresWebhooks
 from cronring.schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, PostgresScene, World
 
+CONSOLE = "https://cron.example"
+
 TOLD = NewWebhook("pager", "http://127.0.0.1:1", "cronring1$plain$$", ("late",), (), "", "", "", {}, "ann")
 LOOKS = 9  # all slots, and the first again
 
@@ -53,7 +55,7 @@ async def watched(database_url: str) -> AsyncIterator[Watched]:
     await webhooks.add(TOLD)
     await scene.execute("UPDATE cron_webhooks SET enabled_at = now() - interval '1 day'")
     world = World(PostgresScene(database, scene))
-    yield Watched(world, scene, webhooks, PostgresNotifier(database, "c1", GRACE_MS))
+    yield Watched(world, scene, webhooks, PostgresNotifier(database, "c1", GRACE_MS, CONSOLE))
     await scene.close()
     await database.close()
 

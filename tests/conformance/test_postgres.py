@@ -29,6 +29,8 @@ from tests.support.databases import PostgresServer, running_server
 from tests.support.faked_clocks import unless_clock_is_faked
 from tests.support.waiting import TIMEOUT_S
 
+CONSOLE = "https://cron.example"
+
 BILLING = Module("billing", (Verb("a", schedule="every 1h"),))
 SLOTS = tuple(range(4096))
 WEBHOOK = NewWebhook("pager", "http://127.0.0.1:1", "cronring1$plain$$", (), (), "", "", "", {}, "ann")
@@ -229,7 +231,7 @@ async def test_what_is_to_be_cancelled_is_notified_apart(database: Database, dat
 async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
     database: Database, database_url: str
 ) -> None:
-    first, second = PostgresNotifier(database, "c1", 30_000), PostgresNotifier(database, "c2", 30_000)
+    first, second = PostgresNotifier(database, "c1", 30_000, CONSOLE), PostgresNotifier(database, "c2", 30_000, CONSOLE)
     webhooks = PostgresWebhooks(database)
     assert await first.read() == await second.read() == BooksReading(ours=False, wanted=False)
     notifications = PostgresNotifications(database_url, "cronring listener").listen()
@@ -252,7 +254,7 @@ async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
 async def test_webhooks_are_told_of_orphans_and_of_their_return(database: Database, database_url: str) -> None:
     connection = await connect(database_url, "scene")
     world = World(PostgresScene(database, connection))
-    notifier, webhooks = PostgresNotifier(database, "c1", 30_000), PostgresWebhooks(database)
+    notifier, webhooks = PostgresNotifier(database, "c1", 30_000, CONSOLE), PostgresWebhooks(database)
     await deploy(world, WITH, "a")
     await make(world)
     await deploy(world, WITHOUT, "b")  # before anybody wanted to be told

@@ -16,6 +16,8 @@ from cronring.schema.execution import Outcome
 from tests.conformance.harness import GRACE_MS, PostgresScene, World
 from tests.support.waiting import wait_until
 
+CONSOLE = "https://cron.example"
+
 WARNED = NewWebhook("pager", "http://127.0.0.1:1", "cronring1$plain$$", ("timeout_near",), (), "", "", "", {}, "ann")
 
 
@@ -52,7 +54,7 @@ async def notified(database_url: str) -> AsyncIterator[Notified]:
     await webhooks.add(WARNED)
     yield Notified(
         World(PostgresScene(database, scene)), scene, webhooks,
-        PostgresNotifier(database, "c1", GRACE_MS), PostgresNotifier(database, "c2", GRACE_MS),
+        PostgresNotifier(database, "c1", GRACE_MS, CONSOLE), PostgresNotifier(database, "c2", GRACE_MS, CONSOLE),
     )  # fmt: skip
     await scene.close()
     await database.close()

@@ -19,6 +19,8 @@ from cronring.schema.execution import Outcome
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, PostgresScene, World
 from tests.support.databases import PostgresServer
 
+CONSOLE = "https://cron.example"
+
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 
 
@@ -154,7 +156,7 @@ async def test_ids_that_jump_by_a_thousand_million_cost_no_more_than_one(shop: S
 
 async def test_who_tells_webhooks_reads_over_such_a_jump_as_well(shop: Shop, database_url: str) -> None:
     database, scene = await Database.open(database_url, "notifier"), await connect(database_url, "jump")
-    notifier = PostgresNotifier(database, "c1", 30_000)
+    notifier = PostgresNotifier(database, "c1", 30_000, CONSOLE)
     await PostgresWebhooks(database).add(
         NewWebhook("pager", "http://127.0.0.1:9", "cronring1$plain$$", (), (), "", "", "", {}, "")
     )

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from cronring.schema.duration import parse_duration
 from cronring.schema.execution import Outcome
 from cronring.schema.instant import format_instant
+from cronring.schema.pages import execution_page, job_page
 from cronring.schema.policy import parse_policy
 from cronring.schema.window import parse_window
 
@@ -372,9 +373,12 @@ def event_id(cluster: str, key: str) -> str:
     return f"evt_{hashlib.blake2b(f'{cluster}:{key}'.encode(), digest_size=16).hexdigest()}"
 
 
-def letter(cluster: str, notice: Notice) -> Letter:
+def letter(cluster: str, notice: Notice, console_url: str) -> Letter:
+    """`console_url`: where browsers find the console."""
     own_id = event_id(cluster, notice.key)
     job = notice.job
+    execution_id = notice.data.get("execution_id")
+    page = job_page(job.key) if execution_id is None else execution_page(execution_id)
     data = {
         "cluster": cluster,
         "job": job.key,
@@ -382,6 +386,7 @@ def letter(cluster: str, notice: Notice) -> Letter:
         "module": job.module,
         "verb": job.verb,
         "labels": dict(job.labels),
+        "url": f"{console_url}{page}",
         **notice.data,
     }
     body = _body(own_id, f"job.{notice.event.value}", notice.at, data)
@@ -404,12 +409,14 @@ def _body(own_id: str, kind: str, at: int, data: Mapping[str, Any]) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def addressed(cluster: str, wishes: Mapping[int, Subscription], notices: Iterable[Notice]) -> list[tuple[int, Letter]]:
+def addressed(
+    cluster: str, wishes: Mapping[int, Subscription], notices: Iterable[Notice], console_url: str
+) -> list[tuple[int, Letter]]:
     """(webhook id, letter) of everything that some webhook wants."""
     found: list[tuple[int, Letter]] = []
     for notice in notices:
         wanting = [webhook_id for webhook_id, wish in wishes.items() if wish.wants(notice)]
         if wanting:
-            told = letter(cluster, notice)
+            told = letter(cluster, notice, console_url)
             found += [(webhook_id, told) for webhook_id in wanting]
     return found

@@ -7,7 +7,7 @@ import click
 from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
 from cronring.cli.commands.logs import logs
 from cronring.cli.completion import job_key
-from cronring.cli.execution_rows import duration_ms, listed, print_execution
+from cronring.cli.execution_rows import duration_ms, execution_url, listed, print_execution
 from cronring.cli.filtering import (
     EXECUTION_SORTS,
     EXECUTION_WORDS,
@@ -117,7 +117,11 @@ def _print_count(counted: "ExecutionsCounted", output: str) -> None:
 @controllers_option
 def get_execution(execution_id: int, output: str, controllers: tuple[str, ...]) -> None:
     """Show one execution with its output."""
-    print_execution(ask(controllers, lambda client: client.executions.get(execution_id)), output)
+
+    async def question(client: "AsyncClient") -> "tuple[Execution, str]":
+        return await client.executions.get(execution_id), await execution_url(client, execution_id)
+
+    print_execution(*ask(controllers, question), output)
 
 
 for command in (cancel_execution, logs, retry_execution, watch_executions):

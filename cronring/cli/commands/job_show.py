@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _WHOSE_TIMEOUT: Final = {"cluster": " (cluster default)", "built_in": " (built in)"}
 
 
-def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Limit]") -> None:
-    """Everything about it, what waits beside its schedule, and the limits that it is under."""
+def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Limit]", url: str) -> None:
+    """Everything about it, what waits beside its schedule, the limits that it is under, and its page in the console."""
     print_fields(
         [
             ("job", job.key),
@@ -51,6 +51,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Lim
             ),
             *_target(job),
             ("slot", str(job.slot)),
+            *([("console", url)] if url else []),
         ]
     )
     if waiting:

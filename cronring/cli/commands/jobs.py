@@ -131,16 +131,20 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
       cronring jobs show crawl.site:docs -o json
     """
 
-    async def question(client: "AsyncClient") -> "tuple[Job, tuple[Activation, ...], list[Limit]]":
-        job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
-        limits = await client.limits.list(job.namespace)
-        return job, await client.jobs.activations(key), [each for each in limits if each.module in {"", job.module}]
+    from cronring.cli.console_link import page_url
+    from cronring.schema.pages import job_page
 
-    job, waiting, limits = ask(controllers, question)
+    async def question(client: "AsyncClient") -> "tuple[Job, tuple[Activation, ...], list[Limit], str]":
+        job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
+        waiting, limits = await client.jobs.activations(key), await client.limits.list(job.namespace)
+        of_job = [each for each in limits if each.module in {"", job.module}]
+        return job, waiting, of_job, await page_url(client, job_page(job.key))
+
+    job, waiting, limits, url = ask(controllers, question)
     if output == "json":
-        print_json(jsonable(job) | {"activations": jsonable(waiting), "limits": jsonable(limits)})
+        print_json(jsonable(job) | {"activations": jsonable(waiting), "limits": jsonable(limits), "url": url})
         return
-    print_job(job, waiting, limits)
+    print_job(job, waiting, limits, url)
 
 
 jobs.add_command(get_job, "show")

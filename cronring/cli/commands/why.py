@@ -7,7 +7,7 @@ import click
 from cronring.cli.completion import job_key
 from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import controllers_option, output_option
-from cronring.cli.output import print_json
+from cronring.cli.output import jsonable, print_json
 from cronring.cli.printing import say
 from cronring.cli.session import ask, job_keys, or_nearest
 
@@ -34,15 +34,22 @@ def why(job: str, at: str | None, output: str, controllers: tuple[str, ...]) -> 
       cronring why crawl.site:docs --at -2h -o json
     """
 
-    async def question(client: "AsyncClient") -> "Why":
-        found = await or_nearest(client.ledger.why(job), "job", job, lambda: job_keys(client))
-        if at is None:
-            return found
-        return await client.ledger.why(job, resolved(at, found.timezone))
+    from cronring.cli.console_link import page_url
+    from cronring.cli.schedules import to_us
+    from cronring.schema.pages import job_page
 
-    answer = ask(controllers, question)
+    async def question(client: "AsyncClient") -> "tuple[Why, str]":
+        found = await or_nearest(client.ledger.why(job), "job", job, lambda: job_keys(client))
+        instant = None if at is None else resolved(at, found.timezone)
+        if instant is not None:
+            found = await client.ledger.why(job, instant)
+        return found, await page_url(client, job_page(job, None if instant is None else to_us(instant)))
+
+    answer, url = ask(controllers, question)
     if output == "json":
-        print_json(answer)
+        print_json(jsonable(answer) | {"url": url})
         return
     for sentence in answer.sentences:
         say(sentence)
+    if url:
+        say(f"console: {url}")

@@ -70,7 +70,8 @@ def test_why_is_told_in_sentences(api: FakeApi) -> None:
 def test_an_instant_without_offset_is_on_the_jobs_clocks(api: FakeApi) -> None:
     result = run(api, "why", "billing.refresh", "--at", "2026-11-21T09:00", "-o", "json")
     assert result.exit_code == 0
-    assert api.requests[-1].at == stamp(0), "Europe/Berlin"
+    asked = [each for each in api.requests if isinstance(each, ledger_pb2.WhyRequest)]
+    assert asked[-1].at == stamp(0), "Europe/Berlin"
     answer = json.loads(result.output)
     assert (answer["verdict"], answer["skip"]["reason"], answer["waiting"][0]["trigger"]) == (
         "executed", "overlap", "retry"

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -27,6 +28,8 @@ from cronring.controller.core.notify.notices import (
     turned,
 )
 from cronring.schema.execution import Outcome
+
+CONSOLE = "https://cron.example"
 
 S = 1_000_000
 NOW = 1_772_352_000 * S  # 2026-03-01T08:00:00Z, a Sunday
@@ -132,7 +135,11 @@ def test_a_range_that_grows_is_one_event() -> None:
     first = skipped(Passed(JOB, "overlap", NOW, NOW + 60 * S, 2, NOW + 61 * S))
     grown = skipped(Passed(JOB, "overlap", NOW, NOW + 600 * S, 11, NOW + 601 * S))
     other = skipped(Passed(JOB, "paused", NOW, NOW, 1, NOW))
-    assert letter("c", first).event_id == letter("c", grown).event_id != letter("c", other).event_id
+    assert (
+        letter("c", first, CONSOLE).event_id
+        == letter("c", grown, CONSOLE).event_id
+        != letter("c", other, CONSOLE).event_id
+    )
     assert first.data["ticks"] == 2
     assert first.data["last_tick"] == "2026-03-01T08:01:00Z"
 
@@ -192,7 +199,7 @@ def test_reasons_are_those_of_skips() -> None:
 
 def test_a_letter_says_everything_and_is_the_same_for_all() -> None:
     notices = decide([run(2, "failed", error_type="ValueError", error_message="x" * 9_000)], [], {}).notices
-    found = addressed("c1", {1: ALL, 2: ALL._replace(job="other.job"), 3: ALL}, notices)
+    found = addressed("c1", {1: ALL, 2: ALL._replace(job="other.job"), 3: ALL}, notices, CONSOLE)
     assert [webhook_id for webhook_id, _ in found] == [1, 3]
     assert found[0][1] == found[1][1]
     body = json.loads(found[0][1].body)
@@ -205,7 +212,13 @@ def test_a_letter_says_everything_and_is_the_same_for_all() -> None:
     assert (data["tick"], data["attempt"], data["outcome"]) == ("2026-03-01T08:02:00Z", 1, "failed")
     assert (data["error_type"], len(data["error_message"])) == ("ValueError", 4_000)
     assert body["timestamp"] == "2026-03-01T08:02:01.000000Z"
-    assert letter("c2", notices[0]).event_id != body["id"]
+    assert letter("c2", notices[0], CONSOLE).event_id != body["id"]
+    assert data["url"] == f"{CONSOLE}/executions/2"
+
+
+def test_a_letter_of_no_execution_leads_to_its_job() -> None:
+    told = letter("c", skipped(Passed(JOB, "overlap", NOW, NOW, 1, NOW)), CONSOLE)
+    assert json.loads(told.body)["data"]["url"] == f"{CONSOLE}/jobs/{quote(JOB.key, safe='')}"
 
 
 def test_a_timeout_is_near_when_nine_tenths_of_it_are_used() -> None:
