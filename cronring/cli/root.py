@@ -24,7 +24,7 @@ COMMANDS: Final = Commands({
     "plan": "plan", "queues": "queues", "rollback": "rollback", "runner": "runner", "runner-grant": "runner_grant",
     "schema": "check:schema", "secrets-key": "secrets_key", "sets": "sets", "session": "web_session", "stats": "stats",
     "template": "templates:template", "timeline": "timeline", "token": "token", "top": "top",
-    "undeploy": "deployments:undeploy", "webhook": "webhook", "whoami": "whoami", "why": "why",
+    "undeploy": "deployments:undeploy", "upcoming": "upcoming", "webhook": "webhook", "whoami": "whoami", "why": "why",
     "workspaces": "workspaces",
 })  # fmt: skip
 
@@ -120,6 +120,7 @@ def cli() -> None:
                cronring timeline --since -2h     what happened, and when?
                cronring audit --since -1d        did every tick end as it must?
                cronring stats                    how do all jobs do?
+               cronring upcoming                 what comes, and herds
                cronring doctor                   what is wrong?
                cronring top                      what happens now? live
                cronring console                  all of it in a browser

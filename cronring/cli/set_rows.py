@@ -1,4 +1,4 @@
-"""What `cronring apply` does, in lines for people and as JSON."""
+"""What `cronring apply` does, and what a change of one job would do, in lines for people and as JSON."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,8 @@ from cronring.cli.output import short_instant
 
 if TYPE_CHECKING:
     from cronring.cli.files.reading import FileSet
-    from cronring.client.sets import AppliedSet, SetJob, TickDifference
+    from cronring.client.schedules import Preview
+    from cronring.client.sets import AppliedSet, FieldDifference, SetJob, TickDifference
 
 SHOWN: Final = 100  # jobs with all that is to be told of them; of those beyond, a line says how many there are
 _WORDS: Final = {
@@ -66,8 +67,7 @@ def _job(wanted: "FileSet", job: "SetJob") -> Iterator[Line]:
     rest += ["it was made by hand"] if job.adopted else []
     rest += ["it is paused, and stays so"] if job.paused and job.change != "removed" else []
     yield f"{sign} {job.key}: {'; '.join(rest)}", _COLOURS.get(sign)
-    for field, old, new in ((each.field, each.old, each.new) for each in job.fields if each.field != "schedule"):
-        yield f"    {field.removeprefix('policy.')}: {old or 'nothing'} -> {new or 'nothing'}", None
+    yield from _fields(job.fields)
     if job.by_hand is not None:
         hand = job.by_hand
         did = {"delete": "deleted", "create": "made"}.get(hand.action, "changed")
@@ -76,6 +76,23 @@ def _job(wanted: "FileSet", job: "SetJob") -> Iterator[Line]:
     if job.ticks:
         yield from _first("-", job.ticks.first_gone, job.ticks.gone)
         yield from _first("+", job.ticks.first_new, job.ticks.new)
+
+
+def previewed(key: str, preview: "Preview") -> Iterator[Line]:
+    """What a change of one job would do."""
+    yield f"ticks up to {short_instant(preview.until_at)}:", None
+    yield f"~ {key}: {_ticks('changed', preview.ticks)}", _COLOURS["~"]
+    yield from _fields(preview.fields)
+    yield from _first("-", preview.ticks.first_gone, preview.ticks.gone)
+    yield from _first("+", preview.ticks.first_new, preview.ticks.new)
+    for remark in preview.explanation.remarks:
+        yield f"! {remark.level}: {remark.message} {remark.remedy}".rstrip(), _COLOURS["!"]
+
+
+def _fields(fields: "Sequence[FieldDifference]") -> Iterator[Line]:
+    for each in fields:
+        if each.field != "schedule":
+            yield f"    {each.field.removeprefix('policy.')}: {each.old or 'nothing'} -> {each.new or 'nothing'}", None
 
 
 def _ticks(change: str, ticks: "TickDifference") -> str:

@@ -31,7 +31,7 @@ class Forecast:
     """`left_out`: jobs that were not looked at. `unmeasured`: those of which no run has ended."""
 
     steps: tuple[ForecastStep, ...]
-    step_s: float
+    step_ms: int
     jobs: int
     left_out: int
     unmeasured: int
@@ -64,7 +64,7 @@ class ForecastCalls:
             )
             for each in answer.steps
         )  # fmt: skip
-        return Forecast(tuple(steps), answer.step_ms / 1_000, answer.jobs, answer.left_out, answer.unmeasured)
+        return Forecast(tuple(steps), answer.step_ms, answer.jobs, answer.left_out, answer.unmeasured)
 
     async def recent(self, within: timedelta = _HOUR) -> Recent:
         """How ticks of the last time ended. Raises Invalid for less than a minute, or more than a day."""

@@ -162,16 +162,19 @@ class Cluster:
 
     def cli(self, *arguments: str) -> Any:
         """Run a CLI command with `-o json` against the living controllers, and return what it printed."""
+        return json.loads(self.shown(*arguments, "-o", "json"))
+
+    def shown(self, *arguments: str) -> str:
+        """The same, as people read it."""
         addresses = ",".join(controller.grpc for controller in self.controllers if controller.alive())
         command = [
-            *self.cli_wrapper, sys.executable, "-m", "cronring.cli.main", *arguments,
-            "--controllers", addresses, "-o", "json",
+            *self.cli_wrapper, sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", addresses
         ]  # fmt: skip
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=READY_S, env=self.environment, check=False
         )
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
-        return json.loads(done.stdout)
+        return done.stdout
 
     def http(self, controller: Process, path: str) -> tuple[int, str]:
         """Status and body of its answer. Raises OSError when there is none within a second."""

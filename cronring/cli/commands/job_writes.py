@@ -25,6 +25,7 @@ from cronring.cli.output import print_json, short_instant
 from cronring.cli.policies import policy_options
 from cronring.cli.printing import say, say_lines
 from cronring.cli.session import ask, job_keys, or_nearest
+from cronring.cli.set_rows import previewed
 from cronring.schema.keys import VerbName
 from cronring.schema.policy_model import CONSUMED
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from cronring.client import AsyncClient
-    from cronring.client.model import Job, QueueTarget, VerbTarget
+    from cronring.client.model import Job, JobSpec, QueueTarget, VerbTarget
+    from cronring.client.schedules import Preview
 
     Target = VerbTarget | QueueTarget
 
@@ -151,6 +153,7 @@ def update_job(
     Examples:
       cronring jobs update billing.close_month:berlin --cron "0 7 1 * *"
       cronring jobs update crawl.site:docs --retries 5 --overlap ""
+      cronring jobs update crawl.site:docs --every 10m --dry-run
       cronring jobs update crawl.site:docs --payload @docs.json \\
         --remove-label team
       cronring jobs update --label tier=slow --retries 3 --dry-run
@@ -167,18 +170,43 @@ def update_job(
         wanted = BulkOrder("update", note, actor(as_name), expected=expect, spec=spec_of(values), fields=fields)
         order_many(controllers, many, wanted, dry_run=dry_run, yes=yes, output=output)
         return
-    _refuse_of_many(dry_run=dry_run, yes=yes, expect=expect)
+    _refuse_of_many(yes=yes, expect=expect)
     name = key
 
-    async def change(client: "AsyncClient") -> "Job":
+    async def spec(client: "AsyncClient") -> "JobSpec":
         zone = values["timezone"]
         if zone is None and (values["at"] or values["anchor"]):
             zone = (await client.jobs.get(name)).timezone
-        job = await client.jobs.update(name, spec_of(values, zone), fields, actor(as_name), note)
+        return spec_of(values, zone)
+
+    if dry_run:
+        _preview(controllers, name, spec, fields, output)
+        return
+
+    async def change(client: "AsyncClient") -> "Job":
+        job = await client.jobs.update(name, await spec(client), fields, actor(as_name), note)
         await warn_of_unknown(client, [followed(job)] if values["after"] else [])
         return job
 
     _show(_changed(controllers, name, change), "changed", output)
+
+
+def _preview(
+    controllers: tuple[str, ...], key: str, spec: "Callable[[AsyncClient], Awaitable[JobSpec]]", fields: list[str],
+    output: str,
+) -> None:  # fmt: skip
+    """What a change of one job would do to it and to its ticks. It is not made."""
+
+    async def question(client: "AsyncClient") -> "Preview":
+        asked = client.schedules.preview(key, await spec(client), fields)
+        return await or_nearest(asked, "job", key, lambda: job_keys(client))
+
+    found = ask(controllers, question)
+    if output == "json":
+        print_json(found)
+        return
+    for line, colour in previewed(key, found):
+        say(line, colour=colour)
 
 
 @click.command("delete")
@@ -215,7 +243,7 @@ def delete_job(
         wanted = BulkOrder("delete", note, actor(as_name), expected=expect)
         order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
         return
-    _refuse_of_many(dry_run=values["dry_run"], yes=values["yes"], expect=expect)
+    _refuse_of_many(**{"dry-run": values["dry_run"]}, yes=values["yes"], expect=expect)
     name = key
 
     async def question(client: "AsyncClient") -> None:
@@ -244,10 +272,11 @@ def _target(verb: VerbName | None, queue: str, workspace: str, name: str) -> "Ta
     return VerbTarget(verb.module, verb.verb, name, verb.namespace)
 
 
-def _refuse_of_many(*, dry_run: bool, yes: bool, expect: int | None) -> None:
-    """Raises UsageError for what makes no sense of one job."""
-    if dry_run or yes or expect is not None:
-        raise click.UsageError("--dry-run, --expect and --yes are for many jobs; one is done at once")
+def _refuse_of_many(**given: bool | int | None) -> None:
+    """Raises UsageError for what makes no sense of one job, by its options."""
+    named = [f"--{name}" for name, value in given.items() if value is not None and value is not False]
+    if named:
+        raise click.UsageError(f"{', '.join(named)}: for many jobs alone; one is done at once")
 
 
 def _check_instants(values: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from cronring.cli.commands.job_orders import (
 from cronring.cli.commands.job_runs import backfill_job, list_activations, trigger_job
 from cronring.cli.commands.job_show import print_job
 from cronring.cli.commands.job_writes import create_job, delete_job, update_job
-from cronring.cli.commands.stats import job_stats
+from cronring.cli.commands.stats import job_days, job_stats
 from cronring.cli.completion import job_key
 from cronring.cli.dependencies import schedule_shown
 from cronring.cli.filtering import (
@@ -149,6 +149,7 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
 
 jobs.add_command(get_job, "show")
 jobs.add_command(job_stats)
+jobs.add_command(job_days)
 for command in (
     backfill_job, cancel_job, create_job, delete_job, export_jobs, import_jobs, list_actions, list_activations,
     pause_job, restore_job, resume_job, skip_next, trigger_job, update_job,

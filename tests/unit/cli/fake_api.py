@@ -394,6 +394,8 @@ class FakeApi(
 
     async def GetJobDays(self, request: Any, context: Any) -> statistics_pb2.JobDays:  # noqa: N802
         await self.check(request, context)
+        if request.job not in {each.key for each in self.jobs}:
+            await self.not_found(context, f"job {request.job}")
         return statistics_pb2.JobDays(timezone="UTC")
 
     async def GetSchedulerStats(self, request: Any, context: Any) -> statistics_pb2.SchedulerStats:  # noqa: N802

@@ -1,0 +1,79 @@
+"""What comes, what has just been, and what a change would do: by the command line, at a real cluster."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cluster import Cluster
+from tests.support.databases import run_coroutine
+from tests.support.waiting import wait_until
+
+MODULE = '''"""Ten at one instant, and one each second."""
+
+from cronring import cron, every
+
+
+@every("1s")
+async def often() -> None:
+    """Each second."""
+
+'''
+NIGHTLY = '''
+@cron("30 3 * * *", timezone="Europe/Berlin")
+async def nightly_{0}() -> None:
+    """With all others."""
+
+'''
+
+
+@pytest.fixture(scope="module")
+def cluster(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("ahead")
+    file = folder / "ahead.py"
+    file.write_text(MODULE + "\n".join(NIGHTLY.format(number) for number in range(12)))
+    with Cluster(module_database_url, folder) as made:
+        made.start_controller()
+        made.start_runner(file)
+        run_coroutine(wait_until(lambda: runs_of(made) > 0, "nothing ran"))
+        yield made
+
+
+def runs_of(cluster: Cluster) -> int:
+    counted = cluster.cli("executions", "list", "--job", "ahead.often", "--outcome", "completed", "--count")
+    return int(counted["executions"])
+
+
+def test_what_comes_is_told_with_its_herds(cluster: Cluster) -> None:
+    found = cluster.cli("upcoming")
+    assert len(found["steps"]) == 96
+    assert found["jobs"] == 13
+    assert sum(step["starts"] for step in found["steps"]) >= 86_000
+    shown = cluster.shown("upcoming")
+    assert "herd: 1" in shown
+    assert "ahead.nightly_" in shown
+    assert max(map(len, shown.splitlines()[:13])) <= 80, "the table fits a screen"
+
+
+def test_the_latest_time_is_told_alone(cluster: Cluster) -> None:
+    found = cluster.cli("stats", "--within", "1h")
+    assert found["outcomes"]["completed"] > 0
+    assert found["lateness_p50_ms"] is not None
+    assert "completed" in cluster.shown("stats", "--within", "1h")
+
+
+def test_days_are_those_of_the_zone_that_is_asked_for(cluster: Cluster) -> None:
+    days = cluster.cli("jobs", "days", "ahead.often", "--days", "3", "--timezone", "Asia/Kathmandu")
+    assert [day["runs"] > 0 for day in days] == [False, False, True]
+    assert days[-1]["from_at"].endswith("18:15:00Z"), "midnight there"
+    assert "0.0" not in days[-1]["day"]
+
+
+def test_a_change_of_one_job_is_shown_and_not_made(cluster: Cluster) -> None:
+    made = ("jobs", "create", "ahead.nightly_0", "--name", "mine", "--cron", "30 2 * * *", "--timezone", "Asia/Tokyo")
+    cluster.cli(*made)
+    change = ("jobs", "update", "ahead.nightly_0:mine", "--cron", "0 4 * * *", "--retries", "2", "--dry-run")
+    preview = cluster.cli(*change)
+    assert preview["ticks"]["shift_ms"] == 90 * 60 * 1_000
+    assert {each["field"]: each["new"] for each in preview["fields"]}["policy.retries"] == "2"
+    assert "7 ticks -> 7: 7 move, each 1h30m later" in cluster.shown(*change)
+    assert cluster.cli("jobs", "get", "ahead.nightly_0:mine")["schedule"] == "30 2 * * *"
