@@ -972,8 +972,9 @@ DECLARE
     asked CONSTANT text[] := ARRAY[cron_queue_put_many.namespace, cron_queue_put_many.queue];
     messages bigint[];
 BEGIN
-    IF asked[2] IS NULL OR asked[2] !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' THEN
-        RAISE EXCEPTION 'the queue''s name % is none: use letters, digits, "_", "." and "-", at most 100',
+    -- As schema/queues.py has them: what the API could not name, nobody could list, replay or delete.
+    IF asked[2] IS NULL OR asked[2] !~ '^[A-Za-z0-9_]([A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?$' THEN
+        RAISE EXCEPTION 'the queue''s name % is none: use letters, digits, "_" and "-" (not at its ends), at most 100',
             quote_nullable(asked[2]) USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF asked[1] IS NULL OR asked[1] !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
@@ -984,10 +985,13 @@ BEGIN
         RAISE EXCEPTION 'there are % payloads and % workspaces: give one for each', cardinality(payloads),
             cardinality(workspaces) USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF EXISTS (SELECT FROM unnest(payloads, workspaces) m (payload, workspace)
-               WHERE length(m.workspace) > 200 OR octet_length(m.payload::text) > 65536) THEN
-        RAISE EXCEPTION 'a workspace has at most 200 characters, and a payload at most 65536 bytes'
+    IF EXISTS (SELECT FROM unnest(workspaces) w (workspace)
+               WHERE w.workspace !~ '^([A-Za-z0-9_]([A-Za-z0-9_.-]{0,98}[A-Za-z0-9_])?)?$') THEN
+        RAISE EXCEPTION 'a workspace has letters, digits, "_", "-" and "." (these two not at its ends), at most 100'
             USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF EXISTS (SELECT FROM unnest(payloads) p (payload) WHERE octet_length(p.payload::text) > 65536) THEN
+        RAISE EXCEPTION 'a payload has at most 65536 bytes' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     WITH added AS (
         INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)

@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from cronring.controller.store.connect import Connection, connect
+from cronring.schema.queues import queue_fault, workspace_fault
 from tests.conformance.queueing import FORGOTTEN, Consumer
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
@@ -351,7 +352,7 @@ async def test_what_a_role_of_consumers_may(one: Consumer) -> None:
         ("cron_queue_put('', '1')", "the queue's name '' is none"),
         ("cron_queue_put('a b', '1')", "the queue's name 'a b' is none"),
         ("cron_queue_put('q', '1', namespace => 'a/b')", "the namespace 'a/b' is none"),
-        ("cron_queue_put('q', '1', workspace => repeat('x', 201))", "at most 200 characters"),
+        ("cron_queue_put('q', '1', workspace => repeat('x', 101))", "a workspace has letters, digits"),
         ("cron_queue_put('q', to_json(repeat('x', 70000)))", "at most 65536 bytes"),
         ("cron_queue_put_many('q', ARRAY['1']::json[], '{}')", "there are 1 payloads and 0 workspaces"),
         ("cron_queue_put(NULL, '1')", "the queue's name NULL is none"),
@@ -366,3 +367,21 @@ async def test_what_a_role_of_consumers_may(one: Consumer) -> None:
 async def test_what_is_wrong_is_said(one: Consumer, call: str, says: str) -> None:
     with pytest.raises(asyncpg.PostgresError, match=says):
         await one.connection.fetch(f"SELECT {call}")
+
+
+NAMES = ("a", "A-1", "_", "a.b", "-a", "a-", ".a", "a.", "a b", "a/b", "\u00e9", "a\n", "@a", "x" * 100, "x" * 101)
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+async def test_names_are_those_of_the_api(one: Consumer, name: str) -> None:
+    """A queue that has another name could be filled, and neither listed, replayed nor deleted."""
+
+    async def is_taken(queue: str, workspace: str) -> bool:
+        try:
+            await one.connection.fetch("SELECT cron_queue_put($1, '1', $2)", queue, workspace)
+        except asyncpg.InvalidParameterValueError:
+            return False
+        return True
+
+    assert await is_taken(name, "") == (queue_fault(name) is None)
+    assert await is_taken("q", name) == (workspace_fault(name) is None)
