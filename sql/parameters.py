@@ -1380,6 +1380,13 @@ class ListDeadLetters(Statement):
     limit: int
 
 
+class ListDeeds(Statement):
+    since: int
+    until: int
+    looked: int
+    namespaces: Sequence[str] | None
+
+
 class ListDeliveries(Statement):
     before_id: int
     state: str

@@ -1106,7 +1106,7 @@ export interface ListTimelineResponse {
   entries: TimelineEntry[];
   /** empty: that was all */
   next_page_token: string;
-  /** what failed before it was not looked at; absent: all was */
+  /** what failed or was done before it was not looked at; absent: all was */
   looked_to?: string;
 }
 

@@ -188,7 +188,7 @@ class Api:
     def _about_the_cluster(self) -> list[Registration]:
         parts, own_id = self.parts, self.parts.info.controller_id
         forecast = ForecastService(parts.stores.forecast, parts.stores.reads)
-        past = Past(parts.stores.history, parts.stores.reads)
+        past = Past(parts.stores.history)
         cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock, past, parts.console_url)
         history = HistoryService(past, parts.stores.reads, parts.box)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)

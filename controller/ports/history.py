@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from cronring.controller.core.ledger.happenings import BadRun
+from cronring.controller.core.ledger.happenings import BadRun, Deed
 from cronring.controller.core.ledger.lateness import LateRun
 from cronring.controller.core.ledger.lives import Life
 from cronring.controller.ports.reads import ExecutionRow, Namespaces
@@ -47,4 +47,8 @@ class History(Protocol):
 
     async def troubles(self, since: int, until: int, namespaces: Namespaces) -> tuple[list[BadRun], int | None]:
         """Runs that ended without success, and the end of the oldest if there are more; None: these are all."""
+        ...
+
+    async def deeds(self, since: int, until: int, namespaces: Namespaces) -> tuple[list[Deed], int | None]:
+        """What people did, the newest first, and the oldest instant if there is more before; None: this is all."""
         ...

@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from cronring.controller.core.ledger.happenings import Happened, done, of_lives, of_troubles
+from cronring.controller.core.ledger.happenings import Happened, of_deeds, of_lives, of_troubles
 from cronring.controller.core.ledger.lateness import LateRun, why_late
 from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, Life, alive
 from cronring.controller.core.node.ring import Owners, Ring
 from cronring.controller.ports.history import History
-from cronring.controller.ports.reads import ActionFilter, ActionRow, ExecutionRow, Namespaces, Reads, within
+from cronring.controller.ports.reads import ExecutionRow, Namespaces, within
 
 RUNS_MAX: Final = 200
-ACTIONS_MAX: Final = 5_000
 HOUR_US: Final = 3_600_000_000
 
 
@@ -28,7 +27,7 @@ class MomentThen(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """The latest first. `looked_to`: what failed before that was not looked at; None: all was."""
+    """The latest first. `looked_to`: what failed or was done before that was not looked at; None: all was."""
 
     happenings: list[Happened]
     looked_to: int | None
@@ -37,9 +36,8 @@ class Timeline(NamedTuple):
 class Past:
     """Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
 
-    def __init__(self, history: History, reads: Reads) -> None:
+    def __init__(self, history: History) -> None:
         self._history = history
-        self._reads = reads
 
     async def moment(self, at: int, namespaces: Namespaces) -> MomentThen:
         """How the cluster stood at an instant."""
@@ -63,11 +61,11 @@ class Past:
         # Who was there an hour before comes back, rather than joins.
         lives = await self._history.lives(since - HOUR_US, until)
         troubles, looked_to = await self._history.troubles(since, until, namespaces)
-        where = ActionFilter(since=since, namespaces=namespaces)
-        actions = await self._reads.list_actions(where, 0, ACTIONS_MAX)
-        found = [*of_lives(list(_shown(lives, namespaces))), *of_troubles(troubles), *map(_of_action, actions)]
+        deeds, deeds_to = await self._history.deeds(since, until, namespaces)
+        found = [*of_lives(list(_shown(lives, namespaces))), *of_troubles(troubles), *of_deeds(deeds)]
         within = {each.place: each for each in found if since <= each.at <= until}
-        return Timeline([within[place] for place in sorted(within, reverse=True)], looked_to)
+        known = [instant for instant in (looked_to, deeds_to) if instant is not None]
+        return Timeline([within[place] for place in sorted(within, reverse=True)], max(known, default=None))
 
 
 class _Rings:
@@ -95,10 +93,3 @@ def hosted(life: Life, namespaces: Namespaces) -> tuple[str, ...] | None:
     """What of a runner's deployments lies in these namespaces; None: nothing does, so it is nobody's business here."""
     found = tuple(key for key in life.deployments if within(namespaces, key))
     return found if found or namespaces is None else None
-
-
-def _of_action(row: ActionRow) -> Happened:
-    subject = row.job or row.deployment or row.template
-    note = f": {row.note}" if row.note else "."
-    text = f"{row.actor or 'Somebody'} {done(row.action)} {subject}{note}"
-    return Happened(row.at, row.action, subject, text, row.job, row.execution_id or 0, row.action_id)

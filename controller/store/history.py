@@ -4,7 +4,7 @@ import asyncio
 from itertools import starmap
 from typing import Final
 
-from cronring.controller.core.ledger.happenings import TROUBLES, BadRun
+from cronring.controller.core.ledger.happenings import TROUBLES, BadRun, Deed
 from cronring.controller.core.ledger.lateness import LateRun
 from cronring.controller.core.ledger.lives import Life
 from cronring.controller.ports.history import RunsThen
@@ -14,6 +14,7 @@ from cronring.sql.parameters import (
     FindExecutionBefore,
     FindExecutionsEnd,
     GetFirstLife,
+    ListDeeds,
     ListLateAt,
     ListLives,
     ListRunningAt,
@@ -84,6 +85,14 @@ class PostgresHistory:
             if sum(run.outcome == outcome for run in found) == TROUBLES_MAX
         ]
         return found, max(oldest, default=None)
+
+    async def deeds(self, since: int, until: int, namespaces: Namespaces) -> tuple[list[Deed], int | None]:
+        """See cronring.controller.ports.history.History."""
+        asked = ListDeeds(since=since, until=until, looked=LOOKED, namespaces=namespaces)
+        async with self._one_at_a_time:
+            records = await self._database.fetch(asked)
+        found = [Deed(**{name: each[name] for name in Deed._fields}) for each in records]
+        return found, records[0]["looked_to"] if records else None
 
     async def _value(self, statement: Statement) -> int:
         value: int = (await self._database.fetch(statement))[0][0]

@@ -87,3 +87,25 @@ LEFT JOIN LATERAL (
     WHERE job_id = e.job_id AND (tick, attempt) > (e.tick, e.attempt) ORDER BY tick, attempt LIMIT 1
 ) a ON true
 ORDER BY e.id DESC;
+
+-- name: ListDeeds
+-- What people did from `:since` to `:until`, the newest first: of the `:looked` newest actions. One row for what one of
+-- them did to many in one transaction, as calls in bulk do. `subjects`: the first three of these. `looked_to`: the
+-- oldest of those that were looked at, if there may be others.
+WITH seen AS MATERIALIZED (
+    SELECT id, at, job_id, deployment_id, execution_id, template, action, actor, note FROM cron_actions
+    WHERE at >= :since::timestamptz AND at <= :until::timestamptz
+    ORDER BY at DESC
+    LIMIT :looked::bigint
+)
+SELECT max(s.id) AS number, s.at, s.action, s.actor, s.note, count(*) AS times,
+       (array_agg(coalesce(j.key, d.key, s.template, '') ORDER BY s.id))[1:3] AS subjects,
+       coalesce(min(j.key), '') AS job, coalesce(max(s.execution_id), 0) AS execution_id,
+       (SELECT CASE WHEN count(*) = :looked THEN min(at) END FROM seen) AS looked_to
+FROM seen s
+LEFT JOIN LATERAL (SELECT key, namespace FROM cron_jobs WHERE id = s.job_id) j ON true
+LEFT JOIN LATERAL (SELECT key, namespace FROM deployments WHERE id = s.deployment_id) d ON true
+WHERE :namespaces?::text[] IS NULL
+   OR coalesce(j.namespace, d.namespace, split_part(s.template, '/', 1)) = ANY(:namespaces)
+GROUP BY s.at, s.action, s.actor, s.note
+ORDER BY number DESC;

@@ -1,4 +1,4 @@
-"""What happened to a cluster, as a list for people: from lives of its members, and from runs without success."""
+"""What happened to a cluster, as a list for people: of its members, of runs without success, and of people."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,6 +9,7 @@ from cronring.controller.core.ledger.why_words import length
 
 # A controller that lost its database notices a lease of a few seconds late, and has it back as late.
 _AROUND_US: Final = 10_000_000
+_CALL_US: Final = 60_000_000  # transactions of a call in bulk follow each other more closely
 # Outcomes by which a job counts as failing. What somebody cancelled is none.
 TROUBLES: Final = ("failed", "lost", "out_of_cpu", "out_of_memory", "timed_out")
 _DONE: Final = {
@@ -58,9 +59,49 @@ class BadRun(NamedTuple):
     recovered_at: int | None
 
 
-def done(action: str) -> str:
-    """What somebody did, in words that its subject comes after."""
-    return _DONE.get(action, f"{action.replace('_', ' ')}:")
+class Deed(NamedTuple):
+    """What somebody did in one transaction, to `times` of what is alike. `subjects`: the first of them, in order.
+
+    `number`: the id of its last action. `job` and `execution_id`: of one; "" and 0: it was to none.
+    """
+
+    number: int
+    at: int
+    action: str
+    actor: str
+    note: str
+    times: int
+    subjects: Sequence[str]
+    job: str
+    execution_id: int
+
+
+def of_deeds(deeds: Iterable[Deed]) -> Iterator[Happened]:
+    """What people did. `deeds`: the newest first. One call in bulk is some transactions: it is told once."""
+    last: Deed | None = None
+    for deed in deeds:
+        if last is not None and _is_one_call(last, deed):
+            last = last._replace(times=last.times + deed.times, subjects=deed.subjects)
+            continue
+        if last is not None:
+            yield _of_deed(last)
+        last = deed
+    if last is not None:
+        yield _of_deed(last)
+
+
+def _is_one_call(later: Deed, deed: Deed) -> bool:
+    alike = (later.action, later.actor, later.note) == (deed.action, deed.actor, deed.note)
+    return alike and later.times > 1 and deed.times > 1 and later.at - deed.at <= _CALL_US
+
+
+def _of_deed(deed: Deed) -> Happened:
+    done = _DONE.get(deed.action, f"{deed.action.replace('_', ' ')}:")
+    more = f" and {deed.times - len(deed.subjects):,} more" if deed.times > len(deed.subjects) else ""
+    note = f": {deed.note}" if deed.note else "."
+    text = f"{deed.actor or 'Somebody'} {done} {', '.join(deed.subjects)}{more}{note}"
+    job, execution_id = (deed.job, deed.execution_id) if deed.times == 1 else ("", 0)
+    return Happened(deed.at, deed.action, deed.subjects[0], text, job, execution_id, deed.number)
 
 
 def of_lives(lives: Sequence[Life]) -> Iterator[Happened]:

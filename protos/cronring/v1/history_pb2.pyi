@@ -301,7 +301,7 @@ class ListTimelineResponse(_message.Message):
     def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___TimelineEntry]: ...
     @_builtins.property
     def looked_to(self) -> _timestamp_pb2.Timestamp:
-        """what failed before it was not looked at; absent: all was"""
+        """what failed or was done before it was not looked at; absent: all was"""
 
     def __init__(
         self,

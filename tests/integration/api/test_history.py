@@ -151,3 +151,28 @@ async def test_a_timeline_has_bounds(storied: Filled) -> None:
     for wrong in ({"since": ago(1), "until": ago(2)}, {"since": ago(60 * 24 * 367)}):
         code, _ = await caller.refused(TIMELINE, history_pb2.ListTimelineRequest(**wrong))
         assert code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+BULK = """
+INSERT INTO cron_actions (at, job_id, action, actor, note)
+SELECT now() - interval '5 min', id, 'skip_next', 'xbulk', 'xmany' FROM cron_jobs WHERE namespace = ANY($1) ORDER BY id
+"""
+
+
+async def test_what_a_call_did_to_many_is_one_entry_of_those_that_one_may_see(
+    storied: Filled, database_url: str
+) -> None:
+    connection = await connect(database_url, "cronring test scene")
+    await connection.execute(BULK, ["billing", "hush"])
+    keys = await connection.fetch(
+        "SELECT key FROM cron_jobs WHERE namespace = ANY($1) ORDER BY id", ["billing", "hush"]
+    )
+    await connection.close()
+    jobs = [key for (key,) in keys]
+    own = [key for key in jobs if key.startswith("billing/")]
+    assert len(jobs) > len(own) == 3
+    for name, seen in (("root", jobs), ("viewer", own)):
+        found = await timeline(Caller(storied, name), since=ago(6), until=ago(4))
+        (entry,) = [each for each in found.entries if each.kind == "skip_next"]
+        rest = f" and {len(seen) - 3} more" if len(seen) > 3 else ""
+        assert entry.text == f"xbulk skipped the next tick of {', '.join(seen[:3])}{rest}: xmany"

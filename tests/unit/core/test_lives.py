@@ -1,6 +1,6 @@
 """Who was there, when nobody was, and what is told of it."""
 
-from cronring.controller.core.ledger.happenings import BadRun, Happened, of_lives, of_troubles
+from cronring.controller.core.ledger.happenings import BadRun, Deed, Happened, of_deeds, of_lives, of_troubles
 from cronring.controller.core.ledger.lateness import LateRun, why_late
 from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, LeaseGap, Life, alive, gaps
 
@@ -120,3 +120,32 @@ def test_what_keeps_all_from_running_comes_before_who_claimed_it() -> None:
     before = run(before_id=6, before_ended_at=AT + 4 * SECOND)
     assert why_late(before, THERE, "a").startswith("It waited for execution 6 of its job, which ran until ")
     assert "waited for execution" not in why_late(run(before_id=6, before_ended_at=AT + 9 * SECOND), THERE, "a")
+
+
+def deed(number: int, at_s: int, *subjects: str, times: int = 1, action: str = "create") -> Deed:
+    return Deed(number, AT + at_s * SECOND, action, "ann", "", times, subjects, subjects[0], 0)
+
+
+def test_what_was_done_to_many_by_one_call_is_one_entry() -> None:
+    """Each of its transactions has a row of its own, the newest first."""
+    found = list(
+        of_deeds(
+            [
+                deed(5_000, 52, "m.n4", "m.n5", "m.n6", times=2_000),
+                deed(3_000, 50, "m.n1", "m.n2", "m.n3", times=2_997),
+                deed(3, 49, "m.b", action="pause"),
+                deed(2, 48, "m.a", "m.b", times=2),
+                deed(1, 47, "m.z"),
+            ]
+        )
+    )
+    assert [each.text for each in found] == [
+        "ann made m.n1, m.n2, m.n3 and 4,994 more.", "ann paused m.b.", "ann made m.a, m.b.", "ann made m.z.",
+    ]  # fmt: skip
+    assert [each.job for each in found] == ["", "m.b", "", "m.z"]
+    assert found[0].at == AT + 52 * SECOND
+
+
+def test_what_was_done_minutes_apart_or_by_one_after_the_other_is_told_each() -> None:
+    assert len(list(of_deeds([deed(9, 90, "m.a", times=5), deed(1, 0, "m.b", times=5)]))) == 2
+    assert len(list(of_deeds([deed(2, 2, "m.a"), deed(1, 1, "m.b")]))) == 2
