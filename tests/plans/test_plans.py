@@ -26,7 +26,7 @@ HOT = [
     "ListTroubledExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
     "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJobsById", "LabelJobs", "FindJobIds",
-    "GetJobsByKey", "CreateApiJobs", "GetSpecs", "ListRunningAt", "ListTroubles",
+    "GetJobsByKey", "CreateApiJobs", "GetSpecs", "ListRunningAt", "ListTroubles", "ListDeeds",
     "LockJobsById", "OrderJobs", "TakeBackSkips", "CloseBooks", "OpenBooks", "ForgetActivations",
     "CancelExecutionsOfJobs", "GetFateOfTick", "FindJobs", "ListActions", "ListJobActions", "ListDeploymentActions",
     "MarkCancelled", "LockJobOfExecution", "GetAttempts", "HastenRetry", "CreateRetry", "GetExecutionChanges",
