@@ -61,8 +61,8 @@ SELECT j.id, j.deployment_id, t.at, t.at, t.at, t.at, t.at + n % 50 * interval '
        CASE WHEN n % 40 = 0 THEN 'failed' ELSE 'completed' END, CASE WHEN n % 40 = 0 THEN 'ConnectionError' END,
        'before', 'before', t.at + interval '1 hour'
 FROM generate_series(1, $1::bigint) n
-JOIN (SELECT id, deployment_id, row_number() OVER () - 1 AS place, count(*) OVER () AS jobs
-      FROM cron_jobs WHERE verb = 'far') j ON j.place = n % j.jobs,
+JOIN (SELECT id, deployment_id, row_number() OVER () - 1 AS place FROM cron_jobs WHERE verb = 'far') j
+ON j.place = n % $2::bigint,
      LATERAL (SELECT date_trunc('second', now()) - ($1 - n) * interval '604800 s' / $1 AS at) t
 ORDER BY n
 """
@@ -98,7 +98,7 @@ def filled(running: Fleet, jobs: int, executions: int) -> None:
     file.write_text(MODULE + "".join(OFTEN.format(number) for number in range(TICKING)))
     running.start_runners(1, [file])
     run_coroutine(_made(running, jobs))
-    run_coroutine(_remembered(running.url, executions))
+    run_coroutine(_remembered(running.url, executions, jobs))
 
 
 async def _made(running: Fleet, jobs: int) -> None:
@@ -113,9 +113,9 @@ async def _made(running: Fleet, jobs: int) -> None:
             assert done.changed == len(wanted), done.results[0]
 
 
-async def _remembered(url: str, executions: int) -> None:
+async def _remembered(url: str, executions: int, jobs: int) -> None:
     connection = await look(url)
-    await connection.execute(FILL, executions, timeout=600)
+    await connection.execute(FILL, executions, jobs, timeout=600)
     await connection.execute("VACUUM (ANALYZE) cron_executions")
     await connection.close()
 
