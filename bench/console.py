@@ -73,7 +73,11 @@ PAGES: Final = {
     "/": "Latest runs", "/jobs": "console.far:n", "/jobs/console.often_0": "Who runs it",
     "/executions": "console.often_", "/upcoming": "Most in one second", "/cluster": "Runners", "/timeline": " made ",
 }  # fmt: skip
-PAINTED: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1"
+# It may be noted after the page's text is there.
+PAINTED: Final = """() => new Promise((done) => new PerformanceObserver((list) => {
+  const entry = list.getEntriesByName("first-contentful-paint")[0];
+  if (entry) done(entry.startTime);
+}).observe({ type: "paint", buffered: true }))"""
 
 SEARCHED: Final = """async (name) => {
   const field = document.querySelector("#search");
