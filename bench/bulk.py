@@ -19,9 +19,9 @@ import click
 import psutil
 
 from bench import loop_watch
-from bench.fleet import Fleet, fleet
+from bench.fleet import Fleet, fleet, until_deployed
 from bench.machine import machine
-from bench.results import head, keep, rows
+from bench.results import head, rows, show
 from cronring.client import AsyncClient
 from cronring.client.many import JobToMake
 from cronring.client.model import JobSpec
@@ -115,9 +115,7 @@ async def measured(running: Fleet, holds: Path, sizes: tuple[int, ...]) -> dict[
     running.start_runners(1, [file])
     try:
         async with AsyncClient(running.cluster.addresses.split(","), insecure=True) as client:
-            async with asyncio.timeout(STARTED_S):
-                while not await client.deployments.list(active_only=True):
-                    await asyncio.sleep(POLL_S)
+            await until_deployed(client, STARTED_S)
             bench = Bench(running, connection, holds)
             found = [await bench.made(client, size) for size in sizes]
         return {"machine": machine(str(await connection.fetchval("SHOW server_version"))), "cases": found}
@@ -175,10 +173,7 @@ def main(sizes: str, kept: bool) -> None:
       python -m bench.bulk --jobs 100000
     """
     result = bulk(tuple(int(each) for each in sizes.split(",")))
-    if kept:
-        keep(result, table(result))
-    else:
-        click.echo(table(result))
+    show(result, table(result), kept=kept)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from bench import doors_floor
 from bench.fleet import Fleet, end_runners, fleet
 from bench.machine import machine
-from bench.results import head, keep, rows
+from bench.results import head, rows, show
 from cronring.client import AsyncClient
 from cronring.client.many import JobToMake
 from cronring.client.model import JobSpec
@@ -226,10 +226,7 @@ def main(seconds: float, herd: int, kept: bool) -> None:
       python -m bench.doors --seconds 3 --herd 100
     """
     result = doors(seconds, herd)
-    if kept:
-        keep(result, table(result))
-    else:
-        click.echo(table(result))
+    show(result, table(result), kept=kept)
 
 
 if __name__ == "__main__":

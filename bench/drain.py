@@ -22,7 +22,7 @@ import asyncpg
 import click
 
 from bench.machine import machine
-from bench.results import head, keep, rows
+from bench.results import head, rows, show
 from bench.rivals.contenders import QUEUES, Rival, Scene, Spec
 from bench.rivals.install import Installed, install
 from bench.rivals.measure import NotDrainedError, StartLog, watch
@@ -137,10 +137,7 @@ def _rates(rates: Sequence[float]) -> str:
 def main(messages: tuple[int, ...], rounds: int, only: tuple[str, ...], keeps: bool) -> None:
     """Drain queues, each contender in its turn."""
     result = asyncio.run(measure(messages or SIZES, rounds, only))
-    if keeps:
-        keep(result, table(result))
-    else:
-        click.echo(table(result))
+    show(result, table(result), kept=keeps)
 
 
 if __name__ == "__main__":

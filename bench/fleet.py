@@ -1,5 +1,6 @@
 """What a benchmark of the whole runs on: a durable PostgreSQL 18, controllers and runners, all on this machine."""
 
+import asyncio
 import contextlib
 import signal
 import tempfile
@@ -8,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.processes import spent_s
-from tests.support.cluster import Cluster, Process
+from cronring.client import AsyncClient
+from tests.support.cluster import POLL_S, Cluster, Process
 from tests.support.databases import PostgresServer, running_server
 from tests.support.secured import SecuredCluster
 
@@ -39,6 +41,13 @@ class Fleet:
         for _ in range(count):
             self.cluster.start_runner(*files, wrapper=wrapper)
         return before
+
+
+async def until_deployed(client: AsyncClient, within_s: float) -> None:
+    """Until a runner's module is active. Raises TimeoutError."""
+    async with asyncio.timeout(within_s):
+        while not await client.deployments.list(active_only=True):
+            await asyncio.sleep(POLL_S)
 
 
 def end_runners(runners: Sequence[Process]) -> None:

@@ -27,7 +27,7 @@ import psutil
 from bench import loop_watch
 from bench.fleet import Fleet, end_runners, fleet
 from bench.machine import machine
-from bench.results import head, keep, rows
+from bench.results import head, rows, show
 from cronring.schema.validate import VERBS_LIMIT
 from tests.support.cluster import Process
 from tests.support.looking import look
@@ -255,10 +255,7 @@ def main(verbs: str, tree: Path | None, kept: bool) -> None:
       python -m bench.registering --tree ../before      by the code of another checkout
     """
     result = registering([int(each) for each in verbs.split(",")], tree)
-    if kept:
-        keep(result, table(result))
-    else:
-        click.echo(table(result))
+    show(result, table(result), kept=kept)
 
 
 if __name__ == "__main__":

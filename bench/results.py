@@ -77,6 +77,14 @@ def unlike(result: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
     return names
 
 
+def show(result: dict[str, Any], table: str, *, kept: bool) -> None:
+    """What `--keep` of a benchmark of its own means: keep it, or only print its table."""
+    if kept:
+        keep(result, table)
+    else:
+        click.echo(table)
+
+
 def keep(result: dict[str, Any], table: str, folder: Path = RESULTS) -> bool:
     """Print the table with the ratios to the run before, and write both files, named after the result.
 

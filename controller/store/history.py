@@ -22,7 +22,7 @@ from cronring.sql.parameters import (
 )
 from cronring.sql.records import Statement
 
-LOOKED: Final = 20_000  # runs, each way from an instant
+LOOKED: Final = 20_000  # runs, each way from an instant; actions
 LIVES_MAX: Final = 5_000
 TROUBLES_MAX: Final = 2_000  # of each outcome
 LATE_MS: Final = 1_000

@@ -124,11 +124,11 @@ class Look(NamedTuple):
 class PostgresNotifier:
     """Reads the books when it is this controller's turn. Both methods raise StoreUnavailable or StoreError.
 
-    `hard_grace_ms`: from an execution's timeout to its hard timeout, which is what its row has.
+    `hard_grace_ms`: from an execution's timeout to its hard timeout, which is what its row has. `console_url`: where
+    browsers find the console, for links.
     """
 
     def __init__(self, database: Database, controller_id: str, hard_grace_ms: int, console_url: str) -> None:
-        """`console_url`: where browsers find the console, for links."""
         self._database = database
         self._console_url = console_url
         self._controller_id = controller_id

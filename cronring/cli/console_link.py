@@ -1,17 +1,13 @@
-"""Links to the console: to its pages; and such that log a browser in, asked of a controller's HTTP by a token."""
+"""Links to the console by which a browser is logged in at once: asked of a controller's HTTP, by a token."""
 
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 from cronring.cli.json_http import exchanged
-from cronring.client.errors import ClientError
 from cronring.controller.identity.addresses import is_safe
-
-if TYPE_CHECKING:
-    from cronring.client import AsyncClient
 
 
 class ConsoleLink(NamedTuple):
@@ -19,15 +15,6 @@ class ConsoleLink(NamedTuple):
 
     url: str
     once: bool
-
-
-async def page_url(client: "AsyncClient", page: str) -> str:
-    """Where that page of the console is, for who goes on there. "": the controllers don't say."""
-    try:
-        console = (await client.cluster.get()).console_url
-    except ClientError:  # the answer that was asked for is there: a link less is no reason to fail
-        return ""
-    return console and console + page
 
 
 def login_link(console_url: str, token: str, ca: Path | None, path: str = "/") -> ConsoleLink:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from cronring.cli.output import jsonable, milliseconds, print_fields, print_json, short_instant
 from cronring.cli.printing import say_block, say_lines
+from cronring.cli.session import page_url
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -29,7 +30,6 @@ def duration_ms(execution: "Execution") -> float | None:
 
 async def execution_url(client: "AsyncClient", execution_id: int) -> str:
     """Its page in the console; "": the controllers don't say where that is."""
-    from cronring.cli.console_link import page_url
     from cronring.schema.pages import execution_page
 
     return await page_url(client, execution_page(execution_id))

@@ -8,7 +8,7 @@ from cronring.cli.failures import EXIT_UNREACHABLE, Failure, nearest
 from cronring.cli.flags import refused
 from cronring.cli.interrupts import run_loop
 from cronring.cli.options import whose_controllers
-from cronring.client.errors import Invalid, NotFound, Unreachable
+from cronring.client.errors import ClientError, Invalid, NotFound, Unreachable
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -37,6 +37,15 @@ def ask(addresses: tuple[str, ...], question: "Callable[[AsyncClient], Coroutine
         raise Failure(
             f"{error}\n(the addresses are from {source})" if source else str(error), EXIT_UNREACHABLE
         ) from error
+
+
+async def page_url(client: "AsyncClient", page: str) -> str:
+    """Where that page of the console is, for who goes on there. "": the controllers don't say."""
+    try:
+        console = (await client.cluster.get()).console_url
+    except ClientError:  # the answer that was asked for is there: a link less is no reason to fail
+        return ""
+    return console and console + page
 
 
 def nothing_found(

@@ -58,6 +58,7 @@ from tests.conformance.scene import Scene
 
 SECOND = 1_000_000
 LEASE_MS = 5_000
+CONSOLE = "https://cron.example"  # where links lead
 LOST_AFTER_MS = 8_750
 TIMEOUT_MS = 300_000
 GRACE_MS = 30_000

@@ -14,9 +14,7 @@ from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.webhooks import PostgresWebhooks
 from cronring.schema.policy import Policy
-from tests.conformance.harness import GRACE_MS, PostgresScene, World
-
-CONSOLE = "https://cron.example"
+from tests.conformance.harness import CONSOLE, GRACE_MS, PostgresScene, World
 
 TOLD = NewWebhook("pager", "http://127.0.0.1:1", "cronring1$plain$$", ("late",), (), "", "", "", {}, "ann")
 LOOKS = 9  # all slots, and the first again

@@ -23,13 +23,11 @@ from cronring.schema.policy import Policy
 from cronring.sql.loader import numbered
 from cronring.sql.parameters import GetNow
 from cronring.sql.records import Statement
-from tests.conformance.harness import PostgresScene, World, claim_of, end_of
+from tests.conformance.harness import CONSOLE, PostgresScene, World, claim_of, end_of
 from tests.conformance.test_orphans import KEY, WITH, WITHOUT, deploy, make
 from tests.support.databases import PostgresServer, running_server
 from tests.support.faked_clocks import unless_clock_is_faked
 from tests.support.waiting import TIMEOUT_S
-
-CONSOLE = "https://cron.example"
 
 BILLING = Module("billing", (Verb("a", schedule="every 1h"),))
 SLOTS = tuple(range(4096))

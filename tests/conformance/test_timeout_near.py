@@ -13,10 +13,8 @@ from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.webhooks import PostgresWebhooks
 from cronring.schema.execution import Outcome
-from tests.conformance.harness import GRACE_MS, PostgresScene, World
+from tests.conformance.harness import CONSOLE, GRACE_MS, PostgresScene, World
 from tests.support.waiting import wait_until
-
-CONSOLE = "https://cron.example"
 
 WARNED = NewWebhook("pager", "http://127.0.0.1:1", "cronring1$plain$$", ("timeout_near",), (), "", "", "", {}, "ann")
 

@@ -16,10 +16,8 @@ from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
 from cronring.controller.store.webhooks import PostgresWebhooks
 from cronring.schema.execution import Outcome
-from tests.conformance.harness import LOST_AFTER_MS, SECOND, PostgresScene, World
+from tests.conformance.harness import CONSOLE, LOST_AFTER_MS, SECOND, PostgresScene, World
 from tests.support.databases import PostgresServer
-
-CONSOLE = "https://cron.example"
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 

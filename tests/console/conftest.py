@@ -1,7 +1,6 @@
 """A cluster with certificates, its people, and Chromium. A test fails for whatever the browser complains of."""
 
 import base64
-import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -51,22 +50,15 @@ def cluster(
     server.drop_database(name)
 
 
-@contextlib.contextmanager
-def launched(*more: str) -> Iterator[Browser]:
-    """`more`: arguments of its command line."""
-    found = chromium_here()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=[*ARGUMENTS, *more])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture(scope="module")
 def chromium(cluster: SecuredCluster) -> Iterator[Browser]:
     """It trusts the cluster's certificates: it keeps no file of a host whose certificate has an error."""
     known = ",".join(sorted({key_digest(file) for file in cluster.pki.folder.glob("controller-*/tls.crt")}))
-    with launched(f"--ignore-certificate-errors-spki-list={known}") as browser:
+    arguments = [*ARGUMENTS, f"--ignore-certificate-errors-spki-list={known}"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_here(), args=arguments)
         yield browser
+        browser.close()
 
 
 def key_digest(file: Path) -> str:

@@ -1,9 +1,7 @@
 """What others wrote stays text, on every page at once: no script, element or request of it, and no unseen sign."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.console.conftest import Visitor
 from tests.console.hosted import until_hosted
 from tests.console.modules.evil import EVIL, MARKUP
+from tests.console.receiving import Receiver, receiving
 from tests.console.test_lists_doing import do
 from tests.support.secured import SecuredCluster
 
@@ -43,23 +42,10 @@ FOUND: Final = r"""() => {
 }"""
 
 
-class _Receiver(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(500)
-        self.end_headers()
-        self.wfile.write(EVIL.encode())
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
-
-
 @pytest.fixture(scope="module")
-def receiver() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), _Receiver) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/hook"
-        server.shutdown()
+def receiver() -> Iterator[Receiver]:
+    with receiving(500, EVIL.encode()) as found:
+        yield found
 
 
 def plant(cluster: SecuredCluster, *command: str) -> str:
@@ -74,7 +60,7 @@ def plant(cluster: SecuredCluster, *command: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def planted(cluster: SecuredCluster, receiver: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def planted(cluster: SecuredCluster, receiver: Receiver, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """By each door: the text that it took."""
     cluster.start_runner(MODULE)
     until_hosted(cluster, "evil")
@@ -98,7 +84,7 @@ def planted(cluster: SecuredCluster, receiver: str, tmp_path_factory: pytest.Tem
         ),
         "set": plant(cluster, "apply", str(file), "--note", "{}"),
         "token": plant(cluster, "token", "create", "--name", "{}", "--role", "viewer"),
-        "webhook": plant(cluster, "webhook", "add", "evil", receiver + "/{}"),
+        "webhook": plant(cluster, "webhook", "add", "evil", receiver.url + "/{}"),
         "workspace": plant(cluster, *of_queue, "--workspace", "{}", "--payload", payload),
         "queue": plant(cluster, "queues", "set", "evil", "--max-deliveries", "1", "--note", "{}"),
     }  # fmt: skip

@@ -1,40 +1,17 @@
 """Links from elsewhere: what commands print, and what a webhook sends, opens the page that it is of."""
 
-import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from typing import Any, Final
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.console.conftest import Visitor
+from tests.console.receiving import receiving
 from tests.support.databases import run_coroutine
 from tests.support.secured import SecuredCluster
 from tests.support.waiting import wait_until
 
 JOB: Final = "shop.fails"
-
-
-@pytest.fixture
-def heard() -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """A receiver's address, and the `data` of what it is sent."""
-    told: list[dict[str, str]] = []
-
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["data"])
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """To nobody."""
-
-    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/", told
-        server.shutdown()
 
 
 def failed(cluster: SecuredCluster) -> dict[str, Any]:
@@ -67,13 +44,12 @@ def test_what_commands_print_opens_its_page(visit: Callable[..., Visitor], clust
     expect(page.locator("section:has(#why)")).to_contain_text(f"Execution {run['id']} ")
 
 
-def test_what_a_webhook_sends_opens_its_run(
-    visit: Callable[..., Visitor], cluster: SecuredCluster, heard: tuple[str, list[dict[str, str]]]
-) -> None:
-    address, told = heard
-    cluster.cli("webhook", "add", "links", address, "--event", "failed", "--job", JOB)
-    run_coroutine(wait_until(lambda: bool(told), "nothing was sent"))
-    cluster.cli("webhook", "remove", "links")
+def test_what_a_webhook_sends_opens_its_run(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    with receiving(204) as receiver:
+        cluster.cli("webhook", "add", "links", receiver.url, "--event", "failed", "--job", JOB)
+        run_coroutine(wait_until(lambda: bool(receiver.heard), "nothing was sent"))
+        cluster.cli("webhook", "remove", "links")
+    told = receiver.heard[0]["data"]
     page = visit("viewer").page()
-    page.goto(told[0]["url"])
-    expect(page.locator("h1")).to_contain_text(f"Run {told[0]['execution_id']}")
+    page.goto(told["url"])
+    expect(page.locator("h1")).to_contain_text(f"Run {told['execution_id']}")

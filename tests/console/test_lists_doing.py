@@ -1,17 +1,15 @@
 """What list pages do: each change by its dialog, seen on the page, and read back by the command line."""
 
-import json
 import re
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Final
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.console.conftest import SHOP, Visitor
+from tests.console.receiving import Receiver, receiving
 from tests.support.secured import SecuredCluster
 
 SOON_MS: Final = 60_000
@@ -82,32 +80,17 @@ def test_limits_are_set_changed_and_removed(visit: Callable[..., Visitor], clust
     assert cluster.cli("limits", "list") == []
 
 
-class _Receiver(BaseHTTPRequestHandler):
-    answers = 500
-    heard: ClassVar[list[dict[str, Any]]] = []
-
-    def do_POST(self) -> None:
-        self.heard.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        self.send_response(self.answers)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
-
-
 @pytest.fixture
-def receiver() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), _Receiver) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/hook"
-        server.shutdown()
+def receiver() -> Iterator[Receiver]:
+    with receiving(500) as found:
+        yield found
 
 
 def test_a_webhook_is_added_tested_disabled_and_removed(
-    visit: Callable[..., Visitor], cluster: SecuredCluster, receiver: str
+    visit: Callable[..., Visitor], cluster: SecuredCluster, receiver: Receiver
 ) -> None:
     page = visit().page("/webhooks")
-    dialog = ask(page, "Add a webhook", Name="pager", Address=receiver, Events="failed")
+    dialog = ask(page, "Add a webhook", Name="pager", Address=receiver.url, Events="failed")
     dialog.locator("button.act").click()
     expect(dialog).to_contain_text("whsec_")
     expect(dialog).to_contain_text("never told again")
@@ -115,9 +98,9 @@ def test_a_webhook_is_added_tested_disabled_and_removed(
     page.get_by_role("link", name="pager").click()
     expect(page.locator("h1")).to_contain_text("active")
     do(page, "Test", says="It was not delivered: HTTP 500")
-    _Receiver.answers = 204
+    receiver.answers = 204
     do(page, "Test", says="It was delivered: HTTP 204")
-    assert [each["type"] for each in _Receiver.heard].count("webhook.test") == 2  # beside what failed meanwhile
+    assert [each["type"] for each in receiver.heard].count("webhook.test") == 2  # beside what failed meanwhile
     delivery = page.locator("tr[data-row]").first
     expect(delivery).to_contain_text("shop.fails", timeout=SOON_MS)
     page.get_by_label("State").select_option("delivered")

@@ -4,7 +4,7 @@ import { clockTime, duration, setClock, useNow, utc } from "./clock.mjs";
 import { useSignal } from "./live.mjs";
 import { useQuery } from "./queries.mjs";
 import { JobLink } from "./parts.mjs";
-import { count } from "./words.mjs";
+import { count, firstLine } from "./words.mjs";
 
 const OVERDUE_MS = 10_000; // what the audit calls late
 const MANY = 200;
@@ -110,7 +110,7 @@ function failed(jobs, grouped, answer) {
   const fail = jobs.length === 1 ? `${jobs[0].key} fails` : `${more}${count(jobs.length, "job")} fail`;
   return {
     text: `${fail} since ${clockTime(since)}${where}${cause}`,
-    more: grouped[0].message.split("\n")[0].slice(0, 160),
+    more: firstLine(grouped[0].message),
   };
 }
 

@@ -38,6 +38,9 @@ export const shapeOf = (state) => (STATES[state] ?? ["○", "waiting"])[0];
 export const hueOf = (state) => (STATES[state] ?? ["○", "waiting"])[1];
 export const wordOf = (state) => state.replaceAll("_", " ");
 
+// Of what an error said, as much as stands in a sentence.
+export const firstLine = (message) => message.split("\n")[0].slice(0, 160);
+
 export const number = (value) => Number(value).toLocaleString("en");
 
 // Of one thing, or of several: "1 job", "4 jobs".

@@ -9,7 +9,7 @@ from cronring.controller.core.ledger.why_words import length
 
 # A controller that lost its database notices a lease of a few seconds late, and has it back as late.
 _AROUND_US: Final = 10_000_000
-_CALL_US: Final = 60_000_000  # transactions of a call in bulk follow each other more closely
+_CALL_US: Final = 60_000_000  # the transactions of a call in bulk are one entry for each minute that it lasts
 # Outcomes by which a job counts as failing. What somebody cancelled is none.
 TROUBLES: Final = ("failed", "lost", "out_of_cpu", "out_of_memory", "timed_out")
 _DONE: Final = {

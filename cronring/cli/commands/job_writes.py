@@ -30,7 +30,7 @@ from cronring.schema.keys import VerbName
 from cronring.schema.policy_model import CONSUMED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from cronring.client import AsyncClient
     from cronring.client.model import Job, JobSpec, QueueTarget, VerbTarget
@@ -170,7 +170,7 @@ def update_job(
         wanted = BulkOrder("update", note, actor(as_name), expected=expect, spec=spec_of(values), fields=fields)
         order_many(controllers, many, wanted, dry_run=dry_run, yes=yes, output=output)
         return
-    _refuse_of_many(yes=yes, expect=expect)
+    _refuse_of_many({"--yes": yes, "--expect": expect})
     name = key
 
     async def spec(client: "AsyncClient") -> "JobSpec":
@@ -243,7 +243,7 @@ def delete_job(
         wanted = BulkOrder("delete", note, actor(as_name), expected=expect)
         order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
         return
-    _refuse_of_many(**{"dry-run": values["dry_run"]}, yes=values["yes"], expect=expect)
+    _refuse_of_many({"--dry-run": values["dry_run"], "--yes": values["yes"], "--expect": expect})
     name = key
 
     async def question(client: "AsyncClient") -> None:
@@ -272,9 +272,9 @@ def _target(verb: VerbName | None, queue: str, workspace: str, name: str) -> "Ta
     return VerbTarget(verb.module, verb.verb, name, verb.namespace)
 
 
-def _refuse_of_many(**given: bool | int | None) -> None:
-    """Raises UsageError for what makes no sense of one job, by its options."""
-    named = [f"--{name}" for name, value in given.items() if value is not None and value is not False]
+def _refuse_of_many(given: "Mapping[str, bool | int | None]") -> None:
+    """Raises UsageError for what makes no sense of one job. `given`: by option; None and False: it isn't."""
+    named = [option for option, value in given.items() if value is not None and value is not False]
     if named:
         raise click.UsageError(f"{', '.join(named)}: for many jobs alone; one is done at once")
 

@@ -44,7 +44,7 @@ from cronring.cli.output import (
     short_instant,
 )
 from cronring.cli.printing import say
-from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest
+from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest, page_url
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -131,7 +131,6 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
       cronring jobs show crawl.site:docs -o json
     """
 
-    from cronring.cli.console_link import page_url
     from cronring.schema.pages import job_page
 
     async def question(client: "AsyncClient") -> "tuple[Job, tuple[Activation, ...], list[Limit], str]":

@@ -1,4 +1,4 @@
-"""`cronring stats` and `cronring jobs stats`: figures of all time."""
+"""`cronring stats` and `cronring jobs stats`: figures of all time, of days, and of the latest hour."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING

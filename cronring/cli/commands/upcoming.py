@@ -50,7 +50,7 @@ def upcoming(within: float, output: str, controllers: tuple[str, ...]) -> None:
     if output == "json":
         print_json(found)
         return
-    rows = list(_rows(found.steps))
+    rows = _rows(found.steps)
     most = max((row.starts for row in rows), default=0)
     columns: list[Column[ComingHours]] = [
         Column("from", lambda row: short_instant(row.at)),
@@ -60,8 +60,8 @@ def upcoming(within: float, output: str, controllers: tuple[str, ...]) -> None:
         Column("most in a second", lambda row: f"{row.herd:,}", right=True),
     ]
     print_rows(columns, rows, "nothing is coming: no job has a schedule")
-    for line in _herds(found.steps):
-        say(line)
+    if herd := _herd(found.steps):
+        say(herd)
     if found.unmeasured:
         say(f"{found.unmeasured:,} jobs count as lasting no time: no run of theirs has ended")
     if found.left_out:
@@ -77,14 +77,14 @@ def _rows(steps: "Sequence[ForecastStep]") -> "list[ComingHours]":
     ]
 
 
-def _herds(steps: "Sequence[ForecastStep]") -> list[str]:
-    """The largest one, and what jitter would make of it."""
+def _herd(steps: "Sequence[ForecastStep]") -> str:
+    """The largest one, and what jitter would make of it; "": there is none."""
     worst = max(steps, key=lambda step: step.herd, default=None)
     if worst is None or worst.herd < 2:
-        return []
+        return ""
     some = ", ".join(worst.herd_jobs[:3])
     spread = max(step.spread for step in steps)
-    return [
+    return (
         f"herd: {worst.herd:,} begin at {short_instant(worst.herd_at)}, {some} among them;"
         f' with jitter="auto" on all jobs {spread:,} would at most'
-    ]
+    )

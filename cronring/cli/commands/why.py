@@ -9,7 +9,7 @@ from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import jsonable, print_json
 from cronring.cli.printing import say
-from cronring.cli.session import ask, job_keys, or_nearest
+from cronring.cli.session import ask, job_keys, or_nearest, page_url
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -34,7 +34,6 @@ def why(job: str, at: str | None, output: str, controllers: tuple[str, ...]) -> 
       cronring why crawl.site:docs --at -2h -o json
     """
 
-    from cronring.cli.console_link import page_url
     from cronring.cli.schedules import to_us
     from cronring.schema.pages import job_page
 

@@ -9,12 +9,14 @@ import aiohttp
 import pytest
 
 from cronring.controller.api.rest.bindings import bindings
+from cronring.controller.console import routes
 from cronring.controller.console.routes import FILES_PATH, PAGES
 from cronring.controller.store.pool import Database
 from tests.integration.api.visitors import Visiting, Visitor
 from tests.support.listening import listening
 from tests.support.secured import Pki
 
+STATIC: Final = Path(routes.__file__).parent / "static"
 # What a stranger hears, whatever they show. They tell of no job.
 ROUTES: Final = {
     "/healthz": 200, "/readyz": 200, "/metrics": 200, "/login": 200, "/login.css": 200, "/session": 401,
@@ -35,17 +37,18 @@ async def test_a_stranger_hears_the_same_whatever_they_show(database_url: str, t
     async with listening(database, visiting.pki, None) as opened:
         read = {each.path for each in bindings() if each.verb == "GET"}
         console = dict.fromkeys(PAGES, 200) | {f"{FILES_PATH}/{{version}}/{{name}}": 404}
+        files = {f"{FILES_PATH}/corp/{file.relative_to(STATIC)}": 200 for file in STATIC.rglob("*.*")}
         of_rest = {each.path: 401 if each.path in read else 405 for each in bindings()}
         assert set(opened.routes) == set(ROUTES) | set(of_rest) | set(console), "each has a row, or is an RPC's"
         for name, visitor in strangers.items():
             async with web_client(visitor, tmp_path) as client:
-                for route, status in (ROUTES | of_rest | console).items():
+                for route, status in (ROUTES | of_rest | console | files).items():
                     path = re.sub(r"\{\w+\}", "corp", route)
                     async with client.get(f"https://{opened.http}{path}", headers=dict(visitor.metadata)) as answer:
                         assert answer.status == status, (name, route)
                         told = await answer.text()
                         # The document has examples of the .proto files, and the console its own: the same for all.
-                        examples = route == "/api/openapi.json" or route in console
+                        examples = route == "/api/openapi.json" or route in console | files
                         assert "billing" not in told or examples, (name, route)
         async with aiohttp.ClientSession() as client:
             with pytest.raises(aiohttp.ClientError):

@@ -7,7 +7,7 @@ import { ask } from "../doing.mjs";
 import { useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
 import { Answered, Empty, Facts, Panel, Rows, RunLink, State, When } from "../parts.mjs";
-import { count, number, quoted, wordOf } from "../words.mjs";
+import { count, firstLine, number, quoted, wordOf } from "../words.mjs";
 import { Actions, Settings, Versions } from "./job_about.mjs";
 import { Days } from "./job_days.mjs";
 import { Editor, elsewhere, ofSet } from "./job_edit.mjs";
@@ -70,7 +70,7 @@ function Failing({ job, failures }) {
   const run = failures.find((each) => each.job === job.key);
   return html`<p class="problem"><${State} is="failed" text=${`${count(job.failures, "tick")} in a row without success`} />.
     ${run && html` The last one <${RunLink} of=${run.id}>${wordOf(run.outcome)}<//> <${When} at=${run.ended_at} />${
-      run.error_type && `: ${run.error_type}. ${run.error_message.split("\n")[0].slice(0, 160)}`
+      run.error_type && `: ${run.error_type}. ${firstLine(run.error_message)}`
     }.`}
     ${job.last_success && html` The last success was <${When} at=${job.last_success} zone=${job.timezone} />.`}</p>`;
 }

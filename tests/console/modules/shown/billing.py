@@ -1,4 +1,7 @@
-"""What a billing service runs. Its payments' supplier is away, so two verbs fail by one cause."""
+"""What a billing service runs. Its payments' supplier is away, so two verbs fail by one cause.
+
+Sleeps stand for work.
+"""
 
 import asyncio
 from dataclasses import dataclass

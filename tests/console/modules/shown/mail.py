@@ -1,4 +1,4 @@
-"""What a mail service runs."""
+"""What a mail service runs. Sleeps stand for work."""
 
 import asyncio
 

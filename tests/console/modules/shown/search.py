@@ -1,4 +1,4 @@
-"""What a search service runs."""
+"""What a search service runs. Sleeps stand for work."""
 
 import asyncio
 
