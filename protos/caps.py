@@ -154,8 +154,11 @@ CAPS: Final[Mapping[str, Cap]] = {
     **_LISTS,
     **_LISTS_OF_ANSWERS,
 }
-# Where a name has another meaning elsewhere: there they are texts of a filter.
-_BY_PLACE: Final[Mapping[str, Cap]] = {"cronring.v1.PollEventsResponse.events": Cap(items=COLUMN)}
+# Where a name has another meaning elsewhere: texts of a filter, and messages of a module.
+_BY_PLACE: Final[Mapping[str, Cap]] = {
+    "cronring.v1.PollEventsResponse.events": Cap(items=COLUMN),
+    "cronring.v1.Deployment.verbs": Cap(NAME, COLUMN),
+}
 
 
 Fault = tuple[str, str]

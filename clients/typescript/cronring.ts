@@ -439,6 +439,8 @@ export interface Deployment {
   outputs_hidden: boolean;
   /** Of it, and of which version of its module is active. Only from GetDeployment, and from what activates or kills it. */
   etag: string;
+  /** their names, if this release can read its schema. Only from GetDeployment */
+  verbs: string[];
 }
 
 export interface DescribePoliciesResponse {
@@ -1318,7 +1320,7 @@ export interface PreviewJobResponse {
   ticks?: TickDifference;
   /** of the job as it would be */
   explanation?: Explanation;
-  /** of the job as it stands */
+  /** of the job as it stands; empty: it is not there */
   etag: string;
   /** ticks are compared after this */
   from_at?: string;
@@ -1964,8 +1966,10 @@ export interface Operations {
   SetQueue: { path: { namespace: string; queue: string }; body: { max_deliveries?: number; on_retry?: string; dead_kept_days?: number; requested_by?: string; note?: string }; answer: Queue };
   ExplainSchedule: { query: { schedule?: string; "policy.timezone"?: string; "policy.dst_gap"?: string; "policy.dst_overlap"?: string; "policy.start_at"?: string; "policy.end_at"?: string; "policy.window"?: string; "policy.jitter"?: string; "policy.on_missed"?: string; "policy.catch_up_window"?: string; "policy.overlap"?: string; "policy.max_concurrent"?: number; "policy.retries"?: number; "policy.backoff"?: string; "policy.retry_on"?: string[]; "policy.pause_after_failures"?: number; "policy.late_after"?: string; "policy.after"?: string; "policy.priority"?: number; "policy.memory_limit"?: string; "policy.cpu_limit"?: string; "policy.history"?: string; "policy.history_runs"?: number; "policy.completes"?: string; anchor?: string; from_at?: string; count?: number; year?: number }; answer: Explanation };
   ExplainJob: { path: { job: string }; query: { from_at?: string; count?: number; year?: number }; answer: Explanation };
-  PreviewJob: { path: { key: string }; body: { spec?: JobSpec; update_mask?: string; hours?: number }; answer: PreviewJobResponse };
-  DescribeVerb: { path: { job: string }; answer: DescribeVerbResponse };
+  PreviewJob: { path: { key: string }; body: { spec?: JobSpec; update_mask?: string; hours?: number; create?: CreateJobRequest }; answer: PreviewJobResponse };
+  PreviewJob_2: { body: { key?: string; spec?: JobSpec; update_mask?: string; hours?: number; create?: CreateJobRequest }; answer: PreviewJobResponse };
+  DescribeVerb: { path: { job: string }; query: { namespace?: string; module?: string; verb?: string }; answer: DescribeVerbResponse };
+  DescribeVerb_2: { path: { namespace: string; module: string; verb: string }; query: { job?: string }; answer: DescribeVerbResponse };
   DescribePolicies: { answer: DescribePoliciesResponse };
   ApplySet: { path: { namespace: string; name: string }; body: { jobs?: CreateJobRequest[]; prune?: boolean; release?: boolean; adopt?: boolean; dry_run?: boolean; hours?: number; requested_by?: string; note?: string; etag?: string }; answer: ApplySetResponse };
   GetSet: { path: { namespace: string; name: string }; answer: Set };
@@ -2077,7 +2081,9 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   ExplainSchedule: ["GET", "/api/v1/cron/schedules:explain"],
   ExplainJob: ["GET", "/api/v1/cron/jobs/{job}/schedule"],
   PreviewJob: ["POST", "/api/v1/cron/jobs/{key}/preview"],
+  PreviewJob_2: ["POST", "/api/v1/cron/jobs:preview"],
   DescribeVerb: ["GET", "/api/v1/cron/jobs/{job}/verb"],
+  DescribeVerb_2: ["GET", "/api/v1/cron/verbs/{namespace}/{module}/{verb}"],
   DescribePolicies: ["GET", "/api/v1/cron/policies"],
   ApplySet: ["POST", "/api/v1/cron/sets/{namespace}/{name}/apply"],
   GetSet: ["GET", "/api/v1/cron/sets/{namespace}/{name}"],

@@ -4,14 +4,14 @@ import contextlib
 
 from cronring.controller.api.comparing import DAYS_DEFAULT, DAYS_MAX, active_of, compared
 from cronring.controller.api.etags import check_etag, deployment_etag
-from cronring.controller.api.lookup import admit_to_deployment, check_followed
+from cronring.controller.api.lookup import admit_to_deployment, check_followed, parsed_module
 from cronring.controller.api.messages import deployment_message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, name, note, number, required
 from cronring.controller.api.scope import namespaces, require, sees, shows_outputs
 from cronring.controller.api.token_box import TokenBox
-from cronring.controller.errors import NotFound
+from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.reads import DeploymentFilter, Reads
 from cronring.controller.ports.store import ActiveVersion, CheckActive, Deployed
 from cronring.controller.services.deploying import Deployer
@@ -154,6 +154,8 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         active = ActiveVersion(rows[0].key, rows[0].digest, rows[0].min_replicas) if rows else ActiveVersion()
         message = deployment_message(row)
         message.etag = deployment_etag(self._box, key, active)
+        with contextlib.suppress(Conflict):
+            message.verbs.extend(verb.name for verb in parsed_module(row.schema_text).verbs)
         return message
 
     def _check(self, etag: str, key: str) -> CheckActive:

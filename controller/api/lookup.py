@@ -85,7 +85,7 @@ async def find_module(reads: JobReads, namespace: str, name: str) -> Module:
     where = DeploymentFilter(namespace=namespace, module=name, active_only=True)
     rows = await reads.list_deployments(where, 0, 1)
     if rows:
-        return _parsed(rows[0].schema_text)
+        return parsed_module(rows[0].schema_text)
     active = await reads.list_deployments(DeploymentFilter(namespace=namespace, active_only=True), 0, _LOOKED_THROUGH)
     raise NotFound(
         f"no module {name!r} is active in namespace {namespace!r}{nearest(name, (row.module for row in active))}; "
@@ -100,7 +100,7 @@ async def find_module_of(reads: JobReads, row: JobRow) -> Module:
     """
     if row.orphaned_at is None:
         return await find_module(reads, row.namespace, row.module)
-    return _parsed((await reads.get_deployment(row.deployment)).schema_text)
+    return parsed_module((await reads.get_deployment(row.deployment)).schema_text)
 
 
 def find_verb(module: Module, name: str) -> Verb:
@@ -130,7 +130,7 @@ def _module_of(key: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=_TEXTS_CACHED)
-def _parsed(schema_text: str) -> Module:
+def parsed_module(schema_text: str) -> Module:
     """Raises Conflict: a newer release may have deployed what this one can't read."""
     try:
         return parse_module(schema_text)

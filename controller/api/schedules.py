@@ -14,14 +14,17 @@ from cronring.controller.api.job_specs import (
     read_schedule,
 )
 from cronring.controller.api.job_writes import AT_NOW, check_other
-from cronring.controller.api.lookup import find_job, find_module_of, find_verb
+from cronring.controller.api.lookup import find_job, find_module, find_module_of, find_verb
+from cronring.controller.api.new_jobs import NewJobs, key_of
 from cronring.controller.api.problems import InvalidRequest, Violations
-from cronring.controller.api.requests import Context, actor, instant, number
+from cronring.controller.api.queue_targets import targeted
+from cronring.controller.api.requests import Context, actor, instant, name, number, required
+from cronring.controller.api.scope import require
 from cronring.controller.api.set_answers import difference_messages, ticks_message
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.many import NewJob, done
-from cronring.controller.ports.reads import JobRow, Reads
+from cronring.controller.ports.reads import DeploymentFilter, JobRow, Reads
 from cronring.controller.ports.statistics import Statistics
 from cronring.controller.ports.store import Control
 from cronring.controller.services.set_plans import JobFate, JobStep, fields_of, ticks_of
@@ -32,6 +35,8 @@ from cronring.schema.forecast import COMPARED
 from cronring.schema.identity import Permission
 from cronring.schema.instant import format_instant
 from cronring.schema.job import JobSpec
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.module import Module
 from cronring.schema.policy import FIELDS
 from cronring.schema.records import records_of
 from cronring.schema.year import FIRST_YEAR, LAST_YEAR
@@ -51,9 +56,10 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     """
 
     def __init__(
-        self, reads: Reads, control: Control, statistics: Statistics, defaults: Defaults, box: TokenBox
+        self, reads: Reads, control: Control, statistics: Statistics, defaults: Defaults, box: TokenBox, new: NewJobs
     ) -> None:
         self._reads = reads
+        self._new = new
         self._control = control
         self._statistics = statistics
         self._defaults = defaults
@@ -85,6 +91,9 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     ) -> schedules_pb2.PreviewJobResponse:
         hours = number(request, "hours", _WEEK_HOURS, _HOURS_MAX)
         now = await self._reads.database_now()
+        until = now + hours * _HOUR_US
+        if request.HasField("create"):
+            return await self._previewed_new(request, now, until, context)
         wanted = jobs_pb2.UpdateJobRequest(key=request.key, spec=request.spec, update_mask=request.update_mask)
         wanted.spec.schedule = _not_now(wanted.spec.schedule, now)
         row = await find_job(self._reads, request.key, Permission.OPERATE)
@@ -92,7 +101,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         change = job_change(wanted, row, module, find_verb(module, row.verb), self._defaults)
         check_other(change, row)
         done(await self._control.update_jobs({row.key: change}, actor("", context), dry_run=True))
-        until, slow_ms = now + hours * _HOUR_US, await self._slow_ms(row.key)
+        slow_ms = await self._slow_ms(row.key)
         spec = row.spec.taking(change.spec, change.names)
         if "anchor" not in change.names and spec.schedule != row.spec.schedule:
             spec = spec._replace(anchor=None)  # it counts from when it is set
@@ -101,20 +110,46 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         answer.etag = job_etag(self._box, row)
         return answer
 
+    async def _previewed_new(
+        self, request: schedules_pb2.PreviewJobRequest, now: int, until: int, context: Context
+    ) -> schedules_pb2.PreviewJobResponse:
+        if request.key or request.HasField("spec") or request.HasField("update_mask"):
+            raise InvalidRequest([("create", "is a job that would be made; leave out key, spec and update_mask")])
+        item = targeted(request.create)
+        item.spec.schedule = _not_now(item.spec.schedule, now)
+        job = self._new.judged(item, await self._new.given([item]))
+        done(await self._control.create_jobs([job], actor("", context), dry_run=True))
+        asked = Question(now, _TICKS, None, key_of(item), None, self._defaults.timeout_ms)
+        return await asyncio.to_thread(_answer, JobStep(asked.key, JobFate.CREATED, None, job), job.spec, asked, until)
+
     async def DescribeVerb(
         self, request: schedules_pb2.DescribeVerbRequest, context: Context
     ) -> schedules_pb2.DescribeVerbResponse:
-        row = await find_job(self._reads, request.job, Permission.VIEW, "job")
-        module = await find_module_of(self._reads, row)
-        verb = find_verb(module, row.verb)
+        if request.job:
+            row = await find_job(self._reads, request.job, Permission.VIEW, "job")
+            module, deployment, of = await find_module_of(self._reads, row), row.deployment, row.verb
+        else:
+            module, deployment = await self._active(request)
+            of = request.verb
+        verb = find_verb(module, of)
         return schedules_pb2.DescribeVerbResponse(
-            deployment=row.deployment,
+            deployment=deployment,
             verb=verb.name,
             doc=verb.doc,
             request=verb.request,
             request_optional=verb.request_optional,
             types=types_messages(records_of(verb.request, module.types)),
         )
+
+    async def _active(self, request: schedules_pb2.DescribeVerbRequest) -> tuple[Module, str]:
+        """The version of the verb that is active, and its deployment's key. Raises NotFound, Forbidden."""
+        required("job", request.module and request.verb, "a job's key; or give a module and a verb")
+        namespace = request.namespace or DEFAULT_NAMESPACE
+        require(Permission.VIEW, namespace)
+        module = await find_module(self._reads, namespace, name("module", request.module))
+        where = DeploymentFilter(namespace=namespace, module=request.module, active_only=True)
+        rows = await self._reads.list_deployments(where, 0, 1)
+        return module, rows[0].key if rows else ""
 
     async def DescribePolicies(
         self, request: schedules_pb2.DescribePoliciesRequest, context: Context
@@ -148,7 +183,10 @@ def _previewed(row: JobRow, spec: JobSpec, asked: Question, until: int) -> sched
     if "schedule" in names and spec.anchor is None:
         names = tuple(name for name in names if name != "anchor")  # what follows from the schedule
     job = NewJob(row.namespace, row.module, row.verb, "", spec)
-    step = JobStep(row.key, JobFate.CHANGED, row, job, names)
+    return _answer(JobStep(row.key, JobFate.CHANGED, row, job, names), spec, asked, until)
+
+
+def _answer(step: JobStep, spec: JobSpec, asked: Question, until: int) -> schedules_pb2.PreviewJobResponse:
     return schedules_pb2.PreviewJobResponse(
         fields=difference_messages(fields_of(step)),
         ticks=ticks_message(ticks_of(step, asked.after, until, COMPARED)),

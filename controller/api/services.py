@@ -23,6 +23,7 @@ from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.ledger import LedgerService
 from cronring.controller.api.limits import LimitsService
+from cronring.controller.api.new_jobs import NewJobs
 from cronring.controller.api.notifications import NotificationsService
 from cronring.controller.api.queue_waiting import QueueWaiting
 from cronring.controller.api.queues import QueuesService
@@ -150,7 +151,8 @@ class Api:
 
     def _schedules_service(self) -> SchedulesService:
         stores = self.parts.stores
-        return SchedulesService(stores.reads, stores.control, stores.statistics, self._defaults, self.parts.box)
+        new = NewJobs(stores.reads, stores.templates, self._defaults)
+        return SchedulesService(stores.reads, stores.control, stores.statistics, self._defaults, self.parts.box, new)
 
     def _jobs_service(self) -> JobsService:
         parts, stores = self.parts, self.parts.stores

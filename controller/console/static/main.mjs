@@ -17,6 +17,7 @@ import { ExecutionPage } from "./pages/execution.mjs";
 import { Executions } from "./pages/executions.mjs";
 import { JobPage } from "./pages/job.mjs";
 import { Jobs } from "./pages/jobs.mjs";
+import { NewJob } from "./pages/job_new.mjs";
 import { Limits } from "./pages/limits.mjs";
 import { Overview } from "./pages/overview.mjs";
 import { Queues } from "./pages/queues.mjs";
@@ -78,6 +79,7 @@ function decoded(part) {
 function page(path, props) {
   const [, first, rest] = path.match(/^\/([^/]*)\/?(.*)$/);
   if (path === "/") return html`<${Overview} ...${props} />`;
+  if (path === "/jobs/new") return html`<${NewJob} ...${props} />`; // no key is so: each has a dot
   if (first === "jobs")
     return rest
       ? html`<${JobPage} key=${rest} name=${decoded(rest)} ...${props} />`
@@ -111,7 +113,7 @@ function Console({ session }) {
         <a href="/login" title="who you are, and log out">${session.name}</a></div></header>
     <${Verdict} health=${health} /><${PastBar} path=${path} />
     <main id="main" tabindex="-1">${page(path, { session, health })}</main>`;
-  return html`${frame}<${Palette} pages=${PAGES} /><${Help} /><${Asking} />`;
+  return html`${frame}<${Palette} pages=${[...PAGES, ["/jobs/new", "New job"]]} /><${Help} /><${Asking} />`;
 }
 
 function Pages({ path }) {

@@ -39,6 +39,7 @@ class Deployment(_message.Message):
     DEACTIVATED_AT_FIELD_NUMBER: _builtins.int
     OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    VERBS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -63,6 +64,10 @@ class Deployment(_message.Message):
     def deactivated_at(self) -> _timestamp_pb2.Timestamp:
         """absent: it is active, or never was"""
 
+    @_builtins.property
+    def verbs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """their names, if this release can read its schema. Only from GetDeployment"""
+
     def __init__(
         self,
         *,
@@ -80,10 +85,11 @@ class Deployment(_message.Message):
         deactivated_at: _timestamp_pb2.Timestamp | None = ...,
         outputs_hidden: _builtins.bool = ...,
         etag: _builtins.str = ...,
+        verbs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "created_at", b"created_at", "deactivated_at", b"deactivated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "digest", b"digest", "etag", b"etag", "jobs", b"jobs", "key", b"key", "min_replicas", b"min_replicas", "module", b"module", "namespace", b"namespace", "outputs_hidden", b"outputs_hidden", "runners", b"runners", "schema_text", b"schema_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "digest", b"digest", "etag", b"etag", "jobs", b"jobs", "key", b"key", "min_replicas", b"min_replicas", "module", b"module", "namespace", b"namespace", "outputs_hidden", b"outputs_hidden", "runners", b"runners", "schema_text", b"schema_text", "verbs", b"verbs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

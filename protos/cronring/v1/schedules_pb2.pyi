@@ -322,6 +322,7 @@ class PreviewJobRequest(_message.Message):
     SPEC_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
     HOURS_FIELD_NUMBER: _builtins.int
+    CREATE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     hours: _builtins.int
     """whose ticks are compared, from now on: 1 to 8784; absent: 168"""
@@ -331,6 +332,10 @@ class PreviewJobRequest(_message.Message):
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask: ...
+    @_builtins.property
+    def create(self) -> _jobs_pb2.CreateJobRequest:
+        """a job that would be made, in place of key, spec and mask"""
+
     def __init__(
         self,
         *,
@@ -338,10 +343,11 @@ class PreviewJobRequest(_message.Message):
         spec: _jobs_pb2.JobSpec | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
         hours: _builtins.int | None = ...,
+        create: _jobs_pb2.CreateJobRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_hours", b"_hours", "hours", b"hours", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_hours", b"_hours", "create", b"create", "hours", b"hours", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hours", b"_hours", "hours", b"hours", "key", b"key", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_hours", b"_hours", "create", b"create", "hours", b"hours", "key", b"key", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__hours: _TypeAlias = _typing.Literal["hours"]  # noqa: Y015
     _WhichOneofArgType__hours: _TypeAlias = _typing.Literal["_hours", b"_hours"]  # noqa: Y015
@@ -360,7 +366,7 @@ class PreviewJobResponse(_message.Message):
     FROM_AT_FIELD_NUMBER: _builtins.int
     UNTIL_AT_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
-    """of the job as it stands"""
+    """of the job as it stands; empty: it is not there"""
     @_builtins.property
     def fields(self) -> _containers.RepeatedCompositeFieldContainer[_sets_pb2.FieldDifference]:
         """what would change; none: it is so already"""
@@ -467,16 +473,26 @@ class DescribeVerbRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     JOB_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    MODULE_FIELD_NUMBER: _builtins.int
+    VERB_FIELD_NUMBER: _builtins.int
     job: _builtins.str
-    """a job's key"""
+    """a job's key; or these in its place:"""
+    namespace: _builtins.str
+    """empty: "default" """
+    module: _builtins.str
+    verb: _builtins.str
     def __init__(
         self,
         *,
         job: _builtins.str = ...,
+        namespace: _builtins.str = ...,
+        module: _builtins.str = ...,
+        verb: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "module", b"module", "namespace", b"namespace", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -81,14 +81,15 @@ class SchedulesServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PreviewJob(self, request, context):
-        """PreviewJob says what UpdateJob would do, and fails where that would.
+        """PreviewJob says what UpdateJob or CreateJob would do, and fails where that would.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DescribeVerb(self, request, context):
-        """DescribeVerb says what a job's verb takes, by the version that its next run has.
+        """DescribeVerb says what a job's verb takes, by the version that its next run has. Or what a verb takes that is
+        active now.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,9 +38,11 @@ class SchedulesStub:
     ExplainJob: _grpc.UnaryUnaryMultiCallable[_schedules_pb2.ExplainJobRequest, _schedules_pb2.Explanation]
     """ExplainJob is about a job as it stands. What pauses it doesn't count."""
     PreviewJob: _grpc.UnaryUnaryMultiCallable[_schedules_pb2.PreviewJobRequest, _schedules_pb2.PreviewJobResponse]
-    """PreviewJob says what UpdateJob would do, and fails where that would."""
+    """PreviewJob says what UpdateJob or CreateJob would do, and fails where that would."""
     DescribeVerb: _grpc.UnaryUnaryMultiCallable[_schedules_pb2.DescribeVerbRequest, _schedules_pb2.DescribeVerbResponse]
-    """DescribeVerb says what a job's verb takes, by the version that its next run has."""
+    """DescribeVerb says what a job's verb takes, by the version that its next run has. Or what a verb takes that is
+    active now.
+    """
     DescribePolicies: _grpc.UnaryUnaryMultiCallable[_schedules_pb2.DescribePoliciesRequest, _schedules_pb2.DescribePoliciesResponse]
     """DescribePolicies says what may be set of a job's policy."""
 
@@ -54,9 +56,11 @@ class SchedulesAsyncStub(SchedulesStub):
     ExplainJob: _aio.UnaryUnaryMultiCallable[_schedules_pb2.ExplainJobRequest, _schedules_pb2.Explanation]  # type: ignore[assignment]
     """ExplainJob is about a job as it stands. What pauses it doesn't count."""
     PreviewJob: _aio.UnaryUnaryMultiCallable[_schedules_pb2.PreviewJobRequest, _schedules_pb2.PreviewJobResponse]  # type: ignore[assignment]
-    """PreviewJob says what UpdateJob would do, and fails where that would."""
+    """PreviewJob says what UpdateJob or CreateJob would do, and fails where that would."""
     DescribeVerb: _aio.UnaryUnaryMultiCallable[_schedules_pb2.DescribeVerbRequest, _schedules_pb2.DescribeVerbResponse]  # type: ignore[assignment]
-    """DescribeVerb says what a job's verb takes, by the version that its next run has."""
+    """DescribeVerb says what a job's verb takes, by the version that its next run has. Or what a verb takes that is
+    active now.
+    """
     DescribePolicies: _aio.UnaryUnaryMultiCallable[_schedules_pb2.DescribePoliciesRequest, _schedules_pb2.DescribePoliciesResponse]  # type: ignore[assignment]
     """DescribePolicies says what may be set of a job's policy."""
 
@@ -85,7 +89,7 @@ class SchedulesServicer(metaclass=_abc_1.ABCMeta):
         request: _schedules_pb2.PreviewJobRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_schedules_pb2.PreviewJobResponse, _abc.Awaitable[_schedules_pb2.PreviewJobResponse]]:
-        """PreviewJob says what UpdateJob would do, and fails where that would."""
+        """PreviewJob says what UpdateJob or CreateJob would do, and fails where that would."""
 
     @_abc_1.abstractmethod
     def DescribeVerb(
@@ -93,7 +97,9 @@ class SchedulesServicer(metaclass=_abc_1.ABCMeta):
         request: _schedules_pb2.DescribeVerbRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_schedules_pb2.DescribeVerbResponse, _abc.Awaitable[_schedules_pb2.DescribeVerbResponse]]:
-        """DescribeVerb says what a job's verb takes, by the version that its next run has."""
+        """DescribeVerb says what a job's verb takes, by the version that its next run has. Or what a verb takes that is
+        active now.
+        """
 
     @_abc_1.abstractmethod
     def DescribePolicies(

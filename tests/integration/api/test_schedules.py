@@ -111,6 +111,61 @@ async def test_a_preview_refuses_what_a_change_would(rest: Rested) -> None:
     assert refused(await preview(rest, {"schedule": "every 1h"}, "schedule", hours=8_785)).keys() == {"hours"}
 
 
+NEW: Final = {"namespace": "billing", "module": "xm", "verb": "xa", "name": "new"}
+
+
+async def test_a_job_that_would_be_made_is_previewed(rest: Rested) -> None:
+    spec = {"schedule": "30 2 * * *", "policy": {"timezone": "Europe/Berlin"}}
+    said = (await rest.ask("POST", "/jobs:preview", {"create": {**NEW, "spec": spec}, "hours": 48})).body
+    assert (said["explanation"]["schedule"], said["explanation"]["timezone"]) == ("30 2 * * *", "Europe/Berlin")
+    assert (said["ticks"]["before"], said["ticks"]["after"], said["etag"], said["fields"]) == ("0", "2", "", [])
+    assert len(said["explanation"]["ticks"]) == 10
+    assert (await rest.ask("GET", f"/jobs/{quote('billing/xm.xa:new', safe='')}")).status == 404
+    of_queue = {"queue": {"queue": "reports", "workspace": "ws_3"}, "spec": {"schedule": "every 5m"}}
+    assert (await rest.ask("POST", "/jobs:preview", {"create": of_queue})).body["explanation"]["kind"] == "interval"
+    at_now = {**NEW, "spec": {"schedule": "at now"}}
+    assert (await rest.ask("POST", "/jobs:preview", {"create": at_now})).body["explanation"]["kind"] == "once"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        NEW,
+        {**NEW, "spec": {"schedule": "61 * * * *"}},
+        {**NEW, "name": "", "spec": {"schedule": "every 1h"}},
+        {**NEW, "module": "", "spec": {"schedule": "every 1h"}},
+        {**NEW, "spec": {"schedule": "every 1h", "payload": "1"}},
+        {**NEW, "spec": {"schedule": "every 1h", "policy": {"after": "billing/xm.xa"}}},
+    ],
+)
+async def test_a_preview_refuses_what_making_it_would(rest: Rested, item: dict[str, Any]) -> None:
+    previewed = await rest.ask("POST", "/jobs:preview", {"create": item})
+    assert refused(previewed) == refused(await rest.ask("POST", "/jobs", item))
+
+
+async def test_a_preview_of_a_job_that_is_there_as_another_is_refused(rest: Rested) -> None:
+    """And one of its own values is as good as made."""
+    other = {**MADE, "spec": {"schedule": "every 1h"}}
+    assert (await rest.ask("POST", "/jobs:preview", {"create": other})).status == 409
+    assert (await rest.ask("POST", "/jobs:preview", {"create": MADE})).status == 200
+    both = await rest.ask("POST", f"{JOB}/preview", {"create": MADE})
+    assert refused(both).keys() == {"create"}
+    unknown = await rest.ask(
+        "POST", "/jobs:preview", {"create": {**NEW, "verb": "xz", "spec": {"schedule": "every 1h"}}}
+    )
+    assert unknown.status == 404
+    assert (await rest.ask("POST", "/jobs:preview", {"create": NEW}, by="viewer")).status == 403
+
+
+async def test_a_verb_is_described_before_it_has_a_job(rest: Rested) -> None:
+    verb = (await rest.ask("GET", "/verbs/billing/xm/xa", by="viewer")).body
+    assert (verb["verb"], verb["request"]) == ("xa", "Unit")
+    version = (await rest.ask("GET", f"/deployments/{quote(verb['deployment'], safe='')}", by="viewer")).body
+    assert "xa" in version["verbs"]
+    assert (await rest.ask("GET", "/verbs/billing/xm/xz", by="viewer")).status == 404
+    assert (await rest.ask("GET", "/verbs/other/xm/xa", by="viewer")).status in {403, 404}
+
+
 async def test_what_its_module_declares_is_changed_there(rest: Rested) -> None:
     path = f"/jobs/{quote('billing/xm.xa', safe='')}/preview"
     answer = await rest.ask("POST", path, {"spec": {"schedule": "every 2h"}, "update_mask": "schedule"})

@@ -1,15 +1,11 @@
 // The editor: what a change comes to is said by the API while one types, and somebody else's change isn't overwritten.
-import { html, useEffect, useMemo, useState } from "../base.mjs";
-import { get, keyPath, patch, post } from "../api.mjs";
+import { html, useMemo, useState } from "../base.mjs";
+import { get, keyPath, patch } from "../api.mjs";
 import { PayloadForm } from "../payload_form.mjs";
 import { useQuery } from "../queries.mjs";
-import { Answered, Copied, Failed, Panel, When } from "../parts.mjs";
-import { count, number, wordOf } from "../words.mjs";
+import { Answered, Copied, Failed, Panel } from "../parts.mjs";
 import { bodyOf, changedIn, meanwhile, onTop, textsOf } from "./job_draft.mjs";
-import { Remarks, Ticks } from "./job_ticks.mjs";
-
-const TYPING_MS = 300;
-const CHOICES = /: ([a-z_]+(?: \([^)]*\))?(?:, [a-z_]+(?: \([^)]*\))?)*,? or [a-z_]+)/;
+import { faultsOf, Fields, Preview, usePreview, Why } from "./job_form.mjs";
 
 // Where a job is edited that isn't edited here; null: it is.
 export function elsewhere(job) {
@@ -45,16 +41,10 @@ function Form({ job, policies, verb, again, close }) {
   const [refused, setRefused] = useState(null);
   const paths = changedIn(texts, seen.texts);
   const body = useMemo(() => bodyOf(texts, paths, policies), [texts, seen]);
-  const { said, problem, busy } = usePreview(job.key, paths.length ? body : null, seen.etag);
+  const { said, problem, busy } = usePreview(`${keyPath(job.key)}/preview`, paths.length ? body : null, seen.etag);
   const theirs = useMemo(() => textsOf(job, policies), [job.etag]);
   const other = job.etag && job.etag !== seen.etag ? meanwhile(seen.texts, theirs, texts) : null;
   const set = (path) => (text) => setTexts((before) => ({ ...before, [path]: text }));
-  const faults = (path) =>
-    [refused, problem]
-      .flatMap((each) => each?.violations ?? [])
-      .filter((each) => each.field === `spec.${path}` || each.field.startsWith(`spec.${path}.`))
-      .map((each) => each.description)
-      .filter((each, index, all) => all.indexOf(each) === index);
   const rebase = (current, etag) => {
     setTexts(onTop(seen.texts, current, texts));
     setSeen({ texts: current, etag });
@@ -81,21 +71,10 @@ function Form({ job, policies, verb, again, close }) {
     }
     setSaving(false);
   };
-  const given = { texts, base: seen.texts, set, faults };
+  const given = { texts, base: seen.texts, set, faults: faultsOf(refused, problem) };
   return html`<form class="editor" onSubmit=${save}>
     <div>
-      <${Line} path="schedule" label="Schedule" given=${given} hint="0 6 1 * *, every 30m, at 2026-03-01T08:00:00Z, manual" />
-      <${Line} path="policy.timezone" label="Time zone" given=${given} hint="UTC" list="zones"
-        help=${helpOf(policies, "timezone")} />
-      <datalist id="zones">${zones().map((each) => html`<option key=${each} value=${each}></option>`)}</datalist>
-      <details open=${policies.some(({ name }) => name !== "timezone" && seen.texts[`policy.${name}`])}>
-        <summary>Policies</summary>
-        ${policies
-          .filter(({ name }) => name !== "timezone")
-          .map(({ name, help }) => html`<${Line} key=${name} path=${`policy.${name}`} label=${wordOf(name)} help=${help}
-            given=${given} />`)}</details>
-      <${Line} path="timeout_ms" label="Timeout, in milliseconds" given=${given} />
-      <${Line} path="labels" label="Labels, one name=value a line" given=${given} rows="3" />
+      <${Fields} given=${given} policies=${policies} open=${policies.some(({ name }) => name !== "timezone" && seen.texts[`policy.${name}`])} />
       ${
         job.outputs_hidden
           ? html`<p class="says">Its payload is hidden from your role, and stays as it is.</p>`
@@ -105,112 +84,15 @@ function Form({ job, policies, verb, again, close }) {
     </div>
     <div class="comes">
       ${other && html`<${Changed} other=${other} take=${() => rebase(theirs, job.etag)} />`}
-      <${Preview} said=${said} problem=${problem} busy=${busy} changed=${paths.length} />
-      <label>Why? Others will ask later.<input value=${note} onInput=${(event) => setNote(event.target.value)} /></label>
+      <${Preview} said=${said} problem=${problem} busy=${busy}
+        idle=${!paths.length && "Change something: what it comes to is said here."} />
+      <${Why} note=${note} set=${setNote} />
       ${refused && html`<${Refused} problem=${refused} anew=${anew} />`}
       <div class="buttons"><button class="act" disabled=${saving || !paths.length || problem || other}>${
         saving ? "…" : "Save"
       }</button><button type="button" onClick=${close}>Keep as it is</button></div>
       <p class="says">To undo it: edit it again, by the values that this shows as old.</p>
     </div></form>`;
-}
-
-const helpOf = (policies, name) => policies.find((each) => each.name === name)?.help;
-const zones = () => ["UTC", ...(Intl.supportedValuesOf?.("timeZone") ?? [])];
-
-function Line({ path, label, help, hint, list, rows, given }) {
-  const id = `edit-${path}`;
-  const faults = given.faults(path);
-  const options = help?.match(CHOICES)?.[1].match(/[a-z_]+(?= \(|,| or|$)/g)?.filter((each) => each !== "or");
-  const named = {
-    id,
-    value: given.texts[path],
-    "aria-invalid": faults.length > 0,
-    "aria-describedby": help || faults.length ? `${id}-help` : undefined,
-    onInput: (event) => given.set(path)(event.target.value),
-    spellcheck: false,
-  };
-  return html`<div class="field"><label for=${id}>${label}${
-    given.texts[path] !== given.base[path] && html` <b>changed</b>`
-  }</label>
-    ${rows ? html`<textarea ...${named} rows=${rows}></textarea>` : html`<input ...${named} placeholder=${hint ?? ""}
-      autocomplete="off" list=${list ?? (options ? `${id}-options` : undefined)} />`}
-    ${options && html`<datalist id=${`${id}-options`}>${options.map((each) => html`<option key=${each}
-      value=${each}></option>`)}</datalist>`}
-    <div id=${`${id}-help`}>${help && html`<p class="says">${help}</p>`}
-    ${faults.map((each) => html`<p class="fault" key=${each}>${each}</p>`)}</div></div>`;
-}
-
-// What the change would do, asked anew while one types; what was said before stays until then. `body` null: nothing is.
-// `etag`: of the job that it changes.
-function usePreview(key, body, etag) {
-  const [found, set] = useState({ said: null, problem: null, busy: false });
-  const text = JSON.stringify(body);
-  useEffect(() => {
-    if (!body) {
-      set({ said: null, problem: null, busy: false });
-      return undefined;
-    }
-    const stop = new AbortController();
-    set((before) => ({ ...before, busy: true }));
-    const timer = setTimeout(async () => {
-      try {
-        const said = await post(`${keyPath(key)}/preview`, body, stop.signal);
-        if (!stop.signal.aborted) set({ said, problem: null, busy: false });
-      } catch (problem) {
-        if (problem.name === "AbortError" || stop.signal.aborted) return;
-        if (problem.violations === undefined) throw problem;
-        set((before) => ({ said: before.said, problem, busy: false }));
-      }
-    }, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [text, etag]);
-  return found;
-}
-
-function Preview({ said, problem, busy, changed }) {
-  if (!changed) return html`<p class="says">Change something: what it comes to is said here.</p>`;
-  const other = problem && (problem.violations.length ? null : problem);
-  if (other) return html`<${Failed} problem=${other} said="It can't be saved so." />`;
-  if (problem) return html`<p class="problem" role="status">It can't be saved so: see the fields that are marked.</p>`;
-  if (!said) return html`<p class="says" role="status">Asking what it comes to …</p>`;
-  const { explanation } = said;
-  return html`<div class=${busy ? "aged" : ""} aria-busy=${busy}><p class="lead" role="status">It runs
-    ${" "}${explanation.words}.</p>
-    <${Remarks} of=${explanation.remarks} />
-    <h3>What changes</h3>
-    ${said.fields.length ? html`<ul class="plain">${said.fields.map(
-      (each) => html`<li key=${each.field}><code>${each.field}</code>: ${each.old ? html`<s>${each.old}</s>` : "nothing"}
-      → ${each.new ? html`<b>${each.new}</b>` : "nothing"}</li>`,
-    )}</ul>` : html`<p>Nothing: it is so already.</p>`}
-    <${Difference} of=${said.ticks} until=${said.until_at} />
-    <h3>Next ticks</h3>
-    ${explanation.ticks.length ? html`<${Ticks} said=${explanation} caption="Next ticks after the change" />`
-      : html`<p>None: it runs when somebody triggers it.</p>`}</div>`;
-}
-
-// The ticks that go and come: counts, and the first of them.
-function Difference({ of, until }) {
-  const same = of.gone === "0" && of.new === "0";
-  return html`<h3>Its ticks until <${When} at=${until} clock />: ${number(of.before)} →
-    ${" "}${count(of.after, "tick")}</h3>
-    ${same ? html`<p>All of them stay as they are.</p>` : html`<${Moved} of=${of} />`}`;
-}
-
-function Moved({ of }) {
-  if (of.gone === undefined) return html`<p>Too many to compare one by one.</p>`;
-  const row = (sign, word, number, first) =>
-    Number(number) > 0 &&
-    html`<li>${sign} ${count(number, "tick")} ${word}: ${first.map((at, index) => html`${index > 0 && ", "}<${When}
-      at=${at} clock />`)}${Number(number) > first.length && ", …"}</li>`;
-  const shift = Number(of.shift_ms);
-  return html`<ul class="plain">
-    ${shift !== 0 && html`<li>All of them move ${shift > 0 ? "later" : "earlier"} by the same time.</li>`}
-    ${row("−", Number(of.gone) === 1 ? "goes" : "go", of.gone, of.first_gone)}
-    ${row("+", Number(of.new) === 1 ? "comes" : "come", of.new, of.first_new)}</ul>`;
 }
 
 // Somebody else has changed it since the editor was opened.

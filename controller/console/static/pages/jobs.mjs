@@ -70,6 +70,7 @@ export function Jobs({ session }) {
         hint="part of a name, status:paused module:billing label:team=core" />
       <${Choice} label="Order by" value=${sort} set=${setSort} of=${Object.entries(SORTS)} />
       <${Columns} all=${all} shown=${columns} set=${setColumns} />
+      ${session.may("operate") && html`<a class="button" href="/jobs/new">New job</a>`}
     </form>
     <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${wrong || html`<${News} list=${list} sort=${sort} />`}</p>
     <${Many} picked=${picked} every=${every} session=${session} clear=${clear} selectEvery=${setEvery}
