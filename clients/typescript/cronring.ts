@@ -1326,6 +1326,8 @@ export interface PreviewJobResponse {
   from_at?: string;
   /** and up to this */
   until_at?: string;
+  /** the job's */
+  key: string;
 }
 
 /** RFC 9457. `reason` and `status` are for programs, `title` and `detail` for people. */

@@ -188,6 +188,7 @@ def _previewed(row: JobRow, spec: JobSpec, asked: Question, until: int) -> sched
 
 def _answer(step: JobStep, spec: JobSpec, asked: Question, until: int) -> schedules_pb2.PreviewJobResponse:
     return schedules_pb2.PreviewJobResponse(
+        key=step.key,
         fields=difference_messages(fields_of(step)),
         ticks=ticks_message(ticks_of(step, asked.after, until, COMPARED)),
         explanation=explained(spec, asked),

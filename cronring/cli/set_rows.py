@@ -78,10 +78,11 @@ def _job(wanted: "FileSet", job: "SetJob") -> Iterator[Line]:
         yield from _first("+", job.ticks.first_new, job.ticks.new)
 
 
-def previewed(key: str, preview: "Preview") -> Iterator[Line]:
-    """What a change of one job would do."""
+def previewed(preview: "Preview") -> Iterator[Line]:
+    """What a change of one job would do, or that it is made."""
+    sign, change = ("~", "changed") if preview.etag else ("+", "created")
     yield f"ticks up to {short_instant(preview.until_at)}:", None
-    yield f"~ {key}: {_ticks('changed', preview.ticks)}", _COLOURS["~"]
+    yield f"{sign} {preview.key}: {_ticks(change, preview.ticks)}", _COLOURS[sign]
     yield from _fields(preview.fields)
     yield from _first("-", preview.ticks.first_gone, preview.ticks.gone)
     yield from _first("+", preview.ticks.first_new, preview.ticks.new)

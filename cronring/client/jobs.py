@@ -13,7 +13,7 @@ from cronring.client.errors import SLOW, Invalid, Refused
 from cronring.client.executions import ExecutionCalls
 from cronring.client.filters import job_filter
 from cronring.client.lasting import lasting
-from cronring.client.many import ManyJobCalls
+from cronring.client.many import ManyJobCalls, creation, job_to_make
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
 from cronring.client.waiting import begun
@@ -114,15 +114,11 @@ class JobCalls(ManyJobCalls):
         run_now: bool = False,
     ) -> model.Job:
         """As `create`, of either kind of target. A queue's job that is there is changed into the one asked for."""
-        request = jobs_pb2.CreateJobRequest(
-            namespace=target.namespace, name=target.name, spec=convert.job_spec(spec), requested_by=by,
-            template=template, explicit=FieldMask(paths=explicit), note=note, run_now=run_now,
-        )  # fmt: skip
+        request = creation(job_to_make(target, spec, template, explicit))
+        request.requested_by, request.note, request.run_now = by, note, run_now
         if isinstance(target, model.QueueTarget):
-            request.queue.CopyFrom(jobs_pb2.QueueTarget(queue=target.queue, workspace=target.workspace))
             look = f"`cronring jobs list --module @{target.queue}`; to repeat the command makes no second one"
         else:
-            request.module, request.verb = target.module, target.verb
             key = f"{target.module}.{target.verb}:{target.name}"
             look = f"`cronring jobs show {key}`; to repeat the command makes no second one"
         return convert.job(await self._once(lambda stub, timeout: stub.CreateJob(request, timeout=timeout), look))

@@ -116,6 +116,20 @@ class ManyJobCalls:
         return max(self._failover.timeout_s, MANY_TIMEOUT_S)
 
 
+def job_to_make(
+    target: model.VerbTarget | model.QueueTarget,
+    spec: model.JobSpec,
+    template: str = "",
+    explicit: Sequence[str] = (),
+) -> JobToMake:
+    """A job of that target."""
+    if isinstance(target, model.QueueTarget):
+        return JobToMake(
+            "", "", target.name, spec, target.namespace, template, tuple(explicit), target.queue, target.workspace
+        )
+    return JobToMake(target.module, target.verb, target.name, spec, target.namespace, template, tuple(explicit))
+
+
 def creation(job: JobToMake) -> jobs_pb2.CreateJobRequest:
     """As it is asked for, among others. Raises Invalid."""
     return jobs_pb2.CreateJobRequest(

@@ -8,6 +8,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
+from cronring.client.many import JobToMake, creation
 from cronring.client.sets import FieldDifference, TickDifference, tick_difference
 from cronring.protos.cronring.v1 import schedules_pb2
 from cronring.protos.cronring.v1.schedules_pb2_grpc import SchedulesStub
@@ -63,8 +64,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a change would do. Ticks are compared after `from_at` and up to `until_at`. `etag`: of the job as it is."""
+    """What a change would do. Ticks are compared after `from_at` and up to `until_at`. `etag`: of the job as it is.
 
+    `key`: the job's.
+    """
+
+    key: str
     fields: tuple[FieldDifference, ...]
     ticks: TickDifference
     explanation: Explanation
@@ -123,10 +128,17 @@ class ScheduleCalls:
         request = schedules_pb2.PreviewJobRequest(
             key=key, spec=convert.job_spec(spec), update_mask=FieldMask(paths=fields), hours=hours
         )
+        return await self._previewed(request)
+
+    async def preview_new(self, job: JobToMake, hours: int = 168) -> Preview:
+        """What `jobs.create` would do, as `preview`. Its `etag` is "". Raises what that raises."""
+        return await self._previewed(schedules_pb2.PreviewJobRequest(create=creation(job), hours=hours))
+
+    async def _previewed(self, request: schedules_pb2.PreviewJobRequest) -> Preview:
         timeout = self._failover.timeout_s
         answer = await self._failover.unary(lambda channel: SchedulesStub(channel).PreviewJob(request, timeout=timeout))
         return Preview(
-            tuple(FieldDifference(each.field, each.old, each.new) for each in answer.fields),
+            answer.key, tuple(FieldDifference(each.field, each.old, each.new) for each in answer.fields),
             tick_difference(answer.ticks), _explanation(answer.explanation), answer.etag,
             convert.instant(answer.from_at), convert.instant(answer.until_at),
         )  # fmt: skip
@@ -140,9 +152,11 @@ class ScheduleCalls:
         )
         return {each.name: each.help for each in answer.policies}
 
-    async def verb(self, job: str) -> DescribedVerb:
-        """What a job's verb takes as its payload. Raises NotFound."""
+    async def verb(self, job: str = "", *, of: model.VerbTarget | None = None) -> DescribedVerb:
+        """What a job's verb takes as its payload; or a verb that is active now. Raises NotFound."""
         request = schedules_pb2.DescribeVerbRequest(job=job)
+        if of is not None:
+            request.namespace, request.module, request.verb = of.namespace, of.module, of.verb
         timeout = self._failover.timeout_s
         answer = await self._failover.unary(
             lambda channel: SchedulesStub(channel).DescribeVerb(request, timeout=timeout)

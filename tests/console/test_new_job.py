@@ -46,6 +46,7 @@ def test_a_verbs_job_is_seen_before_it_is_made(visit: Callable[..., Visitor], cl
     form.get_by_label("Time zone").fill("Europe/Berlin")
     expect(form).to_contain_text("It runs at 02:30 every day, Europe/Berlin time.")
     expect(form.locator("tbody tr")).to_have_count(10)
+    expect(form.locator(".key")).to_have_text("shop.prints:berlin")
     expect(form).to_contain_text("prints takes no payload")
     form.get_by_text("Policies", exact=True).click()
     form.get_by_label(re.compile("^retries")).fill("3")

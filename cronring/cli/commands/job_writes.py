@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--template", default="", metavar="NAME", shell_complete=template_name,
               help="Start from this template of VERB's namespace (cronring template list).")  # fmt: skip
 @click.option("--now", is_flag=True, help="Run it once at once, too. Without a schedule, it is --manual.")
+@click.option("--dry-run", is_flag=True, help="Only say what it would come to.")
 @job_options
 @policy_options
 @note_option
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 def create_job(
     template: str,
     now: bool,
+    dry_run: bool,
     note: str,
     as_name: str | None,
     output: str,
@@ -105,14 +107,27 @@ def create_job(
             "when does it tick? Give --cron, --every, --at, --after, --manual or --now, or a --template that says so"
         )
 
-    async def question(client: "AsyncClient") -> "Job":
+    explicit = given_fields(values) if template else ()
+
+    async def spec(client: "AsyncClient") -> "JobSpec":
         zone = values["timezone"]
         if template and zone is None and (values["at"] or values["anchor"]):
             zone = str((await client.templates.get(template, target.namespace)).spec.policy.get("timezone", ""))
+        return spec_of(values, zone)
+
+    async def preview(client: "AsyncClient") -> "Preview":
+        from cronring.client.many import job_to_make
+
+        return await client.schedules.preview_new(job_to_make(target, await spec(client), template, explicit))
+
+    if dry_run:
+        _show_preview(ask(controllers, preview), output)
+        return
+
+    async def question(client: "AsyncClient") -> "Job":
         job = await client.jobs.create_for(
-            target, spec_of(values, zone), actor(as_name), template=template,
-            explicit=given_fields(values) if template else (), note=note, run_now=now,
-        )  # fmt: skip
+            target, await spec(client), actor(as_name), template=template, explicit=explicit, note=note, run_now=now
+        )
         await warn_of_unknown(client, [followed(job)] if followed(job) else [])
         return job
 
@@ -201,11 +216,14 @@ def _preview(
         asked = client.schedules.preview(key, await spec(client), fields)
         return await or_nearest(asked, "job", key, lambda: job_keys(client))
 
-    found = ask(controllers, question)
+    _show_preview(ask(controllers, question), output)
+
+
+def _show_preview(found: "Preview", output: str) -> None:
     if output == "json":
         print_json(found)
         return
-    for line, colour in previewed(key, found):
+    for line, colour in previewed(found):
         say(line, colour=colour)
 
 

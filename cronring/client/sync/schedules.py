@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from cronring.client import model
+from cronring.client.many import JobToMake
 from cronring.client.schedules import DescribedVerb, Explanation, Preview
 from cronring.client.wire import Wire
 
@@ -41,10 +42,14 @@ class ScheduleCalls:
         """What `jobs.update` would do, with the ticks of so many hours. Raises what that raises."""
         return self._wire.run(lambda client: client.schedules.preview(key, spec, fields, hours))
 
+    def preview_new(self, job: JobToMake, hours: int = 168) -> Preview:
+        """What `jobs.create` would do, as `preview`. Its `etag` is "". Raises what that raises."""
+        return self._wire.run(lambda client: client.schedules.preview_new(job, hours))
+
     def policies(self) -> dict[str, str]:
         """What may be set of a job's policy, by name, and what for."""
         return self._wire.run(lambda client: client.schedules.policies())
 
-    def verb(self, job: str) -> DescribedVerb:
-        """What a job's verb takes as its payload. Raises NotFound."""
-        return self._wire.run(lambda client: client.schedules.verb(job))
+    def verb(self, job: str = "", *, of: model.VerbTarget | None = None) -> DescribedVerb:
+        """What a job's verb takes as its payload; or a verb that is active now. Raises NotFound."""
+        return self._wire.run(lambda client: client.schedules.verb(job, of=of))

@@ -365,8 +365,11 @@ class PreviewJobResponse(_message.Message):
     ETAG_FIELD_NUMBER: _builtins.int
     FROM_AT_FIELD_NUMBER: _builtins.int
     UNTIL_AT_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
     etag: _builtins.str
     """of the job as it stands; empty: it is not there"""
+    key: _builtins.str
+    """the job's"""
     @_builtins.property
     def fields(self) -> _containers.RepeatedCompositeFieldContainer[_sets_pb2.FieldDifference]:
         """what would change; none: it is so already"""
@@ -394,10 +397,11 @@ class PreviewJobResponse(_message.Message):
         etag: _builtins.str = ...,
         from_at: _timestamp_pb2.Timestamp | None = ...,
         until_at: _timestamp_pb2.Timestamp | None = ...,
+        key: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation", "from_at", b"from_at", "ticks", b"ticks", "until_at", b"until_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "explanation", b"explanation", "fields", b"fields", "from_at", b"from_at", "ticks", b"ticks", "until_at", b"until_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "explanation", b"explanation", "fields", b"fields", "from_at", b"from_at", "key", b"key", "ticks", b"ticks", "until_at", b"until_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

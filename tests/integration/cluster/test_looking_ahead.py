@@ -86,3 +86,14 @@ def test_a_change_of_one_job_is_shown_and_not_made(cluster: Cluster) -> None:
     assert {each["field"]: each["new"] for each in preview["fields"]}["policy.retries"] == "2"
     assert "7 ticks -> 7: 7 move, each 1h30m later" in cluster.shown(*change)
     assert cluster.cli("jobs", "get", "ahead.nightly_0:mine")["schedule"] == "30 2 * * *"
+
+
+def test_a_job_that_would_be_made_is_shown_and_not_made(cluster: Cluster) -> None:
+    asked = ("jobs", "create", "ahead.nightly_0", "--name", "new", "--every", "6h", "--dry-run")
+    preview = cluster.cli(*asked)
+    assert (preview["key"], preview["ticks"]["after"], preview["etag"]) == ("ahead.nightly_0:new", 28, "")
+    assert "+ ahead.nightly_0:new: every 6h, 28 ticks" in cluster.shown(*asked)
+    of_queue = ("jobs", "create", "--queue", "reports", "--cron", "0 6 * * *", "--dry-run")
+    assert "+ @reports.-:default: 0 6 * * *, 7 ticks" in cluster.shown(*of_queue)
+    keys = {job["key"] for job in cluster.cli("jobs", "list", "--limit", "100")}
+    assert not keys & {"ahead.nightly_0:new", "@reports.-:default"}

@@ -99,6 +99,7 @@ function Form({ policies, modules, home }) {
         Run it once at once, too</label>
     </div>
     <div class="comes">
+      ${ready && said && !problem && html`<p class="key">${said.key}</p>`}
       <${Preview} said=${said} problem=${problem} busy=${busy} idle=${!ready && IDLE} />
       <${Why} note=${note} set=${setNote} />
       ${refused && html`<${Failed} problem=${refused} said="It is not made." />`}
