@@ -60,6 +60,30 @@ def what_happened_is_told(page: Page) -> None:
     expect(page.locator(".timeline li").filter(has_text="shop.fails")).not_to_have_count(0)
 
 
+def test_a_job_is_shown_as_it_was(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    ran = cluster.cli("executions", "list", "--job", "shop.sells", "--limit", "5")
+    at, last = ran[2]["tick"], ran[0]["tick"]
+    page = visit().page(f"/jobs/shop.sells?at={at}")
+    expect(page.locator(".past")).to_contain_text("As it was at")
+    expect(page.locator("body")).to_have_class(re.compile("historic"))
+    ticks = page.locator("section:has(#history) td[data-name='Tick'] time")
+    expect(ticks.first).to_have_attribute("datetime", at)
+    assert last not in [tick.get_attribute("datetime") for tick in ticks.all()]
+    expect(page.get_by_role("region", name="Who ran it")).to_contain_text(re.compile(r"Firstc\d-.+Backupc\d-"))
+    expect(page.get_by_role("region", name="Why?")).to_contain_text(f"--at {at}")
+    expect(page.get_by_role("region", name="What the books have").locator(".asked")).to_be_visible()
+    expect(page.get_by_role("button", name="Run now")).to_have_count(0)
+    found = Axe().run(page, options=RULES)
+    assert found.violations_count == 0, found.generate_report()
+    page.goto(page.url.split("/jobs")[0] + f"/timeline?at={at}")
+    expect(page.locator("body")).to_have_class(re.compile("historic"))
+    told = page.locator(".timeline time")
+    expect(told.first).to_be_visible()
+    assert max(each.get_attribute("datetime") or "" for each in told.all()) <= at.replace("Z", ".999Z")
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.locator("body")).not_to_have_class(re.compile("historic"))
+
+
 def test_the_slider_goes_to_the_past_by_the_keyboard(visit: Callable[..., Visitor]) -> None:
     page = visit().page("/cluster")
     slider = page.get_by_role("slider")

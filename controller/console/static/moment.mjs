@@ -7,7 +7,7 @@ import { TimelineMarks } from "./timeline.mjs";
 export const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 const DRAGGING_MS = 150; // after the last move, before the past is asked for
-const SHOWN = ["/", "/cluster"]; // pages that can show an instant that has been
+const SHOWN = /^\/(cluster|timeline|jobs\/(?!new$).+)?$/; // pages that can show an instant that has been
 
 // "03:12" is the latest of the viewer's clock that has been.
 function read(text) {
@@ -18,7 +18,8 @@ function read(text) {
   return date.getTime() > now() ? date.getTime() - DAY_MS : date.getTime();
 }
 
-const written = (at) => new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
+// As addresses and commands have it.
+export const written = (at) => new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
 
 // {at, wrong, set}: `at` in milliseconds; null: now. `wrong`: a text that is no instant that has been.
 export function useAt() {
@@ -37,7 +38,7 @@ export function useAt() {
 export function PastBar({ path }) {
   const { at, wrong, set } = useAt();
   const moment = useNow();
-  const shown = at !== null && SHOWN.includes(path);
+  const shown = at !== null && SHOWN.test(path);
   useEffect(() => {
     document.body.classList.toggle("historic", shown);
     return () => document.body.classList.remove("historic");

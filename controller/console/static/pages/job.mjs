@@ -5,22 +5,29 @@ import { deleteJob, pauseJob, resumeJob, skipNext } from "../actions.mjs";
 import { duration, inZone, viewerZone } from "../clock.mjs";
 import { ask } from "../doing.mjs";
 import { useQuery } from "../queries.mjs";
+import { useAt } from "../moment.mjs";
 import { go, useParameter } from "../router.mjs";
-import { Answered, Empty, Facts, Panel, Rows, RunLink, State, When } from "../parts.mjs";
+import { Answered, Facts, Panel, RunLink, State, When } from "../parts.mjs";
 import { count, firstLine, number, quoted, wordOf } from "../words.mjs";
 import { Actions, Settings, Versions } from "./job_about.mjs";
 import { Days } from "./job_days.mjs";
 import { Editor, elsewhere, ofSet } from "./job_edit.mjs";
+import { History } from "./job_history.mjs";
 import { Owners } from "./job_owners.mjs";
 import { backfillJob, triggerJob } from "./job_runs.mjs";
+import { JobThen } from "./job_then.mjs";
 import { NextTicks, YearOfDays } from "./job_ticks.mjs";
 import { Timeline } from "./job_timeline.mjs";
 import { Why } from "./job_why.mjs";
 
-const RUNS = 25;
 const FIGURES_LEAST_MS = 5_000;
 
-export function JobPage({ name, session, health }) {
+export function JobPage(props) {
+  const { at, iso } = useAt();
+  return at === null ? html`<${JobNow} ...${props} />` : html`<${JobThen} name=${props.name} at=${at} iso=${iso} />`;
+}
+
+function JobNow({ name, session, health }) {
   const mine = (kind, data) => (data.job?.key ?? data.execution?.job) === name;
   const query = useQuery(keyPath(name), null, { on: mine });
   const schedule = useQuery(`${keyPath(name)}/schedule`, { count: 1 });
@@ -148,31 +155,3 @@ const forget = (name, each) =>
     command: () => `cronring jobs activations ${quoted(name)} --cancel ${each.id}`,
     act: () => remove(`${keyPath(name)}/activations/${each.id}`),
   });
-
-const COLUMNS = [
-  { name: "Run", of: (run) => html`<${RunLink} of=${run.id} />` },
-  { name: "Outcome", of: (run) => html`<${State} is=${run.outcome || "running"} />` },
-  { name: "Tick", of: (run) => html`<${When} at=${run.tick} clock />` },
-  { name: "Why", of: (run) => wordOf(run.trigger) + (run.attempt > 1 ? `, attempt ${run.attempt}` : "") },
-  { name: "Late by", number: true, of: (run) => duration(run.lateness_ms) },
-  { name: "Took", number: true, of: (run) => (run.outcome ? duration(run.duration_ms) : "…") },
-  { name: "Error", of: (run) => (run.error_type ? `${run.error_type}: ${run.error_message.slice(0, 120)}` : "") },
-];
-
-function History({ name, mine }) {
-  const [token, setToken] = useState("");
-  const query = useQuery("/executions", { "filter.job": name, page_size: RUNS, page_token: token }, { on: mine });
-  const rows = query.data?.executions ?? [];
-  return html`<${Panel} id="history" title="History" says="Its runs, the newest first.">
-    <${Answered} query=${query} empty=${
-      query.data &&
-      !rows.length &&
-      html`<${Empty} command=${`cronring jobs trigger ${quoted(name)}`}>
-        It has not run yet.<//>`
-    }>
-      <${Rows} caption="Runs" columns=${COLUMNS} rows=${rows} keyOf=${(run) => run.id}
-        open=${(run) => go(`/executions/${run.id}`)} />
-      <div class="buttons">${token && html`<button onClick=${() => setToken("")}>Newest</button>`}
-        ${query.data?.next_page_token && html`<button
-          onClick=${() => setToken(query.data.next_page_token)}>Older</button>`}</div><//><//>`;
-}

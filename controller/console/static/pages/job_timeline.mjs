@@ -20,15 +20,18 @@ const SPANS = [
   [7 * DAY, "7 days", DAY],
 ];
 const GAPS_SHOWN = 12;
+const AFTER = 0.25; // of a span, beyond an instant that it is about
 const LEAST = 0.3; // of a run's width, percent
 
-// `often`: ticks a day, by which the first view is chosen. `why`: what is asked about, and `ask(at)`.
-export function Timeline({ name, job, mine, often, why, ask }) {
+// `often`: ticks a day, by which the first view is chosen. `why`: what is asked about, and `ask(at)`. `at`: an instant
+// that has been, around which it begins; undefined: it ends now.
+export function Timeline({ name, job, mine, often, why, ask, at }) {
   const [span, setSpan] = useParameter("span");
-  const [end, setEnd] = useParameter("until");
+  const [given, setEnd] = useParameter("until");
   const fitting = SPANS.findLast(([size]) => (often * size) / DAY <= 250) ?? SPANS[0];
   const chosen = SPANS.find(([, word]) => word === span) ?? (often < 3 ? SPANS[4] : fitting[0] > DAY ? SPANS[3] : fitting);
   const [size, , step] = chosen;
+  const end = given || (at === undefined ? "" : new Date(at + size * AFTER).toISOString());
   const live = !Date.parse(end);
   const until = () => (live ? now() + size * 0.04 : Date.parse(end));
   const query = useSpan(name, () => until() - size, until, live, mine);
@@ -47,7 +50,7 @@ export function Timeline({ name, job, mine, often, why, ask }) {
     <div class="tools"><div class="buttons tight">
       <button onClick=${() => move(-1)}>Earlier</button>
       <button disabled=${live} onClick=${() => move(1)}>Later</button>
-      <button disabled=${live} onClick=${() => setEnd("")}>Now</button>
+      <button disabled=${!given} onClick=${() => setEnd("")}>${at === undefined ? "Now" : "Then"}</button>
       <button disabled=${place === 0} onClick=${() => zoom(place - 1)} aria-label="Zoom in">+</button>
       <button disabled=${place === SPANS.length - 1} onClick=${() => zoom(place + 1)} aria-label="Zoom out">−</button>
       </div><label class="inline"><span class="hidden">Shown</span><select value=${chosen[1]}

@@ -1,6 +1,7 @@
 // What happened, and when?
 import { html, useEffect, useState } from "../base.mjs";
 import { Answered, Choice, Copied, Empty, Panel } from "../parts.mjs";
+import { useAt, written } from "../moment.mjs";
 import { useParameter } from "../router.mjs";
 import { CopyMarkdown, Entries, useTimeline } from "../timeline.mjs";
 
@@ -13,7 +14,8 @@ export function TimelinePage() {
   const [token, setToken] = useState("");
   useEffect(() => setToken(""), [span]);
   const hours = (SPANS[span] ?? SPANS["a day"]) / HOUR_MS;
-  const query = useTimeline({ within: hours * HOUR_MS, token });
+  const { at } = useAt();
+  const query = useTimeline(at === null ? { within: hours * HOUR_MS, token } : { since: at - hours * HOUR_MS, until: at, token });
   const entries = query.data?.entries ?? [];
   const next = query.data?.next_page_token;
   return html`<h1>Timeline</h1>
@@ -26,7 +28,7 @@ export function TimelinePage() {
         ask for a shorter time.</p>`}
       <div class="buttons">${token && html`<button onClick=${() => setToken("")}>The latest</button>`}
         ${next && html`<button onClick=${() => setToken(next)}>Earlier</button>`}</div><//>
-    <${Copied} text=${`cronring timeline --since -${hours}h`} />`;
+    <${Copied} text=${at === null ? `cronring timeline --since -${hours}h` : `cronring timeline --since ${written(at - hours * HOUR_MS)} --until ${written(at)}`} />`;
 }
 
 const Nothing = () => html`<${Empty} command="cronring timeline --since -7d">Nothing happened in this time.<//>`;
