@@ -61,9 +61,11 @@ def what_happened_is_told(page: Page) -> None:
 
 
 def test_a_job_is_shown_as_it_was(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    page = visit().page("/jobs/shop.sells")
+    expect(page.locator("section:has(#history) tbody tr").nth(4)).to_be_visible(timeout=SOON_MS)
     ran = cluster.cli("executions", "list", "--job", "shop.sells", "--limit", "5")
     at, last = ran[2]["tick"], ran[0]["tick"]
-    page = visit().page(f"/jobs/shop.sells?at={at}")
+    page.goto(f"{page.url}?at={at}")
     expect(page.locator(".past")).to_contain_text("As it was at")
     expect(page.locator("body")).to_have_class(re.compile("historic"))
     ticks = page.locator("section:has(#history) td[data-name='Tick'] time")
