@@ -1,5 +1,6 @@
 // What can be done to jobs and executions: each says what it does before it is done.
 import { keyPath, post, remove } from "./api.mjs";
+import { viewerZone } from "./clock.mjs";
 import { noted, quoted } from "./words.mjs";
 import { ask } from "./doing.mjs";
 import { go } from "./router.mjs";
@@ -11,15 +12,25 @@ const WHY = {
   hint: "the supplier is away until 14:00",
 };
 
+// A pause may end by itself.
+export const UNTIL = {
+  name: "until",
+  label: `Until (${viewerZone}). Empty: until somebody resumes it.`,
+  kind: "datetime-local",
+  optional: true,
+};
+export const untilOf = ({ until }) => (until ? { until: new Date(until).toISOString() } : {});
+export const untilOption = (values) => (values.until ? ` --until ${untilOf(values).until}` : "");
+
 export const pauseJob = (job) =>
   ask({
     title: `Pause ${job.key}`,
     verb: "Pause",
     says: "Its ticks are skipped from now on, and recorded as paused. What runs now goes on to its end.",
     undo: "resume it; the next tick after that runs.",
-    fields: [WHY],
-    command: (values) => `cronring jobs pause ${quoted(job.key)}${noted(values)}`,
-    act: (values) => post(`${keyPath(job.key)}/pause`, { note: values.note }),
+    fields: [UNTIL, WHY],
+    command: (values) => `cronring jobs pause ${quoted(job.key)}${untilOption(values)}${noted(values)}`,
+    act: (values) => post(`${keyPath(job.key)}/pause`, { note: values.note, ...untilOf(values) }),
   });
 
 export const resumeJob = (job) =>
@@ -31,6 +42,28 @@ export const resumeJob = (job) =>
     fields: [WHY],
     command: (values) => `cronring jobs resume ${quoted(job.key)}${noted(values)}`,
     act: (values) => post(`${keyPath(job.key)}/resume`, { note: values.note }),
+  });
+
+export const cancelJob = (job) =>
+  ask({
+    title: `Cancel ${job.key}`,
+    verb: "Cancel it",
+    says: "It has no tick and no run by hand until it is restored. What waits is forgotten, and what runs is told to stop.",
+    undo: "restore it; what waited stays forgotten.",
+    fields: [WHY],
+    command: (values) => `cronring jobs cancel ${quoted(job.key)}${noted(values)}`,
+    act: (values) => post(`${keyPath(job.key)}/cancel`, { note: values.note }),
+  });
+
+export const restoreJob = (job) =>
+  ask({
+    title: `Restore ${job.key}`,
+    verb: "Restore it",
+    says: "Its schedule begins anew. Nothing of what passed meanwhile was due.",
+    undo: "cancel it again.",
+    fields: [WHY],
+    command: (values) => `cronring jobs restore ${quoted(job.key)}${noted(values)}`,
+    act: (values) => post(`${keyPath(job.key)}/restore`, { note: values.note }),
   });
 
 export const skipNext = (job) =>

@@ -1,6 +1,7 @@
 // One order to many jobs: what it would do to each, tried first; then done, by one call; then undone, where it can be.
 import { html, useState } from "./base.mjs";
 import { lines } from "./api.mjs";
+import { UNTIL, untilOf, untilOption } from "./actions.mjs";
 import { ask } from "./doing.mjs";
 import { count, noted, number, quoted } from "./words.mjs";
 
@@ -9,7 +10,15 @@ const NOTE = { name: "note", label: "Why? Others will ask later.", optional: tru
 const CLI = { SKIP_NEXT: "skip-next" };
 
 const DEEDS = [
-  { action: "PAUSE", verb: "Pause", inverse: "RESUME", undo: "resume them: the button appears when it is done." },
+  {
+    action: "PAUSE",
+    verb: "Pause",
+    inverse: "RESUME",
+    undo: "resume them: the button appears when it is done.",
+    fields: [UNTIL],
+    option: untilOption,
+    spec: untilOf,
+  },
   { action: "RESUME", verb: "Resume", inverse: "PAUSE", undo: "pause them: the button appears when it is done." },
   { action: "TRIGGER", verb: "Run now", undo: "cancel the executions while they run." },
   { action: "SKIP_NEXT", verb: "Skip next", undo: "run them by hand at that time." },

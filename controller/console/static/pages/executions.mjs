@@ -6,7 +6,7 @@ import { useEvents } from "../live.mjs";
 import { faultOf, useQuery } from "../queries.mjs";
 import { go, useParameter } from "../router.mjs";
 import { Answered, Choice, Empty, JobLink, Rows, RunLink, State, When } from "../parts.mjs";
-import { count, wordOf } from "../words.mjs";
+import { count, number, wordOf } from "../words.mjs";
 
 const PAGE = 100;
 const SORTS = { newest: "the newest first", slowest: "what took longest", latest: "what began latest" };
@@ -32,12 +32,14 @@ export function Executions() {
     { filter: text, sort: sort === "newest" ? "" : sort, page_size: PAGE, page_token: token },
     { every: 60_000 },
   );
+  // Of none that is narrowed by nothing: that many are counted for a while.
+  const counted = useQuery(text ? "/executions:count" : null, { filter: text }, { every: 60_000 }).data;
   const wrong = faultOf(query);
   useEvents(["execution_started"], () => setFresh((before) => before + 1), []);
   useEffect(() => setFresh(0), [query.data]);
   useEffect(() => setToken(""), [text, sort]);
   const rows = query.data?.executions ?? [];
-  return html`<h1>Runs</h1>
+  return html`<h1>Runs <span class="says">${counted ? `${counted.at_least ? "at least " : ""}${number(counted.count)}` : ""}</span></h1>
     <form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
       <${FilterField} list="executions" name="q" says="filter-says"
         hint="outcome:unsuccessful job:billing.close_day since:24h" />

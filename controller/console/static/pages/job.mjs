@@ -1,7 +1,7 @@
 // Will it run, did it run, and why not?
 import { html, useState } from "../base.mjs";
 import { keyPath, remove } from "../api.mjs";
-import { deleteJob, pauseJob, resumeJob, skipNext } from "../actions.mjs";
+import { cancelJob, deleteJob, pauseJob, restoreJob, resumeJob, skipNext } from "../actions.mjs";
 import { duration, inZone, viewerZone } from "../clock.mjs";
 import { ask } from "../doing.mjs";
 import { useQuery } from "../queries.mjs";
@@ -47,6 +47,17 @@ function JobNow({ name, session, health }) {
         html`<p class="note">Paused <${When}
           at=${job.paused.at} /> by ${job.paused.by || "nobody named"}${job.paused.note && `: ${job.paused.note}`}
         ${job.paused.until && html`, until <${When} at=${job.paused.until} zone=${job.timezone} />`}</p>`
+      }
+      ${
+        job.cancelled &&
+        html`<p class="note">Cancelled <${When} at=${job.cancelled.at} /> by ${job.cancelled.by || "nobody named"}${
+          job.cancelled.note && `: ${job.cancelled.note}`
+        }. It has no tick until it is restored.</p>`
+      }
+      ${
+        job.orphaned &&
+        html`<p class="note">Orphaned <${When} at=${job.orphaned.at} />: no active version of its module has its verb.
+        It goes on once one has.</p>`
       }
       ${job.failures > 0 && html`<${Failing} job=${job} failures=${health.failures.data?.executions ?? []} />`}
       ${may && html`<${Deeds} job=${job} edit=${() => setEditing("yes")} />`}`
@@ -100,6 +111,9 @@ const next = (job) =>
 
 function Deeds({ job, edit }) {
   const paused = job.status === "paused";
+  if (job.cancelled)
+    return html`<div class="buttons"><button class="act" onClick=${() => restoreJob(job)}>Restore</button>
+      ${job.source === "api" && html`<button onClick=${() => deleteJob(job)}>Delete</button>`}</div>`;
   return html`<div class="buttons">
     <button class="act" data-key="t" onClick=${() => triggerJob(job)}>Run now</button>
     ${
@@ -110,6 +124,7 @@ function Deeds({ job, edit }) {
     ${job.next_tick && html`<button onClick=${() => skipNext(job)}>Skip next tick</button>`}
     ${job.schedule !== "manual" && html`<button onClick=${() => backfillJob(job)}>Backfill</button>`}
     <button onClick=${edit}>Edit</button>
+    <button onClick=${() => cancelJob(job)}>Cancel</button>
     ${job.source === "api" && html`<button onClick=${() => deleteJob(job)}>Delete</button>`}
   </div>`;
 }

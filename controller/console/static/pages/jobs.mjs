@@ -71,6 +71,8 @@ export function Jobs({ session }) {
       <${Choice} label="Order by" value=${sort} set=${setSort} of=${Object.entries(SORTS)} />
       <${Columns} all=${all} shown=${columns} set=${setColumns} />
       ${session.may("operate") && html`<a class="button" href="/jobs/new">New job</a>`}
+      ${session.may("outputs") && html`<a class="button" download="jobs.ndjson" title="Those that fit, and that no module declares"
+        href=${`/api/v1/cron/jobs:export${queryText({ filter: text })}`}>Export</a>`}
     </form>
     <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${wrong || html`<${News} list=${list} sort=${sort} />`}</p>
     <${Many} picked=${picked} every=${every} session=${session} clear=${clear} selectEvery=${setEvery}

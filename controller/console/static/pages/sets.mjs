@@ -1,9 +1,10 @@
 // Jobs that files declare: which sets there are, what each owns, and what was done to that by hand since.
 import { html, useEffect, useState } from "../base.mjs";
-import { post } from "../api.mjs";
+import { post, queryText } from "../api.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, parted, useOne, when } from "../listing.mjs";
 import { Answered, Copied, Facts, JobLink, Panel, State, When } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
+import { applyFile } from "./sets_apply.mjs";
 import { count, inNamespace, noted, quoted } from "../words.mjs";
 
 const nameOf = (row) => `${row.namespace}/${row.name}`;
@@ -19,6 +20,7 @@ export function Sets({ session }) {
     rows: "sets",
     keyOf: nameOf,
     columns: COLUMNS,
+    make: [session.may("operate") && applyFile({ namespace: session.home("operate"), name: "" })],
     deeds: (row) => deeds(row, session),
     none: "No file has been applied.",
     command: "cronring apply jobs.yaml --dry-run",
@@ -47,6 +49,7 @@ const would = async (row, how) => {
 const deeds = (row, session) =>
   session.may("operate", row.namespace)
     ? [
+        applyFile(row),
         {
           word: "Release",
           title: `Release the jobs of ${nameOf(row)}`,
@@ -84,7 +87,10 @@ function One({ name, session }) {
         ["Jobs", row.jobs],
         ["Revision", row.revision],
         ["Applied", html`<${When} at=${row.applied_at} /> by ${row.applied_by}${row.note && `: ${row.note}`}`],
-      ]} /><${Copied} text=${`cronring jobs export --set ${quoted(row.name)}`} />
+      ]} />
+      ${session.may("outputs", row.namespace) && html`<p><a class="button" download=${`${row.name}.ndjson`}
+        href=${`/api/v1/cron/jobs:export${queryText({ set_name: row.name, "filter.namespace": row.namespace })}`}>Export its jobs</a></p>`}
+      <${Copied} text=${`cronring jobs export --set ${quoted(row.name)}`} />
       ${session.may("operate", row.namespace) && html`<${Drift} row=${row} />`}`
     }<//>
     <${Listing} level=${2} session=${session} of=${{

@@ -1,9 +1,9 @@
 // Stored forms that jobs are made from.
 import { html } from "../base.mjs";
-import { put, remove } from "../api.mjs";
+import { patch, put, remove } from "../api.mjs";
 import { duration } from "../clock.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, pairs, parted, useOne, when } from "../listing.mjs";
-import { Answered, Copied, Facts, When } from "../parts.mjs";
+import { Answered, Copied, Facts, Panel, When } from "../parts.mjs";
 import { useQuery } from "../queries.mjs";
 import { inNamespace, noted, quoted, wordOf } from "../words.mjs";
 
@@ -24,8 +24,46 @@ export function Templates({ session }) {
     deeds: (row) => deeds(row, session),
     none: "There is no template.",
     command: "cronring template set nightly --cron '0 3 * * *'",
-  }} />`;
+  }} /><${Defaults} session=${session} />`;
 }
+
+// What all jobs have that don't say it, and whose verbs don't.
+function Defaults({ session }) {
+  const query = useQuery("/defaults");
+  const said = query.data;
+  const deeds = said && session.may("admin", "*") ? [setDefaults(said)] : [];
+  return html`<${Panel} id="defaults" title="Defaults of the cluster" says="What a job has that doesn't say it, and whose verb doesn't. A change holds for the next run of each.">
+    <${Answered} query=${query}>${
+      said &&
+      html`<${Facts} of=${[
+        ["Timeout", said.timeout_ms ? duration(Number(said.timeout_ms)) : "as the controllers' --timeout"],
+        ["Late after", said.late_after || "not set: webhooks aren't told of late ticks"],
+        said.changed_at && ["Changed", html`<${When} at=${said.changed_at} /> by ${said.changed_by}${said.note && `: ${said.note}`}`],
+      ]} /><${Deeds} of=${deeds} again=${query.again} />`
+    }<//><//>`;
+}
+
+const setDefaults = (said) => ({
+  word: "Change the defaults",
+  title: "Change the defaults of the cluster",
+  verb: "Change them",
+  says: "All jobs that don't say it have it from their next run on. What runs keeps what it began with.",
+  undo: "change them back to what this form began with.",
+  fields: [
+    { name: "timeout", label: "Timeout in seconds. Empty: as the controllers' --timeout.", kind: "number",
+      value: said.timeout_ms ? Number(said.timeout_ms) / 1_000 : "", optional: true },
+    { name: "late_after", label: "Late after. Empty: webhooks aren't told of late ticks.", value: said.late_after, optional: true, hint: "30s" },
+    NOTE,
+  ],
+  command: (values) => {
+    const given = [values.timeout && `timeout=${values.timeout}s`, values.late_after && `late_after=${values.late_after}`].filter(Boolean);
+    const gone = [!values.timeout && said.timeout_ms && "timeout", !values.late_after && said.late_after && "late_after"].filter(Boolean);
+    const words = [given.length && `set ${given.map(quoted).join(" ")}`, gone.length && `unset ${gone.join(" ")}`].filter(Boolean);
+    return words.map((each) => `cronring defaults ${each}${noted(values)}`).join("; ") || "cronring defaults show";
+  },
+  act: (values) =>
+    patch("/defaults", { timeout_ms: Math.round(Number(values.timeout) * 1_000), late_after: values.late_after, note: values.note }, said.etag),
+});
 
 const COLUMNS = [
   { name: "Template", of: (row) => html`<a href=${oneOf("/templates", nameOf(row))}>${nameOf(row)}</a>` },

@@ -1,0 +1,118 @@
+// A file of jobs is applied: what each of them becomes, and its ticks, is shown first; exactly that is done then.
+import { html, useEffect, useState } from "../base.mjs";
+import { post } from "../api.mjs";
+import { inPath, NOTE } from "../listing.mjs";
+import { Failed } from "../parts.mjs";
+import { count, inNamespace, noted, number, quoted } from "../words.mjs";
+
+const LISTED = 12;
+const TYPING_MS = 300;
+const SIGNS = { created: "+", adopted: "+", changed: "~", removed: "−", released: "−", left: "", refused: "✕" };
+
+// `of`: the set; without a name it is a new one, and its name is asked for.
+export function applyFile(of) {
+  let would = null; // the etag of what is shown
+  const at = (values) => (of.name ? of : values);
+  return {
+    word: of.name ? "Apply" : "Apply a file",
+    title: of.name ? `Apply a file to ${of.name}` : "Apply a file",
+    verb: "Apply it",
+    says: html`The set's jobs become those of the file: JSON, as “Export” writes it, or lines of it. Of YAML and TOML
+      the same is done by the command below.`,
+    undo: "apply the file of before.",
+    fields: [
+      ...(of.name
+        ? []
+        : [
+            { name: "name", label: "Set", hint: "billing-prod" },
+            { name: "namespace", label: "Namespace", value: of.namespace },
+          ]),
+      { name: "file", draw: File },
+      { name: "prune", label: "Remove jobs that the set owns and the file lacks", kind: "check", value: false },
+      { name: "adopt", label: "Take jobs that were made by hand, and that no set owns", kind: "check", value: false },
+      NOTE,
+    ],
+    more: (values) => html`<${Would} of=${at(values)} values=${values} found=${(etag) => {
+      would = etag;
+    }} />`,
+    command: (values) =>
+      `cronring apply FILE${values.prune ? " --prune" : ""}${values.adopt ? " --adopt" : ""}${noted(values)}`,
+    act: async (values) => {
+      const said = await post(pathOf(at(values)), { ...bodyOf(values), note: values.note, etag: would });
+      if (!said.applied) return { shows: html`<p><b>Nothing was changed.</b></p><${Told} said=${said} />` };
+    },
+  };
+}
+
+const pathOf = (of) => `/sets${inPath(of.namespace || "default", of.name)}/apply`;
+const bodyOf = ({ file, prune, adopt }) => ({ jobs: file?.jobs ?? [], prune, adopt });
+
+const File = ({ value, set }) => html`<div class="field"><label for="jobs-file">File</label>
+  <input id="jobs-file" type="file" accept=".json,.ndjson" required onChange=${async (event) => {
+    const [file] = event.target.files;
+    set(file ? read(await file.text()) : "");
+  }} />${value?.wrong && html`<p class="fault">${value.wrong}</p>`}
+  ${value?.jobs && html`<p class="says">${count(value.jobs.length, "job")}.</p>`}</div>`;
+
+// {jobs}, of a list, of {"jobs": list}, or of lines; or {wrong}.
+function read(text) {
+  try {
+    const whole = JSON.parse(text);
+    return { jobs: whole.jobs ?? [whole].flat() };
+  } catch {
+    const jobs = [];
+    for (const [place, line] of text.split("\n").entries()) {
+      if (!line.trim()) continue;
+      try {
+        jobs.push(JSON.parse(line));
+      } catch (error) {
+        return { wrong: `Line ${place + 1} is no JSON: ${error.message}` };
+      }
+    }
+    return { jobs };
+  }
+}
+
+function Would({ of, values, found }) {
+  const [answer, set] = useState({ said: null, problem: null });
+  const body = JSON.stringify(bodyOf(values));
+  const ready = of.name && values.file?.jobs;
+  useEffect(() => {
+    found("");
+    set({ said: null, problem: null });
+    if (!ready) return undefined;
+    const stop = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        const said = await post(pathOf(of), { ...JSON.parse(body), dry_run: true }, stop.signal);
+        found(said.etag);
+        set({ said, problem: null });
+      } catch (problem) {
+        if (problem.name === "AbortError") return;
+        if (problem.violations === undefined) throw problem;
+        set({ said: null, problem });
+      }
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [ready, of.name, of.namespace, body]);
+  if (!ready) return null;
+  if (answer.problem) return html`<${Failed} problem=${answer.problem} said="It can't be applied so." />`;
+  if (!answer.said) return html`<p class="preview says">Comparing …</p>`;
+  return html`<div class="preview" role="status"><${Told} said=${answer.said} /></div>`;
+}
+
+const CHANGES = ["created", "changed", "adopted", "removed", "released", "left", "refused", "unchanged"];
+
+const Told = ({ said }) => html`<p><b>${CHANGES.filter((each) => said[each])
+    .map((each) => `${number(said[each])} ${each}`)
+    .join(", ") || "Nothing changes"}.</b></p>
+  <ul class="plain">${said.jobs.slice(0, LISTED).map(
+    (each) => html`<li key=${each.key}>${SIGNS[each.change]} <code>${each.key}</code> ${each.change}${
+      each.ticks && `, ${number(each.ticks.before)} → ${count(each.ticks.after, "tick")} a day`
+    }${each.refusal && `: ${each.refusal.problem}`}
+      ${each.fields.map((field) => html`<div class="says">${field.field}: ${field.old || "nothing"} → ${field.new || "nothing"}</div>`)}
+      ${each.by_hand && html`<div class="says">${each.by_hand.action} by hand, by ${each.by_hand.by}</div>`}</li>`,
+  )}${said.jobs.length > LISTED && html`<li>and ${number(said.jobs.length - LISTED)} more</li>`}</ul>`;
