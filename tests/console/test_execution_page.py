@@ -93,6 +93,9 @@ def test_its_trace_is_a_link_where_controllers_know_the_place(visit: Callable[..
     elsewhere = visit("viewer").page(path).locator("section:has(#about) dl > div:has(dt:text-is('Trace'))")
     expect(elsewhere.get_by_role("button", name=f"Copy {trace}")).to_be_visible()
     expect(elsewhere.locator("a")).to_have_count(0)
+    for each in (page, elsewhere.page):
+        each.set_viewport_size({"width": 320, "height": 640})
+        assert each.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 @pytest.mark.parametrize("role", ["viewer", "outputs-viewer"])

@@ -63,7 +63,7 @@ function Deeds({ run, session }) {
 
 function Trace({ of, template }) {
   if (!/^https?:/.test(template)) return html`<${Copied} text=${of} />`;
-  return html`<a href=${template.replaceAll("{trace_id}", of)} target="_blank" rel="noopener">${of}</a>`;
+  return html`<a class="key" href=${template.replaceAll("{trace_id}", of)} target="_blank" rel="noopener">${of}</a>`;
 }
 
 const About = ({ run, cluster }) =>
