@@ -18,10 +18,13 @@ DRAIN_TIMEOUT_S_MAX: Final = 86_400.0
 NAME_LENGTH_MAX: Final = 63
 CALL_RATE_MAX: Final = 100_000
 STREAMS_MAX: Final = 10_000
+TRACE_ID: Final = "{trace_id}"  # in the template of a trace's address
+TRACE_URL_LENGTH_MAX: Final = 1_000
 # Nobody can connect to these: a controller that listens there has to be told what it is called.
 DEFAULT_SCHEMA: Final = "cronring"
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 _ORIGIN: Final = re.compile(r"https://(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
+_TRACE_URL: Final = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+[/?#][!-~]*", re.ASCII)
 WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 - not bound # nosec B104
 
 
@@ -106,6 +109,7 @@ class ProcessConfig:
     identity_file: Path | None = None  # issuers of JWTs, and what these may do; None: there are none
     plain_http: bool = False  # no TLS at http_address, which is a loopback one: a `dev` on somebody's own machine
     public_url: str = ""  # where browsers find the controllers, all of them by one; needed by who logs in at an issuer
+    trace_url: str = ""  # where browsers find the trace of an execution, with {trace_id} in its place
     secrets_key: Path | None = None  # keys by which secrets are encrypted in the database; the first one encrypts
     secrets_command: str = ""  # a program that wraps their keys, with its arguments; "": `secrets_key` does
     insecure: bool = False  # plaintext on this machine alone: whoever reaches a port may do everything
@@ -132,6 +136,7 @@ class ProcessConfig:
         check_schema("schema", self.schema)
         Address.parse("http_address", self.http_address)
         self._check_public_url()
+        self._check_trace_url()
         self._check_plain_http()
         for origin in self.cors_origins:
             if not _ORIGIN.fullmatch(origin):
@@ -178,6 +183,15 @@ class ProcessConfig:
             raise ConfigError(
                 f"public_url is {self.public_url!r:.200}; it must be https://HOST or https://HOST:PORT, in lower case,"
                 " and nothing else"
+            )
+
+    def _check_trace_url(self) -> None:
+        """Pages link to it, so it must not be `javascript:`; and no trace may choose the host."""
+        url = self.trace_url
+        if url and not (_TRACE_URL.fullmatch(url) and TRACE_ID in url and len(url) <= TRACE_URL_LENGTH_MAX):
+            raise ConfigError(
+                f"trace_url is {url!r:.200}; it must be like https://HOST/trace/{TRACE_ID}: http or https, {TRACE_ID}"
+                f" behind the host, no blanks, {TRACE_URL_LENGTH_MAX:,} characters at most"
             )
 
     def _check_plain_http(self) -> None:

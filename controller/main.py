@@ -310,6 +310,7 @@ class _Controller:
                 vault=base.secret_keys.vault,
                 around=self,
                 console_url=console_url,
+                trace_url=base.config.trace_url,
                 examine=self._examine,
             )
         )

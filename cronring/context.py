@@ -87,6 +87,17 @@ class Context:
         return self._facts.execution_id
 
     @property
+    def traceparent(self) -> str:
+        """This execution by W3C Trace Context: `00-TRACE-SPAN-01`.
+
+        Begin spans below it, and send it as the header of that name: then all that the run does is one trace, which the
+        execution names as its `trace_id`.
+        """
+        from cronring.trace import traceparent  # noqa: PLC0415  # few verbs ask, and hashlib takes memory
+
+        return traceparent(self._facts.execution_id, self._facts.job, self._facts.tick_us)
+
+    @property
     def attempt(self) -> int:
         """1 for the first attempt at this tick."""
         return self._facts.attempt

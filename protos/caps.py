@@ -71,9 +71,10 @@ _TEXTS_OF_ANSWERS: Final = (
         "cancel_requested_by changed_by check created_by ended event "
         "day level local rule third event_id grpc_address hash http_address id issuer kind last_outcome "
         "default_late_after next_tick_local paused_by payload_of timeout_from "
-        "peer_address principal refused revoked_by ring_digest runner secrets_key source valid_host verdict zone_data",
+        "peer_address principal refused revoked_by ring_digest runner secrets_key source trace_id valid_host verdict "
+        "zone_data",
     ),
-    (NOTE, "cancel_note paused_note"),
+    (NOTE, "cancel_note paused_note trace_url_template"),
     (PATTERN, "field new new_schedule old old_schedule"),
     (TOKEN, "next_page_token origin"),
     (

@@ -608,6 +608,8 @@ export interface Execution {
   cancel_requested_at?: string;
   cancel_requested_by: string;
   cancel_note: string;
+  /** by W3C Trace Context, as the verb's ctx.traceparent has it */
+  trace_id: string;
   /** Who asks may not see what the code wrote: output, error_message, stack, payload and metrics_json are left empty. */
   outputs_hidden: boolean;
 }
@@ -713,6 +715,8 @@ export interface GetClusterResponse {
   ring_digest: string;
   /** where browsers find the console: the public URL, else that controller's own */
   console_url: string;
+  /** where traces are seen, with {trace_id} in it; empty: controllers weren't told */
+  trace_url_template: string;
 }
 
 export interface GetForecastResponse {

@@ -46,10 +46,18 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
     """Members and ring are this controller's own view; leases and runners are PostgreSQL's."""
 
     def __init__(
-        self, controller_id: str, node: MemberNode, reads: Reads, clock: Clock, past: Past, console_url: str = ""
+        self,
+        controller_id: str,
+        node: MemberNode,
+        reads: Reads,
+        clock: Clock,
+        past: Past,
+        console_url: str = "",
+        trace_url: str = "",
     ) -> None:
         self._controller_id = controller_id
         self._console_url = console_url
+        self._trace_url = trace_url
         self._node = node
         self._reads = reads
         self._clock = clock
@@ -86,6 +94,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
             clock_offset_ms=(self._clock.wall_us() - database_us) / 1_000 if database_us else 0.0,
             ring_digest=ring.digest,
             console_url=self._console_url,
+            trace_url_template=self._trace_url,
         )
 
     async def GetRing(self, request: cluster_pb2.GetRingRequest, context: Context) -> cluster_pb2.GetRingResponse:

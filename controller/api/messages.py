@@ -21,6 +21,7 @@ from cronring.schema.schedule import stored_schedule
 from cronring.schema.spread import has_default_jitter
 from cronring.schema.timetable import Timetable
 from cronring.schema.zone import load_zone
+from cronring.trace import trace_id
 
 UTC_NAME: Final = "UTC"
 NEVER: Final = (None, None)  # a job's next tick, and its run_at
@@ -189,6 +190,7 @@ def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
         duration_ms=0 if row.started_at is None or row.ended_at is None else (row.ended_at - row.started_at) / 1e3,
         cpu_ms=None if row.cpu_us is None else row.cpu_us / 1e3,
         metrics_json=row.metrics or "",
+        trace_id=trace_id(row.execution_id, row.job, row.tick),
         outputs_hidden=not shown,
     )
 

@@ -94,6 +94,7 @@ class ApiParts(NamedTuple):
     around: ProcessFacts
     examine: Callable[[], Awaitable[Sequence[Finding]]]
     console_url: str = ""  # where browsers find the console
+    trace_url: str = ""  # where they find traces: a template
 
 
 class Api:
@@ -191,7 +192,9 @@ class Api:
         parts, own_id = self.parts, self.parts.info.controller_id
         forecast = ForecastService(parts.stores.forecast, parts.stores.reads)
         past = Past(parts.stores.history)
-        cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock, past, parts.console_url)
+        cluster = ClusterService(
+            own_id, parts.node, parts.stores.reads, parts.clock, past, parts.console_url, parts.trace_url
+        )
         history = HistoryService(past, parts.stores.reads, parts.box)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)

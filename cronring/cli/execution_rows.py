@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from cronring.cli.output import jsonable, milliseconds, print_fields, print_json, short_instant
 from cronring.cli.printing import say_block, say_lines
-from cronring.cli.session import page_url
+from cronring.cli.session import Links
+from cronring.schema.pages import execution_page
 
 if TYPE_CHECKING:
-    from cronring.client import AsyncClient
     from cronring.client.model import Execution
 
 
@@ -28,19 +28,13 @@ def duration_ms(execution: "Execution") -> float | None:
     return (execution.ended_at - execution.started_at).total_seconds() * 1000
 
 
-async def execution_url(client: "AsyncClient", execution_id: int) -> str:
-    """Its page in the console; "": the controllers don't say where that is."""
-    from cronring.schema.pages import execution_page
-
-    return await page_url(client, execution_page(execution_id))
-
-
-def print_execution(row: "Execution", url: str, output: str) -> None:
-    """One execution with its output, as JSON or for people. `url`: of its page."""
+def print_execution(row: "Execution", links: Links, output: str) -> None:
+    """One execution with its output, as JSON or for people."""
+    url, trace_url = links.to(execution_page(row.id)), links.to_trace(row.trace_id)
     if output == "json":
-        print_json(jsonable(row) | {"url": url})
+        print_json(jsonable(row) | {"url": url, "trace_url": trace_url})
         return
-    print_fields([*_fields(row), *([("console", url)] if url else [])])
+    print_fields([*_fields(row), ("trace", trace_url or row.trace_id), *([("console", url)] if url else [])])
     if row.outputs_hidden:
         say_lines(["", "what it printed is hidden from you: the role outputs-viewer shows it"])
     if row.stack:

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from cronring.cli.execution_rows import execution_url, print_execution
+from cronring.cli.execution_rows import print_execution
 from cronring.cli.following import ending_of, follow_or_fail, telling_how_it_goes_on
 from cronring.cli.printing import say
+from cronring.cli.session import links
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -32,5 +33,5 @@ async def run_to_its_end(client: "AsyncClient", activation: "Activation", output
         say(ending_of(execution), err=True)
     ended = await follow_or_fail(client, execution.id, quiet=quiet)
     row = await client.executions.get(execution.id) if quiet else ended
-    print_execution(row, await execution_url(client, execution.id), output)
+    print_execution(row, await links(client), output)
     return ended

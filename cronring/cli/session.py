@@ -1,7 +1,7 @@
 """One short conversation with the controllers."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from cronring.cli.credentials import connect
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure, nearest
@@ -41,11 +41,28 @@ def ask(addresses: tuple[str, ...], question: "Callable[[AsyncClient], Coroutine
 
 async def page_url(client: "AsyncClient", page: str) -> str:
     """Where that page of the console is, for who goes on there. "": the controllers don't say."""
+    return (await links(client)).to(page)
+
+
+class Links(NamedTuple):
+    """What controllers say of addresses for browsers. "": they don't."""
+
+    console: str = ""
+    traces: str = ""  # a template
+
+    def to(self, page: str) -> str:
+        return self.console and self.console + page
+
+    def to_trace(self, trace_id: str) -> str:
+        return self.traces.replace("{trace_id}", trace_id)
+
+
+async def links(client: "AsyncClient") -> Links:
     try:
-        console = (await client.cluster.get()).console_url
+        told = await client.cluster.get()
     except ClientError:  # the answer that was asked for is there: a link less is no reason to fail
-        return ""
-    return console and console + page
+        return Links()
+    return Links(told.console_url, told.trace_url_template)
 
 
 def nothing_found(

@@ -289,6 +289,7 @@ def cluster(message: cluster_pb2.GetClusterResponse) -> model.Cluster:
         clock_offset_ms=message.clock_offset_ms,
         ring_digest=message.ring_digest,
         console_url=message.console_url,
+        trace_url_template=message.trace_url_template,
     )
 
 

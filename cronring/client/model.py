@@ -251,6 +251,7 @@ class Execution:
     memory_shared: bool  # that process ran others meanwhile
     stack: str  # the author's frames of its traceback; comes with `get` only, as does the next
     metrics: dict[str, float | str | bool]  # what the verb reported
+    trace_id: str  # by W3C Trace Context, as `ctx.traceparent` has it
     outputs_hidden: bool = False  # error_message, output, payload, stack and metrics are empty: they are not for you
 
 
@@ -319,7 +320,8 @@ class Runner:
 class Cluster:
     """One controller's view of all. `clock_offset_ms`: its own wall clock minus PostgreSQL's.
 
-    `console_url`: where browsers find the console; "": a controller of an earlier release.
+    `console_url`: where browsers find the console; "": a controller of an earlier release. `trace_url_template`: where
+    they find the trace of an execution, with {trace_id} in its place; "": controllers weren't told.
     """
 
     answered_by: str
@@ -329,6 +331,7 @@ class Cluster:
     clock_offset_ms: float
     ring_digest: str
     console_url: str = ""
+    trace_url_template: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tests.tidy.test_tidy import ROOT
 
 SDK: Final = frozenset({
     "cronring/__init__.py", "cronring/context.py", "cronring/declare.py", "cronring/jobs.py", "cronring/py.typed",
-    "cronring/webhooks.py",
+    "cronring/trace.py", "cronring/webhooks.py",
 })  # fmt: skip
 LINKS: Final = ("controller", "protos", "schema", "sql")
 

@@ -19,6 +19,7 @@ from tests.support.databases import PostgresServer
 from tests.support.secured import SecuredCluster
 
 SHOP: Final = Path(__file__).parent / "modules" / "shop.py"
+TRACES: Final = "https://traces.example/find?id={trace_id}"
 LAPTOP: Final[ViewportSize] = {"width": 1280, "height": 800}
 # It logs each answer of 400 and above, and each connection that ends, whatever the page makes of it.
 NETWORK: Final = "Failed to load resource"
@@ -41,8 +42,8 @@ def cluster(
         made.let_in()
         key = tmp_path_factory.mktemp("keys") / "secrets.key"
         write_keys(key, [make_key()])
-        for _ in range(3):
-            made.start_controller("--secrets-key", str(key))
+        for more in ((), (), ("--trace-url", TRACES)):  # at 2: so that pages are seen with and without it
+            made.start_controller("--secrets-key", str(key), *more)
         made.start_runner(*modules)
         for module in modules:
             until_hosted(made, module.stem)

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.console.conftest import Visitor
+from tests.console.conftest import TRACES, Visitor
 from tests.console.test_doing import do
 from tests.support.secured import SecuredCluster
 
@@ -79,6 +79,23 @@ def test_what_was_used_is_said(visit: Callable[..., Visitor]) -> None:
     page.goto(page.url.rstrip("/") + run_of(page, "shop.sells", "completed"))
     expect(page.locator("section:has(#used)")).to_contain_text("Memory")
     expect(page.locator("section:has(#used)")).to_contain_text("% of its time")
+
+
+def test_its_trace_is_a_link_where_controllers_know_the_place(visit: Callable[..., Visitor]) -> None:
+    page = visit("viewer", at=2).page()
+    path = run_of(page, "shop.sells", "completed")
+    page.goto(page.url.split("/executions")[0] + path)
+    link = page.locator("section:has(#about) dl > div:has(dt:text-is('Trace')) a")
+    expect(link).to_have_text(re.compile("^[0-9a-f]{32}$"))
+    trace = link.inner_text()
+    expect(link).to_have_attribute("href", TRACES.replace("{trace_id}", trace))
+    expect(link).to_have_attribute("rel", "noopener")
+    elsewhere = visit("viewer").page(path).locator("section:has(#about) dl > div:has(dt:text-is('Trace'))")
+    expect(elsewhere.get_by_role("button", name=f"Copy {trace}")).to_be_visible()
+    expect(elsewhere.locator("a")).to_have_count(0)
+    for each in (page, elsewhere.page):
+        each.set_viewport_size({"width": 320, "height": 640})
+        assert each.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 @pytest.mark.parametrize("role", ["viewer", "outputs-viewer"])

@@ -98,6 +98,8 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="No TLS on --http, which has to be at 127.0.0.1: for a cluster on your own machine.")  # fmt: skip
 @option("--public-url", default="", metavar="URL",
         help="Where browsers find the controllers: https://HOST:PORT. Issuers send people back there.")  # fmt: skip
+@option("--trace-url", default="", metavar="TEMPLATE",
+        help="Where browsers find the trace of an execution, as https://HOST/trace/{trace_id}.")  # fmt: skip
 @option("--secrets-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="Keys that encrypt secrets in the database. `cronring secrets-key` makes it; equal on all.")  # fmt: skip
 @option("--secrets-command", default="", metavar="COMMAND",

@@ -7,7 +7,7 @@ import click
 from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
 from cronring.cli.commands.logs import logs
 from cronring.cli.completion import job_key
-from cronring.cli.execution_rows import duration_ms, execution_url, listed, print_execution
+from cronring.cli.execution_rows import duration_ms, listed, print_execution
 from cronring.cli.filtering import (
     EXECUTION_SORTS,
     EXECUTION_WORDS,
@@ -24,7 +24,7 @@ from cronring.cli.instants import instant_option
 from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
 from cronring.cli.output import Column, milliseconds, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest
+from cronring.cli.session import COUNTED_MAX, Links, ask, job_keys, links, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -118,8 +118,8 @@ def _print_count(counted: "ExecutionsCounted", output: str) -> None:
 def get_execution(execution_id: int, output: str, controllers: tuple[str, ...]) -> None:
     """Show one execution with its output."""
 
-    async def question(client: "AsyncClient") -> "tuple[Execution, str]":
-        return await client.executions.get(execution_id), await execution_url(client, execution_id)
+    async def question(client: "AsyncClient") -> "tuple[Execution, Links]":
+        return await client.executions.get(execution_id), await links(client)
 
     print_execution(*ask(controllers, question), output)
 

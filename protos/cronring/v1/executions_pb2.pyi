@@ -59,6 +59,7 @@ class Execution(_message.Message):
     CANCEL_REQUESTED_AT_FIELD_NUMBER: _builtins.int
     CANCEL_REQUESTED_BY_FIELD_NUMBER: _builtins.int
     CANCEL_NOTE_FIELD_NUMBER: _builtins.int
+    TRACE_ID_FIELD_NUMBER: _builtins.int
     OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     job: _builtins.str
@@ -101,6 +102,8 @@ class Execution(_message.Message):
     """what the verb reported; only from GetExecution"""
     cancel_requested_by: _builtins.str
     cancel_note: _builtins.str
+    trace_id: _builtins.str
+    """by W3C Trace Context, as the verb's ctx.traceparent has it"""
     outputs_hidden: _builtins.bool
     """Who asks may not see what the code wrote: output, error_message, stack, payload and metrics_json are left empty."""
     @_builtins.property
@@ -170,11 +173,12 @@ class Execution(_message.Message):
         cancel_requested_at: _timestamp_pb2.Timestamp | None = ...,
         cancel_requested_by: _builtins.str = ...,
         cancel_note: _builtins.str = ...,
+        trace_id: _builtins.str = ...,
         outputs_hidden: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "cancel_requested_at", b"cancel_requested_at", "claimed_at", b"claimed_at", "cpu_ms", b"cpu_ms", "ended_at", b"ended_at", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "started_at", b"started_at", "tick", b"tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "attempt", b"attempt", "beside", b"beside", "cancel_note", b"cancel_note", "cancel_requested_at", b"cancel_requested_at", "cancel_requested_by", b"cancel_requested_by", "claimed_at", b"claimed_at", "controller", b"controller", "cpu_ms", b"cpu_ms", "deployment", b"deployment", "duration_ms", b"duration_ms", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "metrics_json", b"metrics_json", "missed", b"missed", "number", b"number", "outcome", b"outcome", "output", b"output", "outputs_hidden", b"outputs_hidden", "payload", b"payload", "payload_of", b"payload_of", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "stack", b"stack", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "attempt", b"attempt", "beside", b"beside", "cancel_note", b"cancel_note", "cancel_requested_at", b"cancel_requested_at", "cancel_requested_by", b"cancel_requested_by", "claimed_at", b"claimed_at", "controller", b"controller", "cpu_ms", b"cpu_ms", "deployment", b"deployment", "duration_ms", b"duration_ms", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "metrics_json", b"metrics_json", "missed", b"missed", "number", b"number", "outcome", b"outcome", "output", b"output", "outputs_hidden", b"outputs_hidden", "payload", b"payload", "payload_of", b"payload_of", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "stack", b"stack", "started_at", b"started_at", "tick", b"tick", "trace_id", b"trace_id", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cpu_ms: _TypeAlias = _typing.Literal["cpu_ms"]  # noqa: Y015
     _WhichOneofArgType__cpu_ms: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms"]  # noqa: Y015

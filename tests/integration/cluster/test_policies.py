@@ -103,6 +103,15 @@ def test_a_failing_tick_is_tried_again_with_its_attempts(story: Story) -> None:
         assert waits[1] >= 1.0
 
 
+def test_each_attempt_has_the_trace_that_its_verb_is_told(story: Story) -> None:
+    told = {line["id"]: line["traceparent"].split("-")[1] for line in story.lines("retried")}
+    known = {row["id"]: row["trace_id"] for row in story.executions("retried")}
+    assert len(set(known.values())) == len(known) > 3
+    assert told.items() <= known.items()
+    shown = story.cluster.cli("executions", "get", str(max(told)))
+    assert (shown["trace_id"], shown["trace_url"]) == (told[max(told)], "")
+
+
 def test_a_job_that_keeps_failing_is_paused_and_says_why(story: Story) -> None:
     job = story.job("failing")
     assert job["status"] == "paused"

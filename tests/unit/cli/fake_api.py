@@ -71,7 +71,7 @@ def execution(number: int, **fields: Any) -> executions_pb2.Execution:
         "id": number, "job": "billing.refresh", "tick": stamp(number), "run_at": stamp(number),
         "claimed_at": stamp(number + 0.001), "started_at": stamp(number + 0.0025), "ended_at": stamp(number + 0.5),
         "outcome": "completed", "attempt": 1, "trigger": "schedule", "controller": "controller-1", "runner": "runner-1",
-        "lateness_ms": 2.5, "deployment": "billing-1",
+        "lateness_ms": 2.5, "deployment": "billing-1", "trace_id": f"{number:032x}",
     }  # fmt: skip
     return executions_pb2.Execution(**(values | fields))
 

@@ -26,7 +26,7 @@ class FakeCluster(cluster_pb2_grpc.ClusterServicer):
                                     started_at=stamp(-60), last_seen_at=stamp(0))  # fmt: skip
         return cluster_pb2.GetClusterResponse(
             answered_by=self.members[0], members=members, runners=[runner], database_time=stamp(1), clock_offset_ms=0.4,
-            ring_digest="d1e9",
+            ring_digest="d1e9", trace_url_template="https://traces.example/trace/{trace_id}",
         )  # fmt: skip
 
     async def GetRing(self, request: Any, context: Any) -> cluster_pb2.GetRingResponse:  # noqa: N802

@@ -105,6 +105,13 @@ async def test_a_watch_that_was_dropped_goes_on_and_tells_nothing_twice(client: 
     ]  # fmt: skip
 
 
+def test_one_is_shown_with_a_link_to_its_trace(asked: Cronring) -> None:
+    trace = f"https://traces.example/trace/{5:032x}"
+    assert trace in asked("executions", "get", "5").stdout
+    found = json.loads(asked("executions", "get", "5", "-o", "json").stdout)
+    assert (found["trace_id"], found["trace_url"]) == (f"{5:032x}", trace)
+
+
 def test_watch_prints_a_line_for_each(asked: Cronring, api: FakeApi) -> None:
     api.sessions = [[event("STARTED", 1), event("ENDED", 2)]]
     done = asked("executions", "watch", "-o", "json")

@@ -69,8 +69,8 @@ def test_every_variable_of_a_secret_is_kept_from_verbs() -> None:
         elif LOOKS_SECRET.search(flag) and not option.is_flag and not isinstance(option.type, click.Path):
             suspected.add(name)
     assert held == SECRETS
-    # An address, and a program's name: a secret has no place in either.
-    assert suspected == {"CRONRING_PUBLIC_URL", "CRONRING_SECRETS_COMMAND"}
+    # Addresses, and a program's name: a secret has no place in either.
+    assert suspected == {"CRONRING_PUBLIC_URL", "CRONRING_SECRETS_COMMAND", "CRONRING_TRACE_URL"}
 
 
 @pytest.mark.parametrize(("mark", "closed"), [("", 1), (DEV_PARENT, 0)])

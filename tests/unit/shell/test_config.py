@@ -49,6 +49,22 @@ def test_a_wrong_address_is_refused_by_name(text: str) -> None:
                 "https://c1\n",
             )
         ],
+        *[
+            ("trace_url", url, "it must be like https://HOST/trace/{trace_id}")
+            for url in (
+                "https://traces.example/",
+                "https://traces.example/{traceid}",
+                "https://{trace_id}.example/",
+                "https://{trace_id}",
+                "https:///{trace_id}",
+                "https://traces.example/a b/{trace_id}",
+                "https://traces.example/{trace_id}\n",
+                f"https://traces.example/{'x' * 1_000}/{{trace_id}}",
+                "javascript:alert(1)//{trace_id}",
+                "ftp://traces.example/{trace_id}",
+                "/trace/{trace_id}",
+            )
+        ],
         ("advertise_address", "0.0.0.0:7400", "can connect to"),
         ("advertise_address", "host:0", "can connect to"),
         ("grpc_address", "0.0.0.0:7400", "advertise_address"),
@@ -69,6 +85,18 @@ def test_a_process_config_out_of_bounds_names_field_and_bound(field: str, value:
     with pytest.raises(ConfigError, match=f"{field} is|{field} |{field}:|certs is not|insecure is") as refused:
         dataclasses.replace(ProcessConfig(URL, insecure=True), **{field: value})  # type: ignore[arg-type]  # wrong on purpose
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://traces.example/trace/{trace_id}",
+        "http://[::1]:16686/trace/{trace_id}",
+        "https://traces.example:8443?left=%5B%7B%22query%22:%22{trace_id}%22%7D%5D",
+    ],
+)
+def test_where_traces_are(url: str) -> None:
+    assert ProcessConfig(URL, insecure=True, trace_url=url).trace_url == url
 
 
 def test_a_wildcard_needs_an_address_to_advertise() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from cronring.schema.execution import Report, Run
 from cronring.testing import VirtualCluster
+from cronring.trace import traceparent
 from cronring.virtual.inprocess import RunsHere
 
 SOURCE = """
@@ -34,3 +35,22 @@ def test_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (run.priority, run.timezone, run.interval) == (5, "Europe/Berlin", True)
     assert (run.memory_limit, run.cpu_limit_us) == (64 << 20, 2_000_000)
     assert run.rank_us == run.run_at_us - 5_000_000
+
+
+TRACED = """
+from cronring import Context, every
+
+@every("1h", jitter="off")
+def traced(ctx: Context): print(ctx.traceparent)
+"""
+
+
+def test_a_verb_has_the_trace_of_its_execution(tmp_path: Path) -> None:
+    file = tmp_path / "traced_work.py"
+    file.write_text(TRACED)
+    with VirtualCluster(file, start="2026-03-28") as cluster:
+        cluster.run_until("2026-03-28T03:30")
+        runs = cluster.executions("traced")
+    assert len(runs) == 3
+    for run in runs:
+        assert run.output == traceparent(run.id, "traced_work.traced", round(run.tick.timestamp() * 1e6)) + "\n"

@@ -9,7 +9,7 @@ import { bytes, wordOf } from "../words.mjs";
 
 const RETRIED = ["failed", "timed_out", "lost", "cancelled", "out_of_memory", "out_of_cpu"];
 
-export function ExecutionPage({ id, session }) {
+export function ExecutionPage({ id, session, health }) {
   const query = useQuery(`/executions/${encodeURIComponent(id)}`, null, { on: (kind, data) => data.execution?.id === id });
   const run = query.data;
   const state = run ? run.outcome || "running" : "";
@@ -31,7 +31,7 @@ export function ExecutionPage({ id, session }) {
         html`<${Panel} id="stack" title="Stack trace" says="Frames of the author's code, the latest call last."><pre class="output"
         tabindex="0">${run.stack}</pre><//>`
       }
-      <div class="columns"><${About} run=${run} /><${Used} run=${run} /><${Payload} run=${run} /></div>`
+      <div class="columns"><${About} run=${run} cluster=${health.cluster.data} /><${Used} run=${run} /><${Payload} run=${run} /></div>`
     }<//>`;
 }
 
@@ -61,7 +61,12 @@ function Deeds({ run, session }) {
     <a class="button" href=${`/executions?q=${encodeURIComponent(`job:${run.job}`)}`}>Its other runs</a></div>`;
 }
 
-const About = ({ run }) =>
+function Trace({ of, template }) {
+  if (!/^https?:/.test(template)) return html`<${Copied} text=${of} />`;
+  return html`<a class="key" href=${template.replaceAll("{trace_id}", of)} target="_blank" rel="noopener">${of}</a>`;
+}
+
+const About = ({ run, cluster }) =>
   html`<${Panel} id="about" title="About"><${Facts} of=${[
     ["Tick", html`<${When} at=${run.tick} clock /> <span class="says">${inZone(Date.parse(run.tick), "UTC")}</span>`],
     ["To begin at", html`<${When} at=${run.run_at} clock />`],
@@ -80,6 +85,7 @@ const About = ({ run }) =>
       html`<a class="key" href=${`/deployments?of=${encodeURIComponent(run.deployment)}`}>${run.deployment}</a>`,
     ],
     Number(run.missed) > 0 && ["Missed before it", `${run.missed} ticks`],
+    ["Trace", html`<${Trace} of=${run.trace_id} template=${cluster?.trace_url_template ?? ""} />`],
     run.previous_success && ["Success before it", html`<${When} at=${run.previous_success} clock />`],
   ]} /><${Copied} text=${`cronring executions get ${run.id}`} /><//>`;
 

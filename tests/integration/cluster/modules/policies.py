@@ -17,7 +17,8 @@ def note(ctx: Context, **more: object) -> None:
         "job": ctx.job, "tick": ctx.tick.timestamp(), "run_at": ctx.run_at.timestamp(), "trigger": ctx.trigger,
         "attempt": ctx.attempt, "missed": ctx.missed, "at": time.time(), "zone": ctx.local_tick.isoformat(),
         "previous_tick": ctx.previous_tick and ctx.previous_tick.timestamp(),
-        "previous_success": ctx.previous_success and ctx.previous_success.timestamp(), **more,
+        "previous_success": ctx.previous_success and ctx.previous_success.timestamp(),
+        "id": ctx.execution_id, "traceparent": ctx.traceparent, **more,
     }  # fmt: skip
     with open(JOURNAL, "a") as journal:
         journal.write(json.dumps(line) + "\n")
