@@ -3,8 +3,10 @@
 docs/decisions/0104: why it is files
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from posixpath import dirname, normpath
 from typing import Final
 
 from aiohttp import web
@@ -13,12 +15,16 @@ from cronring.controller.api.rest.static_files import StaticFile, add_file, add_
 
 _STATIC: Final = Path(__file__).parent / "static"
 FILES_PATH: Final = "/console"
-# Nothing of the API or the login begins so.
-PAGES: Final = (
-    "/", "/jobs", "/jobs/{key}", "/executions", "/executions/{id}", "/upcoming", "/checks", "/cluster", "/timeline",
-    "/deployments", "/limits", "/queues", "/sets", "/templates", "/workspaces", "/webhooks", "/access", "/actions",
-    "/audit", "/wall",
-)  # fmt: skip
+MAIN: Final = "main.mjs"
+# The script of each page, as in main.mjs. Nothing of the API or the login begins so.
+PAGES: Final = {
+    "/": "overview", "/jobs": "jobs", "/jobs/new": "job_new", "/jobs/{key}": "job", "/executions": "executions",
+    "/executions/{id}": "execution", "/upcoming": "upcoming", "/checks": "checks", "/cluster": "cluster",
+    "/timeline": "timeline", "/deployments": "deployments", "/limits": "limits", "/queues": "queues", "/sets": "sets",
+    "/templates": "templates", "/workspaces": "workspaces", "/webhooks": "webhooks", "/access": "access",
+    "/actions": "actions", "/audit": "audit", "/wall": "wall",
+}  # fmt: skip
+_IMPORT: Final = re.compile(r'from "(\.[^"]+)"')
 
 
 class ConsoleRoutes:
@@ -26,13 +32,26 @@ class ConsoleRoutes:
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         files = {str(file.relative_to(_STATIC)): read(file) for file in sorted(_STATIC.rglob("*.*"))}
-        index = _index(add_folder(router, FILES_PATH, files), [name for name in files if name.endswith(".mjs")])
-        for path in PAGES:
-            add_file(router, path, index, asks_host=True)  # docs/decisions/0115
+        folder = add_folder(router, FILES_PATH, files)
+        for path, script in PAGES.items():
+            add_file(router, path, _index(folder, needed(script, files)), asks_host=True)  # docs/decisions/0115
 
 
-def _index(folder: str, modules: Sequence[str]) -> StaticFile:
-    """It names all modules, so that a browser asks for them at once, and not for each when it has read another."""
-    links = "\n".join(f'<link rel="modulepreload" href="{FILES_PATH}/{name}">' for name in modules)
+def needed(script: str, files: Mapping[str, StaticFile]) -> list[str]:
+    """The scripts that a page takes, with all that they import."""
+    found: list[str] = []
+    wanted = [MAIN, f"pages/{script}.mjs"]
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found.append(name)
+            imports = _IMPORT.findall(files[name].body.decode())
+            wanted += [normpath(f"{dirname(name)}/{each}" if dirname(name) else each) for each in imports]
+    return sorted(found)
+
+
+def _index(folder: str, scripts: Sequence[str]) -> StaticFile:
+    """It names them, so that a browser asks for all at once, and not for each when it has read another."""
+    links = "\n".join(f'<link rel="modulepreload" href="{FILES_PATH}/{name}">' for name in scripts)
     text = (_STATIC / "index.html").read_text().replace("</head>", f"{links}\n</head>")
     return made(text.replace(f"{FILES_PATH}/", f"{folder}/").encode(), ".html")

@@ -33,6 +33,31 @@ def test_a_job_is_paused_and_resumed_with_a_reason(visit: Callable[..., Visitor]
     expect(page.locator(".sentences")).to_contain_text("paused")
 
 
+def test_a_pause_may_end_by_itself(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    page = visit("operator").page("/jobs/shop.lasts")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label(re.compile("^Until")).fill("2099-01-01T08:00")
+    expect(dialog).to_contain_text("cronring jobs pause shop.lasts --until 2099-01-01T")
+    dialog.locator("button.act").click()
+    expect(page.locator(".note")).to_contain_text("until")
+    assert cluster.cli("jobs", "get", "shop.lasts")["paused"]["until"].startswith("2099-01-01T")
+    do(page, "Resume")
+
+
+def test_a_job_is_cancelled_and_restored(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    """Meanwhile nothing is offered that would be refused."""
+    page = visit("operator").page("/jobs/shop.lasts")
+    do(page, "Cancel", Why="they asked us to stop")
+    expect(page.locator(".note")).to_contain_text("they asked us to stop")
+    assert cluster.cli("jobs", "get", "shop.lasts")["cancelled"]["note"] == "they asked us to stop"
+    expect(page.get_by_role("button", name="Run now")).to_have_count(0)
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+    do(page, "Restore")
+    expect(page.get_by_role("button", name="Run now")).to_be_visible()
+    assert cluster.cli("jobs", "get", "shop.lasts")["cancelled"] is None
+
+
 def test_a_run_is_followed_and_cancelled(visit: Callable[..., Visitor]) -> None:
     page = visit("operator").page("/jobs/shop.lasts")
     do(page, "Run now", Why="to see it")

@@ -216,6 +216,73 @@ def test_a_set_tells_what_was_changed_by_hand_and_is_deleted(
     ]
 
 
+def test_jobs_are_exported_and_applied_as_a_set(
+    visit: Callable[..., Visitor], cluster: SecuredCluster, tmp_path: Path
+) -> None:
+    """The file that the console writes is one that it takes; what it does is shown before, and done to no more."""
+    for name, hour in (("east", 2), ("west", 3)):
+        cluster.cli(
+            "jobs", "create", "shop.prints", "--name", name, "--cron", f"0 {hour} * * *", "--label", "moved=yes"
+        )
+    visitor = visit()
+    page = visitor.page("/jobs?q=label:moved=yes")
+    expect(page.locator("tr[data-row]")).to_have_count(2)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export").click()
+    exported = tmp_path / "jobs.ndjson"
+    download.value.save_as(exported)
+    assert len(exported.read_text().strip().splitlines()) == 2
+    page.goto(visitor.base + "/sets")
+    dialog = ask(page, "Apply a file", Set="moved")
+    dialog.get_by_label("File").set_input_files(exported)
+    expect(dialog.locator(".preview")).to_contain_text("2 refused")
+    expect(dialog.locator(".preview")).to_contain_text("shop.prints:east")
+    dialog.get_by_label(re.compile("made by hand")).check()
+    expect(dialog.locator(".preview")).to_contain_text("2 adopted")
+    dialog.locator("button.act").click()
+    page.get_by_role("link", name="default/moved").click()
+    expect(page.locator("tr[data-row]")).to_have_count(2)
+    changed = exported.read_text().replace("0 2 * * *", "0 4 * * *").splitlines()
+    exported.write_text(next(line for line in changed if "0 4 * * *" in line) + "\n")
+    dialog = ask(page, "Apply")
+    dialog.get_by_label("File").set_input_files(exported)
+    expect(dialog.locator(".preview")).to_contain_text("1 changed, 1 left")
+    expect(dialog.locator(".preview")).to_contain_text("schedule: 0 2 * * * → 0 4 * * *")
+    dialog.get_by_label(re.compile("Remove jobs")).check()
+    expect(dialog.locator(".preview")).to_contain_text("1 changed, 1 removed")
+    dialog.locator("button.act").click()
+    expect(page.locator("tr[data-row]")).to_have_count(1, timeout=SOON_MS)
+    (job,) = cluster.cli("jobs", "list", "--label", "moved=yes")
+    assert (job["key"], job["schedule"], job["set_name"]) == ("shop.prints:east", "0 4 * * *", "moved")
+    exported.write_text('{"name": "x"}\n{"name": \n')
+    dialog = ask(page, "Apply")
+    dialog.get_by_label("File").set_input_files(exported)
+    expect(dialog.locator(".fault")).to_contain_text("Line 2 is no JSON")
+    dialog.get_by_role("button", name="Keep as it is").click()
+    cluster.cli("sets", "delete", "moved", "--yes")
+
+
+def test_defaults_of_the_cluster_are_set_and_taken_back(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    page = visit().page("/templates")
+    shown = page.get_by_role("region", name="Defaults of the cluster")
+    expect(shown).to_contain_text("as the controllers' --timeout")
+    dialog = ask(page, "Change the defaults", Timeout="90", **{"Late after": "30s"}, Why="slow disks")
+    expect(dialog).to_contain_text("cronring defaults set timeout=90s late_after=30s --note 'slow disks'")
+    dialog.locator("button.act").click()
+    expect(shown).to_contain_text("1m 30s")
+    expect(shown).to_contain_text("slow disks")
+    told = cluster.cli("defaults", "show")
+    assert (told["timeout_ms"], told["late_after"]) == (90_000, "30s")
+    dialog = ask(page, "Change the defaults", Timeout="", **{"Late after": ""})
+    expect(dialog).to_contain_text("cronring defaults unset timeout late_after")
+    dialog.locator("button.act").click()
+    expect(shown).to_contain_text("as the controllers' --timeout")
+    assert cluster.cli("defaults", "show")["late_after"] == ""
+    viewers = visit("viewer").page("/templates").get_by_role("region", name="Defaults of the cluster")
+    expect(viewers).to_contain_text("as the controllers' --timeout")
+    expect(viewers.get_by_role("button")).to_have_count(0)
+
+
 def test_a_workspace_is_paused_resumed_and_deleted_by_its_name(
     visit: Callable[..., Visitor], cluster: SecuredCluster
 ) -> None:

@@ -67,14 +67,19 @@ def test_all_pages_are_in_a_menu_and_the_current_one_beside_it(visit: Callable[.
 
 
 def test_a_browser_asks_for_scripts_and_styles_once(visit: Callable[..., Visitor]) -> None:
-    """Sixty files are sixty questions at each page, over a line from afar."""
+    """Thirty files are thirty questions at each page, over a line from afar. Another page brings its own."""
     visitor = visit()
     page = visitor.page()
     settled(page, PAGES["/"])
     first = page.evaluate(ASKED_FOR)
-    assert len(first) > 30, first
+    assert len(first) > 20, first
     page.goto(visitor.base + "/jobs")
     settled(page, PAGES["/jobs"])
+    more = page.evaluate(ASKED_FOR)
+    assert not {*first} & {*more}
+    assert any(name.endswith("/pages/jobs.mjs") for name in more)
+    page.goto(visitor.base)
+    settled(page, PAGES["/"])
     assert page.evaluate(ASKED_FOR) == []
 
 

@@ -7,29 +7,9 @@ import { begin as beginKeys, Help } from "./keys.mjs";
 import { begin as beginLive } from "./live.mjs";
 import { begin as beginMoving, know } from "./moving.mjs";
 import { openPalette, Palette } from "./palette.mjs";
-import { Access } from "./pages/access.mjs";
-import { Actions } from "./pages/actions.mjs";
-import { Audit } from "./pages/audit.mjs";
-import { Checks } from "./pages/checks.mjs";
-import { Cluster } from "./pages/cluster.mjs";
-import { Deployments } from "./pages/deployments.mjs";
-import { ExecutionPage } from "./pages/execution.mjs";
-import { Executions } from "./pages/executions.mjs";
-import { JobPage } from "./pages/job.mjs";
-import { Jobs } from "./pages/jobs.mjs";
-import { NewJob } from "./pages/job_new.mjs";
-import { Limits } from "./pages/limits.mjs";
-import { Overview } from "./pages/overview.mjs";
-import { Queues } from "./pages/queues.mjs";
-import { Sets } from "./pages/sets.mjs";
-import { Templates } from "./pages/templates.mjs";
-import { TimelinePage } from "./pages/timeline.mjs";
-import { Upcoming } from "./pages/upcoming.mjs";
-import { Wall } from "./pages/wall.mjs";
-import { Webhooks } from "./pages/webhooks.mjs";
-import { Workspaces } from "./pages/workspaces.mjs";
 import { PastBar } from "./moment.mjs";
 import { begin as beginRouter, useLocation } from "./router.mjs";
+import { Page } from "./scripts.mjs";
 import { useHealth, Verdict } from "./verdict.mjs";
 
 const PAGES = [
@@ -53,18 +33,27 @@ const PAGES = [
   ["/wall", "Wall"],
 ];
 const AT_HAND = 9; // of them, beside each other; a row of all does not fit a laptop
-const LISTED = {
-  "/access": Access,
-  "/actions": Actions,
-  "/audit": Audit,
-  "/checks": Checks,
-  "/deployments": Deployments,
-  "/limits": Limits,
-  "/queues": Queues,
-  "/sets": Sets,
-  "/templates": Templates,
-  "/webhooks": Webhooks,
-  "/workspaces": Workspaces,
+// The script of a page, and what of it draws the page.
+const SCRIPTS = {
+  "/": ["overview", "Overview"],
+  "/access": ["access", "Access"],
+  "/actions": ["actions", "Actions"],
+  "/audit": ["audit", "Audit"],
+  "/checks": ["checks", "Checks"],
+  "/cluster": ["cluster", "Cluster"],
+  "/deployments": ["deployments", "Deployments"],
+  "/executions": ["executions", "Executions"],
+  "/jobs": ["jobs", "Jobs"],
+  "/jobs/new": ["job_new", "NewJob"], // no key is so: each has a dot
+  "/limits": ["limits", "Limits"],
+  "/queues": ["queues", "Queues"],
+  "/sets": ["sets", "Sets"],
+  "/templates": ["templates", "Templates"],
+  "/timeline": ["timeline", "TimelinePage"],
+  "/upcoming": ["upcoming", "Upcoming"],
+  "/wall": ["wall", "Wall"],
+  "/webhooks": ["webhooks", "Webhooks"],
+  "/workspaces": ["workspaces", "Workspaces"],
 };
 
 // An address that somebody typed may have a "%" that begins nothing.
@@ -78,18 +67,10 @@ function decoded(part) {
 
 function page(path, props) {
   const [, first, rest] = path.match(/^\/([^/]*)\/?(.*)$/);
-  if (path === "/") return html`<${Overview} ...${props} />`;
-  if (path === "/jobs/new") return html`<${NewJob} ...${props} />`; // no key is so: each has a dot
-  if (first === "jobs")
-    return rest
-      ? html`<${JobPage} key=${rest} name=${decoded(rest)} ...${props} />`
-      : html`<${Jobs} ...${props} />`;
+  if (SCRIPTS[path]) return html`<${Page} key=${path} script=${SCRIPTS[path]} props=${props} />`;
+  if (first === "jobs") return html`<${Page} key=${path} script=${["job", "JobPage"]} props=${{ ...props, name: decoded(rest) }} />`;
   if (first === "executions")
-    return rest ? html`<${ExecutionPage} key=${rest} id=${decoded(rest)} ...${props} />` : html`<${Executions} />`;
-  if (path === "/timeline") return html`<${TimelinePage} />`;
-  if (path === "/upcoming") return html`<${Upcoming} />`;
-  if (path === "/cluster") return html`<${Cluster} ...${props} />`;
-  if (LISTED[path]) return html`<${LISTED[path]} key=${path} ...${props} />`;
+    return html`<${Page} key=${path} script=${["execution", "ExecutionPage"]} props=${{ ...props, id: decoded(rest) }} />`;
   return html`<h1>There is no page here</h1><p><a href="/">Overview</a></p>`;
 }
 
@@ -105,7 +86,7 @@ function Console({ session }) {
   useEffect(() => know(health.cluster.data?.members), [health.cluster.data]);
   const frame =
     path === "/wall"
-      ? html`<${Wall} health=${health} />`
+      ? page(path, { health })
       : html`
     <a class="skip" href="#main">To the page</a>
     <header><${Pages} path=${path} />
