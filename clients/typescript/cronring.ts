@@ -1242,7 +1242,7 @@ export interface Overload {
   runs: string;
   places: string;
   /** of the last run; 0 without a runner */
-  late_ms: string;
+  lateness_ms: string;
   /** a sentence that says so; `at` goes before it */
   text: string;
 }

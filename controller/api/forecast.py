@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from cronring.controller.api.requests import Context, number
 from cronring.controller.api.scope import namespaces
-from cronring.controller.core.ledger.coming import ComingStep, Group, Span, coming, ticking
-from cronring.controller.core.ledger.overloads import Overload, Places, overloads
+from cronring.controller.core.ledger.coming import ComingSpan, ComingStep, Group, coming, ticking
+from cronring.controller.core.ledger.overloads import HostedPlaces, Overload, overloads
 from cronring.controller.ports.forecast import Forecast
 from cronring.controller.ports.reads import Namespaces, Reads
 from cronring.protos.cronring.v1 import forecast_pb2 as pb2
@@ -58,7 +58,7 @@ class ForecastService(forecast_pb2_grpc.ForecastServicer):
         now = await self._reads.database_now()
         groups, left_out = await self._forecast.groups(where, _GROUPS_MAX)
         places = await self._forecast.places()
-        span = Span(now - now % 1_000_000, step_us, _STEPS)
+        span = ComingSpan(now - now % 1_000_000, step_us, _STEPS)
         steps, over = await asyncio.to_thread(_reckoned, groups, places, span)
         return pb2.GetForecastResponse(
             steps=map(_step, steps), step_ms=step_us // 1_000, jobs=sum(group.jobs for group in groups),
@@ -77,7 +77,7 @@ class ForecastService(forecast_pb2_grpc.ForecastServicer):
 
 
 def _reckoned(
-    groups: Sequence[Group], places: Mapping[str, Places], span: Span
+    groups: Sequence[Group], places: Mapping[str, HostedPlaces], span: ComingSpan
 ) -> tuple[list[ComingStep], list[Overload]]:
     found = ticking(groups, span)
     return coming(found, span), overloads(found, places, span)
@@ -86,7 +86,7 @@ def _reckoned(
 def _overload(over: Overload) -> pb2.Overload:
     return pb2.Overload(
         module=over.module, lane=over.lane, reason=over.reason, at=timestamp(over.at), runs=over.runs,
-        places=over.places, late_ms=over.late_us // 1_000, text=over.text,
+        places=over.places, lateness_ms=over.late_us // 1_000, text=over.text,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from cronring.controller.core.ledger.coming import Group
-from cronring.controller.core.ledger.overloads import Places
+from cronring.controller.core.ledger.overloads import HostedPlaces
 from cronring.controller.ports.reads import Namespaces
 
 
@@ -26,7 +26,7 @@ class Forecast(Protocol):
         """The largest groups of jobs, and how many jobs are in none of them."""
         ...
 
-    async def places(self) -> dict[str, Places]:
+    async def places(self) -> dict[str, HostedPlaces]:
         """Of each deployment that a live runner hosts, by its key."""
         ...
 

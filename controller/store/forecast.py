@@ -4,8 +4,8 @@ import asyncio
 import json
 from typing import Final
 
-from cronring.controller.core.ledger.coming import Group, Part
-from cronring.controller.core.ledger.overloads import Places
+from cronring.controller.core.ledger.coming import Group, GroupPart
+from cronring.controller.core.ledger.overloads import HostedPlaces
 from cronring.controller.ports.forecast import Recent
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.store.pool import Database
@@ -28,16 +28,16 @@ class PostgresForecast:
         async with self._one_at_a_time:
             records = await self._database.fetch(GetJobGroups(namespaces=namespaces, limit=limit))
         found = [
-            Group._make((*row[:6], tuple(row["keys"]), tuple(map(Part._make, json.loads(row["parts"])))))
+            Group._make((*row[:6], tuple(row["keys"]), tuple(map(GroupPart._make, json.loads(row["parts"])))))
             for row in records
         ]
         every = records[0]["all_jobs"] if records else 0
         return found, every - sum(group.jobs for group in found)
 
-    async def places(self) -> dict[str, Places]:
+    async def places(self) -> dict[str, HostedPlaces]:
         """See cronring.controller.ports.forecast.Forecast."""
         records = await self._database.fetch(GetPlaces(lost_after_ms=self._lost_after_ms))
-        return {row["deployment"]: Places._make(row[1:]) for row in records}
+        return {row["deployment"]: HostedPlaces._make(row[1:]) for row in records}
 
     async def recent(self, within_ms: int, late_within_ms: int, namespaces: Namespaces) -> Recent:
         """See cronring.controller.ports.forecast.Forecast. It looks at a bounded number of the latest."""

@@ -39,7 +39,7 @@ class Overload:
     at: datetime | None
     runs: int
     places: int
-    late_ms: int  # of the last run
+    lateness_ms: int  # of the last run
     text: str
 
 
@@ -87,7 +87,7 @@ class ForecastCalls:
         )  # fmt: skip
         over = (
             Overload(
-                each.module, each.lane, each.reason, convert.instant(each.at), each.runs, each.places, each.late_ms,
+                each.module, each.lane, each.reason, convert.instant(each.at), each.runs, each.places, each.lateness_ms,
                 each.text,
             )
             for each in answer.overloads

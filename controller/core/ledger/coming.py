@@ -15,7 +15,7 @@ _TICKS_EACH: Final = 2  # of a group in a step, at most, to be looked at one by 
 _KEYS_SHOWN: Final = 3
 
 
-class Part(NamedTuple):
+class GroupPart(NamedTuple):
     """Jobs of a group that are of one deployment, with async verbs or sync ones. `running_us` as in Group."""
 
     deployment: str
@@ -38,10 +38,10 @@ class Group(NamedTuple):
     unmeasured: int
     running_us: int
     keys: tuple[str, ...]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[GroupPart, ...] = ()
 
 
-class Span(NamedTuple):
+class ComingSpan(NamedTuple):
     """Steps of that length, one after the other."""
 
     from_at: int
@@ -99,12 +99,12 @@ class _Herds:
         self.often[step] = plain + weights[0], spread + weights[1]
 
 
-def ticking(groups: Sequence[Group], span: Span) -> list[Ticking]:
+def ticking(groups: Sequence[Group], span: ComingSpan) -> list[Ticking]:
     """When each of them ticks."""
     return [_ticking(group, span) for group in groups]
 
 
-def _ticking(group: Group, span: Span) -> Ticking:
+def _ticking(group: Group, span: ComingSpan) -> Ticking:
     schedule = timetable(group.schedule, group.anchor, group.policy).schedule
     counts = tuple(
         schedule.count_between(span.begins(step) - 1, span.begins(step + 1) - 1) for step in range(span.steps)
@@ -118,7 +118,7 @@ def _ticking(group: Group, span: Span) -> Ticking:
     return Ticking(group, counts, tuple(ticks), every)
 
 
-def _ticks(schedule: Schedule, span: Span) -> list[int]:
+def _ticks(schedule: Schedule, span: ComingSpan) -> list[int]:
     found: list[int] = []
     tick = schedule.next_after(span.from_at - 1)
     while tick is not None and tick < span.until:
@@ -127,7 +127,7 @@ def _ticks(schedule: Schedule, span: Span) -> list[int]:
     return found
 
 
-def coming(found: Sequence[Ticking], span: Span) -> list[ComingStep]:
+def coming(found: Sequence[Ticking], span: ComingSpan) -> list[ComingStep]:
     """What each step has. What a policy skips, or lets wait, is counted as if it ran."""
     starts, busy_us, herds = [0] * span.steps, [0.0] * span.steps, _Herds(span.steps)
     for group, counts, group_ticks, every in found:

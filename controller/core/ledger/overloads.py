@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from cronring.controller.core.ledger.coming import Group, Span, Ticking
+from cronring.controller.core.ledger.coming import ComingSpan, Group, Ticking
 from cronring.schema.duration import measured
 from cronring.schema.jitter import parse_jitter
 from cronring.schema.lanes import LaneKey, LaneKind
@@ -22,7 +22,7 @@ _RUNS: Final = {
 }  # fmt: skip
 
 
-class Places(NamedTuple):
+class HostedPlaces(NamedTuple):
     """Runs of a deployment that its runners hold at once. 0: not told. `at_most`: by limits; None: there is none."""
 
     sync_places: int
@@ -78,7 +78,7 @@ class _Lane:
             self.due[tick].append(due)
 
 
-def overloads(found: Sequence[Ticking], places: Mapping[str, Places], span: Span) -> list[Overload]:
+def overloads(found: Sequence[Ticking], places: Mapping[str, HostedPlaces], span: ComingSpan) -> list[Overload]:
     """The worst first. `places`: by deployment; one that is missing has no runner."""
     lanes: dict[LaneKey, _Lane] = {}
     for each in found:
@@ -98,7 +98,7 @@ def _by_policy(group: Group) -> tuple[bool, int, int]:
     return bool(policy.memory_limit or policy.cpu_limit), jitter_us, max(1, policy.concurrency)
 
 
-def _unhosted(lanes: Mapping[LaneKey, _Lane], places: Mapping[str, Places]) -> Iterator[Overload]:
+def _unhosted(lanes: Mapping[LaneKey, _Lane], places: Mapping[str, HostedPlaces]) -> Iterator[Overload]:
     alone: defaultdict[str, list[_Lane]] = defaultdict(list)
     for (deployment, _), lane in lanes.items():
         if deployment not in places and lane.due:
@@ -111,7 +111,7 @@ def _unhosted(lanes: Mapping[LaneKey, _Lane], places: Mapping[str, Places]) -> I
         yield Overload(module, "", NO_RUNNER, min(min(lane.due) for lane in some), runs, 0, 0, text)
 
 
-def _full(lanes: Mapping[LaneKey, _Lane], places: Mapping[str, Places], span: Span) -> Iterator[Overload]:
+def _full(lanes: Mapping[LaneKey, _Lane], places: Mapping[str, HostedPlaces], span: ComingSpan) -> Iterator[Overload]:
     for (deployment, kind), lane in lanes.items():
         there = places.get(deployment)
         if there is None or not there.of(kind):
@@ -136,7 +136,7 @@ class _Found(NamedTuple):
     does: str
 
 
-def _load(lane: _Lane, places: int, span: Span) -> _Found | None:
+def _load(lane: _Lane, places: int, span: ComingSpan) -> _Found | None:
     """Steps that have more to run than there is room for. What one leaves, the next one has as well."""
     room_us = places * span.step_us
     over = [step for step, busy_us in enumerate(lane.busy_us) if busy_us > room_us]
@@ -181,7 +181,7 @@ def _module(deployment: str) -> str:
     return deployment.partition("@")[0]
 
 
-def _has(places: Places, kind: LaneKind) -> str:
+def _has(places: HostedPlaces, kind: LaneKind) -> str:
     if places.at_most is not None and places.of(kind) == places.at_most:
         return f"a limit lets {places.at_most:,} run at once"
     some = places.of(kind)

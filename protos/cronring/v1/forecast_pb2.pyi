@@ -94,7 +94,7 @@ class Overload(_message.Message):
     AT_FIELD_NUMBER: _builtins.int
     RUNS_FIELD_NUMBER: _builtins.int
     PLACES_FIELD_NUMBER: _builtins.int
-    LATE_MS_FIELD_NUMBER: _builtins.int
+    LATENESS_MS_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     module: _builtins.str
     """NAMESPACE/MODULE outside the default namespace"""
@@ -104,7 +104,7 @@ class Overload(_message.Message):
     """no_runner, load, herd"""
     runs: _builtins.int
     places: _builtins.int
-    late_ms: _builtins.int
+    lateness_ms: _builtins.int
     """of the last run; 0 without a runner"""
     text: _builtins.str
     """a sentence that says so; `at` goes before it"""
@@ -121,12 +121,12 @@ class Overload(_message.Message):
         at: _timestamp_pb2.Timestamp | None = ...,
         runs: _builtins.int = ...,
         places: _builtins.int = ...,
-        late_ms: _builtins.int = ...,
+        lateness_ms: _builtins.int = ...,
         text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "lane", b"lane", "late_ms", b"late_ms", "module", b"module", "places", b"places", "reason", b"reason", "runs", b"runs", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "lane", b"lane", "lateness_ms", b"lateness_ms", "module", b"module", "places", b"places", "reason", b"reason", "runs", b"runs", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -17,7 +17,11 @@ class FakeForecast(forecast_pb2_grpc.ForecastServicer):
             for step in range(96)
         ]  # fmt: skip
         over = forecast_pb2.Overload(
-            module="billing", lane="sync", reason="herd", at=stamp(900), runs=4, places=2, late_ms=60_000,
+            module="billing", lane="sync", reason="herd", at=stamp(900), runs=4, places=2, lateness_ms=60_000,
             text="4 sync runs of billing begin at once: the last begins about 1m late.",
         )  # fmt: skip
         return forecast_pb2.GetForecastResponse(steps=steps, step_ms=900_000, jobs=4, overloads=[over])
+
+    async def GetRecent(self, request: Any, context: Any) -> forecast_pb2.GetRecentResponse:  # noqa: N802
+        await self.check(request, context)
+        return forecast_pb2.GetRecentResponse(outcomes={"completed": 3})

@@ -14,4 +14,4 @@ def test_what_wont_fit_is_said_in_the_servers_words(asked: Cronring) -> None:
     assert said in " ".join(done.output.split())
     assert "herd: 4 begin at" in done.output
     (over,) = json.loads(asked("upcoming", "-o", "json").stdout)["overloads"]
-    assert (over["module"], over["reason"], over["late_ms"]) == ("billing", "herd", 60_000)
+    assert (over["module"], over["reason"], over["lateness_ms"]) == ("billing", "herd", 60_000)

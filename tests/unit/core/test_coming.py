@@ -1,6 +1,6 @@
 """What is coming: starts, load and herds, as schedules and measured durations say."""
 
-from cronring.controller.core.ledger.coming import ComingStep, Group, Span, coming, ticking
+from cronring.controller.core.ledger.coming import ComingSpan, ComingStep, Group, coming, ticking
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
@@ -12,7 +12,7 @@ def group(schedule: str, jobs: int, *, policy: str = "", running_s: int = 0, nam
 
 
 def reckoned(groups: list[Group], from_at: int, step_us: int, steps: int) -> list[ComingStep]:
-    span = Span(from_at, step_us, steps)
+    span = ComingSpan(from_at, step_us, steps)
     return coming(ticking(groups, span), span)
 
 

@@ -2,28 +2,29 @@
 
 import pytest
 
-from cronring.controller.core.ledger.coming import Group, Part, Span, ticking
-from cronring.controller.core.ledger.overloads import Overload, Places, overloads
+from cronring.controller.core.ledger.coming import ComingSpan, Group, GroupPart, ticking
+from cronring.controller.core.ledger.overloads import HostedPlaces, Overload, overloads
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 HOUR = 3_600 * SECOND
 AT = 1_790_002_800 * SECOND  # 2026-09-21T15:00:00Z
 BILLING = "billing@3fa9"
-SPAN = Span(AT, 15 * MINUTE, 96)
+SPAN = ComingSpan(AT, 15 * MINUTE, 96)
 DAILY = "0 2 * * *"
 TWO = AT + 11 * HOUR
-EIGHT = {BILLING: Places(8, 4_096)}
+EIGHT = {BILLING: HostedPlaces(8, 4_096)}
 
 
 def jobs(
     schedule: str, count: int, each_s: float, *, policy: str = "", is_async: bool = False, deployment: str = BILLING
 ) -> Group:
     running_us = round(count * each_s * SECOND)
-    return Group(schedule, 0, policy, count, 0, running_us, ("m.v",), (Part(deployment, is_async, count, running_us),))
+    part = GroupPart(deployment, is_async, count, running_us)
+    return Group(schedule, 0, policy, count, 0, running_us, ("m.v",), (part,))
 
 
-def found(*groups: Group, places: dict[str, Places] = EIGHT, span: Span = SPAN) -> list[Overload]:
+def found(*groups: Group, places: dict[str, HostedPlaces] = EIGHT, span: ComingSpan = SPAN) -> list[Overload]:
     return overloads(ticking(groups, span), places, span)
 
 
@@ -103,10 +104,10 @@ def test_who_has_no_runner_comes_first() -> None:
 
 
 def test_limits_are_an_upper_bound_and_places_may_be_unknown() -> None:
-    (over,) = found(jobs(DAILY, 8, 10), places={BILLING: Places(8, 4_096, 2)})
+    (over,) = found(jobs(DAILY, 8, 10), places={BILLING: HostedPlaces(8, 4_096, 2)})
     assert (over.places, over.late_us) == (2, 30 * SECOND)
     assert "a limit lets 2 run at once" in over.text
-    assert not found(jobs(DAILY, 400, 1), places={BILLING: Places(0, 0)}), "its runner doesn't tell"
+    assert not found(jobs(DAILY, 400, 1), places={BILLING: HostedPlaces(0, 0)}), "its runner doesn't tell"
 
 
 def test_jobs_for_queues_need_no_runner() -> None:
@@ -116,5 +117,5 @@ def test_jobs_for_queues_need_no_runner() -> None:
 def test_ten_are_told_and_the_worst_first() -> None:
     names = [f"m{number}@1" for number in range(12)]
     over = found(*(jobs(DAILY, 9 + place, 8, deployment=name) for place, name in enumerate(names)),
-                 places=dict.fromkeys(names, Places(1, 1)))  # fmt: skip
+                 places=dict.fromkeys(names, HostedPlaces(1, 1)))  # fmt: skip
     assert [each.module for each in over] == [f"m{number}" for number in range(11, 1, -1)]
