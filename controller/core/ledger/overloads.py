@@ -142,22 +142,24 @@ def _load(lane: _Lane, places: int, span: ComingSpan) -> _Found | None:
     over = [step for step, busy_us in enumerate(lane.busy_us) if busy_us > room_us]
     if not over:
         return None
-    left_us = most_us = 0
+    left_us = most_left_us = 0
     for busy_us in lane.busy_us:
         left_us = max(0, left_us + busy_us - room_us)
-        most_us = max(most_us, left_us)
+        most_left_us = max(most_left_us, left_us)
     needed = max(lane.busy_us) / span.step_us
     runs = sum(lane.starts[step] for step in over)
-    return _Found(LOAD, span.begins(over[0]), runs, most_us // places, f"need {needed:,.1f} places on average")
+    return _Found(LOAD, span.begins(over[0]), runs, most_left_us // places, f"need {needed:,.1f} places on average")
 
 
 def _herd(lane: _Lane, places: int) -> _Found | None:
     """What ticks at one instant, and is the latest."""
-    late_us, at = max(((_late_us(due, places), -tick) for tick, due in lane.due.items()), default=(0, 0))
-    due = lane.due[-at] if late_us else []
-    runs, within_us = sum(each.jobs for each in due), max((each.jitter_us for each in due), default=0)
+    late_us = {tick: _late_us(due, places) for tick, due in lane.due.items()}
+    if not late_us:
+        return None
+    at = max(late_us, key=lambda tick: (late_us[tick], -tick))
+    runs, within_us = sum(each.jobs for each in lane.due[at]), max(each.jitter_us for each in lane.due[at])
     begin = "begin at once" if within_us < _LATE_US else f"begin within {measured(within_us / 1_000)}"
-    return _Found(HERD, -at, runs, late_us, begin)
+    return _Found(HERD, at, runs, late_us[at], begin)
 
 
 def _late_us(due: Sequence[_Due], places: int) -> int:
