@@ -69,7 +69,7 @@ _TEXTS_OF_ANSWERS: Final = (
         NAME,
         "action actor answered_by applied_by base_type_name by change code console_url "
         "cancel_requested_by changed_by check created_by ended event "
-        "day level local rule third event_id grpc_address hash http_address id issuer kind last_outcome "
+        "day level local rule third event_id grpc_address hash http_address id issuer kind lane last_outcome "
         "default_late_after next_tick_local paused_by payload_of timeout_from "
         "peer_address principal refused revoked_by ring_digest runner secrets_key source trace_id valid_host verdict "
         "zone_data",
@@ -129,8 +129,8 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts audit_rows books dead_letters deliveries due entries executions extension_number "
-    "findings first_ticks jobs late limits members messages queues results runner_grants sessions sets settings "
-    "skipped steps templates tokens waiting webhooks workspaces"
+    "findings first_ticks jobs late limits members messages overloads queues results runner_grants sessions sets "
+    "settings skipped steps templates tokens waiting webhooks workspaces"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),

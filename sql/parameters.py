@@ -378,6 +378,7 @@ class CreateDeployment(Statement):
     key: str
     digest: str
     schema_text: str
+    async_verbs: Sequence[str]
     now: int
     fingerprint: str
 
@@ -1097,6 +1098,10 @@ class GetPageKey(Statement): ...
 class GetPartition(Statement):
     from_at: int
     until_at: int
+
+
+class GetPlaces(Statement):
+    lost_after_ms: int
 
 
 class GetQueue(Statement):
@@ -1966,6 +1971,8 @@ class RegisterRunner(Statement):
     pid: int
     version: str
     deployments: Sequence[str]
+    sync_places: int
+    async_places: int
 
 
 class ReleaseMessages(Statement):

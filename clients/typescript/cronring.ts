@@ -728,6 +728,8 @@ export interface GetForecastResponse {
   left_out: string;
   /** jobs of which no run has ended: they count as lasting no time */
   unmeasured: string;
+  /** what won't fit the places of runners, the worst first; 10 at most */
+  overloads: Overload[];
 }
 
 export interface GetOwnersResponse {
@@ -1233,6 +1235,24 @@ export interface OutputChunk {
   execution?: Execution;
 }
 
+/** Overload is what comes of one module and doesn't fit. */
+export interface Overload {
+  /** NAMESPACE/MODULE outside the default namespace */
+  module: string;
+  /** sync, async, isolated (async with a limit of memory or CPU); empty: no runner hosts it */
+  lane: string;
+  /** no_runner, load, herd */
+  reason: string;
+  /** when it begins */
+  at?: string;
+  runs: string;
+  places: string;
+  /** of the last run; 0 without a runner */
+  lateness_ms: string;
+  /** a sentence that says so; `at` goes before it */
+  text: string;
+}
+
 /** PastMember is a controller. Its share follows from who held a lease: a dead one keeps its share for up to a lease. */
 export interface PastMember {
   id: string;
@@ -1470,6 +1490,10 @@ export interface Runner {
   alive: boolean;
   /** it drained and went: not dead */
   left_at?: string;
+  /** runs of sync verbs that it holds at once of each module; 0: not told */
+  sync_places: number;
+  /** the same of async verbs */
+  async_places: number;
 }
 
 export interface RunnerGrant {

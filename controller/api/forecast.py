@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from cronring.controller.api.requests import Context, number
 from cronring.controller.api.scope import namespaces
-from cronring.controller.core.ledger.coming import ComingStep, coming
+from cronring.controller.core.ledger.coming import ComingSpan, ComingStep, Group, coming, ticking
+from cronring.controller.core.ledger.overloads import HostedPlaces, Overload, overloads
 from cronring.controller.ports.forecast import Forecast
 from cronring.controller.ports.reads import Namespaces, Reads
 from cronring.protos.cronring.v1 import forecast_pb2 as pb2
@@ -55,10 +57,12 @@ class ForecastService(forecast_pb2_grpc.ForecastServicer):
         step_us = within_ms * 1_000 // _STEPS
         now = await self._reads.database_now()
         groups, left_out = await self._forecast.groups(where, _GROUPS_MAX)
-        steps = await asyncio.to_thread(coming, groups, now - now % 1_000_000, step_us, _STEPS)
+        places = await self._forecast.places()
+        span = ComingSpan(now - now % 1_000_000, step_us, _STEPS)
+        steps, over = await asyncio.to_thread(_reckoned, groups, places, span)
         return pb2.GetForecastResponse(
             steps=map(_step, steps), step_ms=step_us // 1_000, jobs=sum(group.jobs for group in groups),
-            left_out=left_out, unmeasured=sum(group.unmeasured for group in groups),
+            left_out=left_out, unmeasured=sum(group.unmeasured for group in groups), overloads=map(_overload, over),
         )  # fmt: skip
 
     async def GetRecent(self, request: pb2.GetRecentRequest, context: Context) -> pb2.GetRecentResponse:
@@ -70,6 +74,20 @@ class ForecastService(forecast_pb2_grpc.ForecastServicer):
             lateness_p50_ms=None if found.p50_us is None else found.p50_us / 1_000,
             lateness_p99_ms=None if found.p99_us is None else found.p99_us / 1_000,
         )
+
+
+def _reckoned(
+    groups: Sequence[Group], places: Mapping[str, HostedPlaces], span: ComingSpan
+) -> tuple[list[ComingStep], list[Overload]]:
+    found = ticking(groups, span)
+    return coming(found, span), overloads(found, places, span)
+
+
+def _overload(over: Overload) -> pb2.Overload:
+    return pb2.Overload(
+        module=over.module, lane=over.lane, reason=over.reason, at=timestamp(over.at), runs=over.runs,
+        places=over.places, lateness_ms=over.late_us // 1_000, text=over.text,
+    )  # fmt: skip
 
 
 def _step(step: ComingStep) -> pb2.ForecastStep:

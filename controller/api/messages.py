@@ -228,4 +228,6 @@ def runner_message(row: RunnerRow) -> cluster_pb2.Runner:
         deployments=row.deployments,
         alive=row.alive,
         left_at=timestamp(row.left_at),
+        sync_places=row.sync_places,
+        async_places=row.async_places,
     )

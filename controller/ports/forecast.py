@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from cronring.controller.core.ledger.coming import Group
+from cronring.controller.core.ledger.overloads import HostedPlaces
 from cronring.controller.ports.reads import Namespaces
 
 
@@ -23,6 +24,10 @@ class Forecast(Protocol):
 
     async def groups(self, namespaces: Namespaces, limit: int) -> tuple[list[Group], int]:
         """The largest groups of jobs, and how many jobs are in none of them."""
+        ...
+
+    async def places(self) -> dict[str, HostedPlaces]:
+        """Of each deployment that a live runner hosts, by its key."""
         ...
 
     async def recent(self, within_ms: int, late_within_ms: int, namespaces: Namespaces) -> Recent:

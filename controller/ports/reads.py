@@ -318,6 +318,8 @@ class RunnerRow(NamedTuple):
     last_seen_at: int
     alive: bool
     left_at: int | None = None  # it drained and went
+    sync_places: int = 0  # see RunnerInfo
+    async_places: int = 0
 
 
 class WatchPosition(Protocol):

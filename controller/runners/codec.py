@@ -12,6 +12,7 @@ IDENTIFIER_LENGTH_MAX: Final = 200
 OUT_OF_REACH_MAX: Final = 100
 MODULES_MAX: Final = 1_000
 GRANTED_MAX: Final = 2**62
+PLACES_MAX: Final = 1_000_000
 CLAIM_US_MAX: Final = 2**32 - 1
 _KINDS: Final = {int(kind): kind for kind in LaneKind}
 
@@ -39,7 +40,10 @@ def decode_hello(hello: wire.Hello, deployments: tuple[str, ...]) -> RunnerInfo:
             if deployment
         )
     names = tuple(deployment for deployment in deployments if deployment)
-    return RunnerInfo(hello.runner_id, hello.hostname, hello.pid, hello.version, names, sync_verbs)
+    return RunnerInfo(
+        hello.runner_id, hello.hostname, hello.pid, hello.version, names, sync_verbs,
+        min(hello.sync_places, PLACES_MAX), min(hello.async_places, PLACES_MAX),
+    )  # fmt: skip
 
 
 def decode_grants(grants: wire.Grants) -> list[Grant]:

@@ -394,6 +394,7 @@ async def _create(transaction: Transaction, version: _Version, now: int) -> _Row
             key=key,
             digest=digest,
             schema_text=schema_text,
+            async_verbs=[verb.name for verb in version.module.verbs if verb.is_async],
             now=now,
             fingerprint=fingerprint,
         )

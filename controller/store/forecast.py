@@ -4,11 +4,12 @@ import asyncio
 import json
 from typing import Final
 
-from cronring.controller.core.ledger.coming import Group
+from cronring.controller.core.ledger.coming import Group, GroupPart
+from cronring.controller.core.ledger.overloads import HostedPlaces
 from cronring.controller.ports.forecast import Recent
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.store.pool import Database
-from cronring.sql.parameters import FindExecutionBefore, GetJobGroups, GetNow, GetRecentFigures
+from cronring.sql.parameters import FindExecutionBefore, GetJobGroups, GetNow, GetPlaces, GetRecentFigures
 
 _LOOKED: Final = 50_000  # runs; skips as well
 _MS_US: Final = 1_000
@@ -17,17 +18,26 @@ _MS_US: Final = 1_000
 class PostgresForecast:
     """controller.ports.forecast.Forecast. Who asks waits for whoever asks already."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, lost_after_ms: int) -> None:
         self._database = database
+        self._lost_after_ms = lost_after_ms
         self._one_at_a_time = asyncio.Semaphore(1)
 
     async def groups(self, namespaces: Namespaces, limit: int) -> tuple[list[Group], int]:
         """See cronring.controller.ports.forecast.Forecast. Reads every job's row."""
         async with self._one_at_a_time:
             records = await self._database.fetch(GetJobGroups(namespaces=namespaces, limit=limit))
-        found = [Group._make((*row[:6], tuple(row["keys"]))) for row in records]
+        found = [
+            Group._make((*row[:6], tuple(row["keys"]), tuple(map(GroupPart._make, json.loads(row["parts"])))))
+            for row in records
+        ]
         every = records[0]["all_jobs"] if records else 0
         return found, every - sum(group.jobs for group in found)
+
+    async def places(self) -> dict[str, HostedPlaces]:
+        """See cronring.controller.ports.forecast.Forecast."""
+        records = await self._database.fetch(GetPlaces(lost_after_ms=self._lost_after_ms))
+        return {row["deployment"]: HostedPlaces._make(row[1:]) for row in records}
 
     async def recent(self, within_ms: int, late_within_ms: int, namespaces: Namespaces) -> Recent:
         """See cronring.controller.ports.forecast.Forecast. It looks at a bounded number of the latest."""

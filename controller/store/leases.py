@@ -65,10 +65,11 @@ class LeaseStatements:
 
     async def register_runner(self, runner: RunnerInfo) -> None:
         """Make or refresh the runner's row; it counts as seen now."""
-        runner_id, hostname, pid, version, deployments, _ = runner
-        await self._database.fetch(
-            RegisterRunner(runner_id=runner_id, hostname=hostname, pid=pid, version=version, deployments=deployments)
-        )
+        told = RegisterRunner(
+            runner_id=runner.runner_id, hostname=runner.hostname, pid=runner.pid, version=runner.version,
+            deployments=runner.deployments, sync_places=runner.sync_places, async_places=runner.async_places,
+        )  # fmt: skip
+        await self._database.fetch(told)
 
     async def runner_left(self, runner_id: str) -> None:
         """It drained, and its stream ended: gone for good, unless something unfinished carries its id."""

@@ -34,7 +34,7 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         defaults=PostgresDefaults(database),
         drills=PostgresDrills(database),
         execution_control=PostgresExecutionControl(database),
-        forecast=PostgresForecast(database),
+        forecast=PostgresForecast(database, settings.runner_lost_after_ms),
         history=PostgresHistory(database, settings.runner_lost_after_ms),
         interval_jobs=PostgresIntervalJobs(database, settings.lease_ms),
         ledger=PostgresLedger(database, settings.runner_lost_after_ms),

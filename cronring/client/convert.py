@@ -277,6 +277,8 @@ def runner(message: cluster_pb2.Runner) -> model.Runner:
         deployments=tuple(message.deployments),
         alive=message.alive,
         left_at=instant(message.left_at) if message.HasField("left_at") else None,
+        sync_places=message.sync_places,
+        async_places=message.async_places,
     )
 
 

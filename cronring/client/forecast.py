@@ -27,14 +27,35 @@ class ForecastStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Overload:
+    """What comes of one module and doesn't fit its runners, from `at` on. `text` says so, in a sentence.
+
+    `lane`: sync, async or isolated; "": no runner hosts it. `reason`: no_runner, load or herd.
+    """
+
+    module: str
+    lane: str
+    reason: str
+    at: datetime | None
+    runs: int
+    places: int
+    lateness_ms: int  # of the last run
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
-    """`left_out`: jobs that were not looked at. `unmeasured`: those of which no run has ended."""
+    """`left_out`: jobs that were not looked at. `unmeasured`: those of which no run has ended.
+
+    `overloads`: the worst first, ten at most.
+    """
 
     steps: tuple[ForecastStep, ...]
     step_ms: int
     jobs: int
     left_out: int
     unmeasured: int
+    overloads: tuple[Overload, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +85,14 @@ class ForecastCalls:
             )
             for each in answer.steps
         )  # fmt: skip
-        return Forecast(tuple(steps), answer.step_ms, answer.jobs, answer.left_out, answer.unmeasured)
+        over = (
+            Overload(
+                each.module, each.lane, each.reason, convert.instant(each.at), each.runs, each.places, each.lateness_ms,
+                each.text,
+            )
+            for each in answer.overloads
+        )  # fmt: skip
+        return Forecast(tuple(steps), answer.step_ms, answer.jobs, answer.left_out, answer.unmeasured, tuple(over))
 
     async def recent(self, within: timedelta = _HOUR) -> Recent:
         """How ticks of the last time ended. Raises Invalid for less than a minute, or more than a day."""

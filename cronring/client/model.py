@@ -314,6 +314,8 @@ class Runner:
     deployments: tuple[str, ...]
     alive: bool
     left_at: datetime | None = None
+    sync_places: int = 0  # runs of sync verbs that it holds at once of each module; 0: not told
+    async_places: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def load_modules(files: DescribedFiles) -> list[LoadedModule]:
     return loaded
 
 
-def hello_message(modules: list[LoadedModule], grant: str = "") -> runner_pb2.RunnerMessage:
+def hello_message(modules: list[LoadedModule], config: RunnerConfig, grant: str = "") -> runner_pb2.RunnerMessage:
     """Hello, under a new id, which begins with the grant that the runner's certificate names."""
     hostname = socket.gethostname()
     known_as = f"{grant}.{hostname}" if grant else hostname
@@ -81,6 +81,8 @@ def hello_message(modules: list[LoadedModule], grant: str = "") -> runner_pb2.Ru
                 runner_pb2.HostedModule(digest=item.digest, schema=module_message(item.module)) for item in modules
             ],
             grants_places=True,
+            sync_places=config.sync_children,
+            async_places=config.async_runs,
         )
     )
 
@@ -100,7 +102,7 @@ async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
         return EXIT_REFUSED
     if os.geteuid() == 0 and config.run_as is None and trust.certificates is not None:
         log.warning("verbs_run_as_root", remedy="--run-as USER, or start the runner as another user")
-    hello = hello_message(modules, trust.grant)
+    hello = hello_message(modules, config, trust.grant)
     settings = RunnerSettings(drain_ns=int(config.drain_timeout * SECOND_NS))
     turn = random.randrange(1_000)  # noqa: S311 - guards nothing # nosec B311
     lanes = tuple(module_lanes(item.module, config) for item in modules)

@@ -38,6 +38,9 @@ CREATE TABLE runners (
     pid            integer NOT NULL,
     version        text NOT NULL,
     deployments    text[] NOT NULL,
+    -- Runs of each module that it holds at once, of sync and of async verbs. 0: it doesn't tell.
+    sync_places    integer NOT NULL DEFAULT 0,
+    async_places   integer NOT NULL DEFAULT 0,
     started_at     timestamptz NOT NULL DEFAULT now(),
     last_seen_at   timestamptz NOT NULL,
     -- It drained and left: then it is not one that died.
@@ -131,6 +134,8 @@ CREATE TABLE deployments (
     module         text COLLATE "C" NOT NULL,
     digest         text NOT NULL,
     schema_text    text NOT NULL,
+    -- Of the module's verbs. The others have places of their own at runners.
+    async_verbs    text[] NOT NULL DEFAULT '{}',
     -- SHA-256 of the bytes that the schema came in: who sends these again is known without reading them.
     fingerprint    text NOT NULL DEFAULT '',
     -- Active means min_replicas > 0: FTL's word, kept because StartCronJobs answers with it.

@@ -16,8 +16,9 @@ LEFT JOIN deployments d ON d.namespace = :namespace AND d.module = :module
 WITH limitable AS (
     INSERT INTO cron_limits (namespace, module) VALUES (:namespace, ''), (:namespace, :module) ON CONFLICT DO NOTHING
 )
-INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas, created_at, fingerprint)
-VALUES (:key, :namespace, :module, :digest, :schema_text, 0, :now, :fingerprint)
+INSERT INTO deployments
+    (key, namespace, module, digest, schema_text, async_verbs, min_replicas, created_at, fingerprint)
+VALUES (:key, :namespace, :module, :digest, :schema_text, :async_verbs, 0, :now, :fingerprint)
 RETURNING id;
 
 -- name: RecogniseDeployment

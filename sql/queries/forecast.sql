@@ -3,23 +3,51 @@
 -- name: GetJobGroups
 -- Jobs that tick, by schedule and policy: the `:limit` largest groups, each with how long a run of each job takes, and
 -- how many jobs there are in all. Intervals count from their anchors; patterns do not. `:namespaces` null: all.
-SELECT g.schedule, g.anchor, g.policy, g.jobs, g.unmeasured, g.running_us, g.keys,
+-- `parts`: of each, by deployment and whether its verbs are async; those for queues are in none. A part has up to three
+-- of its keys.
+SELECT g.schedule, g.anchor, g.policy, g.jobs, g.unmeasured, g.running_us, g.keys, g.parts,
        sum(g.jobs) OVER ()::bigint AS all_jobs
 FROM (
-    SELECT j.schedule, CASE WHEN j.schedule LIKE 'every %' THEN j.anchor ELSE 'epoch' END AS anchor, j.policy,
-           count(*) AS jobs, count(*) FILTER (WHERE f.runs IS NULL) AS unmeasured,
-           coalesce(sum(f.duration_us / f.runs), 0)::bigint AS running_us, (array_agg(j.key))[1:3] AS keys
-    FROM cron_jobs j
-    LEFT JOIN LATERAL (
-        SELECT duration_us, nullif((SELECT sum(n) FROM unnest(outcomes) n), 0) AS runs
-        FROM cron_figures WHERE job_id = j.id OFFSET 0
-    ) f ON true
-    WHERE j.removed_at IS NULL AND j.key > '' AND (j.next_tick IS NOT NULL OR j.state = 'executing')
-      AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
+    SELECT schedule, anchor, policy, sum(jobs)::bigint AS jobs, sum(unmeasured)::bigint AS unmeasured,
+           sum(running_us)::bigint AS running_us, min(keys) AS keys,
+           coalesce(jsonb_agg(jsonb_build_array(deployment, is_async, jobs, running_us))
+                    FILTER (WHERE NOT queued), '[]')::text AS parts
+    FROM (
+        SELECT j.schedule, CASE WHEN j.schedule LIKE 'every %' THEN j.anchor ELSE 'epoch' END AS anchor, j.policy,
+               d.key AS deployment, a.verb IS NOT NULL AS is_async, d.module LIKE '@%' AS queued,
+               count(*) AS jobs, count(*) FILTER (WHERE f.runs IS NULL) AS unmeasured,
+               coalesce(sum(f.duration_us / f.runs), 0)::bigint AS running_us, (array_agg(j.key))[1:3] AS keys
+        FROM cron_jobs j
+        JOIN deployments d ON d.id = j.deployment_id
+        -- Joined by a hash: to look into a version's ten thousand names for each of its jobs is their square.
+        LEFT JOIN (SELECT id, unnest(async_verbs) AS verb FROM deployments WHERE min_replicas > 0) a
+        ON a.id = j.deployment_id AND a.verb = j.verb
+        LEFT JOIN LATERAL (
+            SELECT duration_us, nullif((SELECT sum(n) FROM unnest(outcomes) n), 0) AS runs
+            FROM cron_figures WHERE job_id = j.id OFFSET 0
+        ) f ON true
+        WHERE j.removed_at IS NULL AND j.key > '' AND (j.next_tick IS NOT NULL OR j.state = 'executing')
+          AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
+        GROUP BY 1, 2, 3, 4, 5, 6
+    ) part
     GROUP BY 1, 2, 3
 ) g
 ORDER BY g.jobs DESC, g.schedule
 LIMIT :limit;
+
+-- name: GetPlaces
+-- How many runs of a deployment its live runners hold at once, of sync and of async verbs. 0: one of them doesn't tell.
+-- `at_most`: what the limits of its module and its namespace allow; null: there is none.
+SELECT p.deployment, p.sync_places, p.async_places,
+       (SELECT min(l.max_concurrent) FROM deployments d JOIN cron_limits l ON l.namespace = d.namespace
+        WHERE d.key = p.deployment AND l.module IN (d.module, '') AND l.label = '') AS at_most
+FROM (
+    SELECT h.deployment, sum(r.sync_places) * (min(r.sync_places) > 0)::integer AS sync_places,
+           sum(r.async_places) * (min(r.async_places) > 0)::integer AS async_places
+    FROM runners r CROSS JOIN LATERAL unnest(r.deployments) h (deployment)
+    WHERE r.left_at IS NULL AND r.last_seen_at >= now() - :lost_after_ms::bigint * interval '1 millisecond'
+    GROUP BY 1
+) p;
 
 -- name: GetRecentFigures
 -- Of the `:looked` latest runs above `:above_id`, those claimed since `:since`: how they ended, and how late those of

@@ -1,9 +1,10 @@
 -- name: RegisterRunner
 -- `:deployments`: keys.
-INSERT INTO runners (id, hostname, pid, version, deployments, last_seen_at)
-VALUES (:runner_id, :hostname, :pid, :version, :deployments, now())
+INSERT INTO runners (id, hostname, pid, version, deployments, sync_places, async_places, last_seen_at)
+VALUES (:runner_id, :hostname, :pid, :version, :deployments, :sync_places, :async_places, now())
 ON CONFLICT (id) DO UPDATE
 SET hostname = excluded.hostname, pid = excluded.pid, version = excluded.version, deployments = excluded.deployments,
+    sync_places = excluded.sync_places, async_places = excluded.async_places,
     last_seen_at = excluded.last_seen_at, left_at = NULL;
 
 -- name: LeaveRunner
@@ -15,6 +16,7 @@ WHERE r.id = :runner_id AND NOT EXISTS (
 -- name: ListRunners
 -- A runner that hasn't left is alive if seen in the last `:lost_after_ms`.
 SELECT id, hostname, pid, version, deployments, started_at, last_seen_at,
-       left_at IS NULL AND last_seen_at >= now() - :lost_after_ms::bigint * interval '1 millisecond' AS alive, left_at
+       left_at IS NULL AND last_seen_at >= now() - :lost_after_ms::bigint * interval '1 millisecond' AS alive, left_at,
+       sync_places, async_places
 FROM runners
 ORDER BY started_at, id;

@@ -206,8 +206,8 @@ class MemoryScene:
     async def controllers(self) -> list[str]:
         return sorted(self._store.controllers)
 
-    async def runners(self) -> list[str]:
-        return sorted(self._store.runners)
+    async def runners(self) -> dict[str, list[int]]:
+        return {key: [row.info.sync_places, row.info.async_places] for key, row in self._store.runners.items()}
 
 
 class PostgresScene:
@@ -360,8 +360,8 @@ class PostgresScene:
     async def controllers(self) -> list[str]:
         return [record[0] for record in await self._fetch("SELECT id FROM controllers ORDER BY id")]
 
-    async def runners(self) -> list[str]:
-        return [record[0] for record in await self._fetch("SELECT id FROM runners ORDER BY id")]
+    async def runners(self) -> dict[str, list[int]]:
+        return {row[0]: row[1] for row in await self._fetch("SELECT id, ARRAY[sync_places, async_places] FROM runners")}
 
     async def _run(self, statement: str, *arguments: object) -> None:
         status = await self._connection.execute(statement, *arguments)

@@ -120,7 +120,8 @@ ARGUMENTS = {
     "LockWebhook": "SELECT 'w1' AS name",
     "RemoveWebhook": "SELECT 'w1' AS name",
     "Redeliver": "SELECT 'w1' AS name, 0 AS delivery_id",
-    "RegisterRunner": "SELECT 'r1' AS runner_id, 'h' AS hostname, 2 AS pid, '' AS version, '{}'::text[] AS deployments",
+    "RegisterRunner": "SELECT 'r1' AS runner_id, 'h' AS hostname, 2 AS pid, '' AS version, '{}'::text[] AS deployments,"
+    " 1 AS sync_places, 1 AS async_places",
     "UpdateTemplate": """
         SELECT id AS template_id, revision, 'd' AS description, '' AS schedule, NULL::timestamptz AS anchor,
                '' AS policy, '' AS payload, '{}' AS labels, 0 AS timeout_ms, '' AS on_disconnect,

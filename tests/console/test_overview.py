@@ -1,8 +1,8 @@
 """The overview, what is coming, and the wall: herds, the last hour, whose a job is, old pauses."""
 
 import re
+import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -10,8 +10,12 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.console.conftest import Visitor
+from tests.console.hosted import until_hosted
 from tests.console.test_pages import RULES
+from tests.support.cluster import READY_S
+from tests.support.databases import run_coroutine
 from tests.support.secured import SecuredCluster
+from tests.support.waiting import wait_until
 
 SOON_MS: Final = 60_000
 HERD: Final = 40
@@ -24,11 +28,18 @@ async def nightly_{0}() -> None:
 
 @pytest.fixture(scope="module")
 def herd(cluster: SecuredCluster, tmp_path_factory: pytest.TempPathFactory) -> SecuredCluster:
-    """Forty jobs that begin at one instant."""
-    module = tmp_path_factory.mktemp("herd") / "herd.py"
+    """Forty jobs that begin at one instant, and one whose only runner has left."""
+    folder = tmp_path_factory.mktemp("herd")
     verbs = "\n".join(VERB.format(number) for number in range(HERD))
-    module.write_text(f'"""A herd."""\n\nfrom cronring import cron\n\n{verbs}')
-    cluster.start_runner(Path(module))
+    for name, declared in (("herd", verbs), ("lone", VERB.format("lone"))):
+        (folder / f"{name}.py").write_text(f'"""A herd."""\n\nfrom cronring import cron\n\n{declared}')
+    cluster.start_runner(folder / "herd.py")
+    lone = cluster.start_runner(folder / "lone.py")
+    until_hosted(cluster, "lone")
+    lone.send(signal.SIGTERM)
+    lone.popen.wait(READY_S)
+    told = wait_until(lambda: any(each["left_at"] for each in cluster.cli("cluster", "runners")), "no runner has left")
+    run_coroutine(told)
     return cluster
 
 
@@ -41,6 +52,8 @@ def test_a_herd_is_seen_and_what_jitter_would_make_of_it(visit: Callable[..., Vi
     expect(day).to_contain_text(re.compile("4[0-9] begin in one second"), timeout=SOON_MS)
     expect(day.locator("rect.herd")).not_to_have_count(0)
     expect(day).to_contain_text("herd.nightly_")
+    over = day.locator(".late.state").filter(has_text="of lone")
+    expect(over).to_have_text(re.compile(r"\d\d:30:00: 1 run of lone is due, and no runner hosts it\.$"))
     expect(page.locator("section:has(#coming7)")).to_contain_text("ticks of", timeout=SOON_MS)
     most = day.locator("p").filter(has_text="Most in one second")
     plain = int(re.sub(r".*Most in one second: (\d+).*", r"\1", most.inner_text(), flags=re.DOTALL))

@@ -34,7 +34,9 @@ export function Strip({ said, spread }) {
     `From ${at(step)}: ${number(step.starts)} begin, ${runsOf(step.load)} at once on average, ${number(step[field])} at most in one second`;
   const width = 1000 / said.steps.length;
   const total = said.steps.reduce((sum, step) => sum + Number(step.starts), 0);
-  return html`<p><strong>${number(total)}</strong> ticks of ${count(said.jobs, "job")}. Busiest at ${at(busiest)}:
+  return html`${said.overloads.map(
+      (over) => html`<p key=${over.module + over.lane + over.reason}><${State} is="late" text=${`${at(over)}: ${over.text}`} /></p>`,
+    )}<p><strong>${number(total)}</strong> ticks of ${count(said.jobs, "job")}. Busiest at ${at(busiest)}:
       ${" "}${runsOf(busiest.load)} runs at once. Most in one second: ${number(most)}.</p>
     <figure class="strip"><svg viewBox=${`0 0 1000 ${HIGH * 2 + 4}`} preserveAspectRatio="none" role="img"
       aria-label=${`Runs that begin in one second, above; runs at once, below. ${herds.length ? told(herds[0]) : ""}`}>

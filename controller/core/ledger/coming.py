@@ -15,11 +15,20 @@ _TICKS_EACH: Final = 2  # of a group in a step, at most, to be looked at one by 
 _KEYS_SHOWN: Final = 3
 
 
+class GroupPart(NamedTuple):
+    """Jobs of a group that are of one deployment, with async verbs or sync ones. `running_us` as in Group."""
+
+    deployment: str
+    is_async: bool
+    jobs: int
+    running_us: int
+
+
 # docs/decisions/0109: by groups, as ten thousand jobs have some hundred schedules
 class Group(NamedTuple):
     """Jobs of one schedule and policy. `running_us`: how long one run of each takes, together, as measured.
 
-    `unmeasured`: jobs of which no run has ended. `keys`: of some of them.
+    `unmeasured`: jobs of which no run has ended. `keys`: of some of them. `parts`: those that need a runner.
     """
 
     schedule: str
@@ -29,6 +38,31 @@ class Group(NamedTuple):
     unmeasured: int
     running_us: int
     keys: tuple[str, ...]
+    parts: tuple[GroupPart, ...] = ()
+
+
+class ComingSpan(NamedTuple):
+    """Steps of that length, one after the other."""
+
+    from_at: int
+    step_us: int
+    steps: int
+
+    @property
+    def until(self) -> int:
+        return self.from_at + self.steps * self.step_us
+
+    def begins(self, step: int) -> int:
+        return self.from_at + step * self.step_us
+
+
+class Ticking(NamedTuple):
+    """When a group ticks, and how often in each step. `every`: each tick is in `ticks`; else the first of each step."""
+
+    group: Group
+    counts: tuple[int, ...]
+    ticks: tuple[int, ...]
+    every: bool
 
 
 class ComingStep(NamedTuple):
@@ -65,41 +99,54 @@ class _Herds:
         self.often[step] = plain + weights[0], spread + weights[1]
 
 
-def coming(groups: Sequence[Group], from_at: int, step_us: int, steps: int) -> list[ComingStep]:
-    """Steps of that length, one after the other. What a policy skips, or lets wait, is counted as if it ran."""
-    starts, busy_us, herds = [0] * steps, [0.0] * steps, _Herds(steps)
-    for group in groups:
-        schedule = timetable(group.schedule, group.anchor, group.policy).schedule
-        weights = _weights(group)
-        counts = [
-            schedule.count_between(from_at + step * step_us - 1, from_at + (step + 1) * step_us - 1)
-            for step in range(steps)
-        ]
-        few = sum(counts) <= _TICKS_EACH * steps
-        for step, count in enumerate(counts):
-            starts[step] += count * group.jobs
-            busy_us[step] += count * group.running_us
-            if count and not few:
-                herds.add_often(step, weights)
-        if few:
-            for tick in _ticks(schedule, from_at, from_at + steps * step_us):
-                herds.add(tick, weights, group.keys)
-    ticks: list[list[int]] = [[] for _ in range(steps)]
-    for tick in herds.plain:
-        ticks[(tick - from_at) // step_us].append(tick)
-    return [
-        _step(from_at + step * step_us, starts[step], busy_us[step] / step_us, ticks[step], herds.often[step], herds)
-        for step in range(steps)
-    ]
+def ticking(groups: Sequence[Group], span: ComingSpan) -> list[Ticking]:
+    """When each of them ticks."""
+    return [_ticking(group, span) for group in groups]
 
 
-def _ticks(schedule: Schedule, from_at: int, until: int) -> list[int]:
+def _ticking(group: Group, span: ComingSpan) -> Ticking:
+    schedule = timetable(group.schedule, group.anchor, group.policy).schedule
+    counts = tuple(
+        schedule.count_between(span.begins(step) - 1, span.begins(step + 1) - 1) for step in range(span.steps)
+    )
+    every = sum(counts) <= _TICKS_EACH * span.steps
+    if every:
+        ticks = _ticks(schedule, span)
+    else:
+        firsts = (schedule.next_after(span.begins(step) - 1) for step, count in enumerate(counts) if count)
+        ticks = [first for first in firsts if first is not None]
+    return Ticking(group, counts, tuple(ticks), every)
+
+
+def _ticks(schedule: Schedule, span: ComingSpan) -> list[int]:
     found: list[int] = []
-    tick = schedule.next_after(from_at - 1)
-    while tick is not None and tick < until:
+    tick = schedule.next_after(span.from_at - 1)
+    while tick is not None and tick < span.until:
         found.append(tick)
         tick = schedule.next_after(tick)
     return found
+
+
+def coming(found: Sequence[Ticking], span: ComingSpan) -> list[ComingStep]:
+    """What each step has. What a policy skips, or lets wait, is counted as if it ran."""
+    starts, busy_us, herds = [0] * span.steps, [0.0] * span.steps, _Herds(span.steps)
+    for group, counts, group_ticks, every in found:
+        weights = _weights(group)
+        for step, count in enumerate(counts):
+            starts[step] += count * group.jobs
+            busy_us[step] += count * group.running_us
+            if count and not every:
+                herds.add_often(step, weights)
+        if every:
+            for tick in group_ticks:
+                herds.add(tick, weights, group.keys)
+    ticks: list[list[int]] = [[] for _ in range(span.steps)]
+    for tick in herds.plain:
+        ticks[(tick - span.from_at) // span.step_us].append(tick)
+    return [
+        _step(span.begins(step), starts[step], busy_us[step] / span.step_us, ticks[step], herds.often[step], herds)
+        for step in range(span.steps)
+    ]
 
 
 def _weights(group: Group) -> tuple[int, int]:

@@ -140,11 +140,15 @@ def _status(row: "Runner") -> str:
     return "alive" if row.alive else "dead"
 
 
+def _places(row: "Runner") -> str:
+    return f"{row.sync_places:,} sync, {row.async_places:,} async" if row.sync_places else "-"
+
+
 @cluster.command("runners")
 @output_option
 @controllers_option
 def runners(output: str, controllers: tuple[str, ...]) -> None:
-    """List runners."""
+    """List runners. Places: how many runs of each of its modules a runner holds at once."""
     view = ask(controllers, lambda client: client.cluster.get())
     if output == "json":
         print_json(view.runners)
@@ -154,6 +158,7 @@ def runners(output: str, controllers: tuple[str, ...]) -> None:
         Column("status", _status),
         Column("host", lambda row: row.hostname),
         Column("pid", lambda row: str(row.pid), right=True),
+        Column("places", _places),
         Column("deployments", lambda row: ", ".join(row.deployments)),
         Column("last seen", lambda row: short_instant(row.last_seen_at)),
     ]

@@ -36,10 +36,10 @@ class ComingHours(NamedTuple):
 @output_option
 @controllers_option
 def upcoming(within: float, output: str, controllers: tuple[str, ...]) -> None:
-    """Show what is coming: how many ticks, how many runs at once, and the herds: what begins in one second.
+    """Show what is coming: how many ticks, how many runs at once, what won't fit the runners, and the herds.
 
-    By the schedules, and by how long runs have lasted. Runs that a policy will skip are counted as well. -o json has 96
-    steps.
+    By the schedules, by how long runs have lasted, and by the places of runners. A herd is what begins in one second.
+    Runs that a policy will skip are counted as well. -o json has 96 steps.
 
     \b
     Examples:
@@ -60,6 +60,8 @@ def upcoming(within: float, output: str, controllers: tuple[str, ...]) -> None:
         Column("most in a second", lambda row: f"{row.herd:,}", right=True),
     ]
     print_rows(columns, rows, "nothing is coming: no job has a schedule")
+    for over in found.overloads:
+        say(f"{short_instant(over.at)}: {over.text}")
     if herd := _herd(found.steps):
         say(herd)
     if found.unmeasured:

@@ -98,10 +98,16 @@ class Runner(_message.Message):
     DEPLOYMENTS_FIELD_NUMBER: _builtins.int
     ALIVE_FIELD_NUMBER: _builtins.int
     LEFT_AT_FIELD_NUMBER: _builtins.int
+    SYNC_PLACES_FIELD_NUMBER: _builtins.int
+    ASYNC_PLACES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     hostname: _builtins.str
     pid: _builtins.int
     alive: _builtins.bool
+    sync_places: _builtins.int
+    """runs of sync verbs that it holds at once of each module; 0: not told"""
+    async_places: _builtins.int
+    """the same of async verbs"""
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -123,10 +129,12 @@ class Runner(_message.Message):
         deployments: _abc.Iterable[_builtins.str] | None = ...,
         alive: _builtins.bool = ...,
         left_at: _timestamp_pb2.Timestamp | None = ...,
+        sync_places: _builtins.int = ...,
+        async_places: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_at", b"last_seen_at", "left_at", b"left_at", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alive", b"alive", "deployments", b"deployments", "hostname", b"hostname", "id", b"id", "last_seen_at", b"last_seen_at", "left_at", b"left_at", "pid", b"pid", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alive", b"alive", "async_places", b"async_places", "deployments", b"deployments", "hostname", b"hostname", "id", b"id", "last_seen_at", b"last_seen_at", "left_at", b"left_at", "pid", b"pid", "started_at", b"started_at", "sync_places", b"sync_places"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*cronring/protos/cronring/v1/forecast.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\":\n\x12GetForecastRequest\x12\x16\n\twithin_ms\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\x0c\n\n_within_ms\"\x84\x01\n\x13GetForecastResponse\x12(\n\x05steps\x18\x01 \x03(\x0b\x32\x19.cronring.v1.ForecastStep\x12\x0f\n\x07step_ms\x18\x02 \x01(\x03\x12\x0c\n\x04jobs\x18\x03 \x01(\x03\x12\x10\n\x08left_out\x18\x04 \x01(\x03\x12\x12\n\nunmeasured\x18\x05 \x01(\x03\"\xb2\x01\n\x0c\x46orecastStep\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06starts\x18\x02 \x01(\x03\x12\x0c\n\x04load\x18\x03 \x01(\x01\x12\x0c\n\x04herd\x18\x04 \x01(\x03\x12+\n\x07herd_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\therd_jobs\x18\x06 \x03(\t\x12\x0e\n\x06spread\x18\x07 \x01(\x03\"8\n\x10GetRecentRequest\x12\x16\n\twithin_ms\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\x0c\n\n_within_ms\"\xe3\x02\n\x11GetRecentResponse\x12>\n\x08outcomes\x18\x01 \x03(\x0b\x32,.cronring.v1.GetRecentResponse.OutcomesEntry\x12\x45\n\x0cskip_reasons\x18\x02 \x03(\x0b\x32/.cronring.v1.GetRecentResponse.SkipReasonsEntry\x12\x1c\n\x0flateness_p50_ms\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x1c\n\x0flateness_p99_ms\x18\x04 \x01(\x01H\x01\x88\x01\x01\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a\x32\n\x10SkipReasonsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x12\n\x10_lateness_p50_msB\x12\n\x10_lateness_p99_ms2\xe4\x01\n\x08\x46orecast\x12o\n\x0bGetForecast\x12\x1f.cronring.v1.GetForecastRequest\x1a .cronring.v1.GetForecastResponse\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/api/v1/cron/forecast\x12g\n\tGetRecent\x12\x1d.cronring.v1.GetRecentRequest\x1a\x1e.cronring.v1.GetRecentResponse\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/api/v1/cron/recentb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*cronring/protos/cronring/v1/forecast.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\":\n\x12GetForecastRequest\x12\x16\n\twithin_ms\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\x0c\n\n_within_ms\"\xae\x01\n\x13GetForecastResponse\x12(\n\x05steps\x18\x01 \x03(\x0b\x32\x19.cronring.v1.ForecastStep\x12\x0f\n\x07step_ms\x18\x02 \x01(\x03\x12\x0c\n\x04jobs\x18\x03 \x01(\x03\x12\x10\n\x08left_out\x18\x04 \x01(\x03\x12\x12\n\nunmeasured\x18\x05 \x01(\x03\x12(\n\toverloads\x18\x06 \x03(\x0b\x32\x15.cronring.v1.Overload\"\xa1\x01\n\x08Overload\x12\x0e\n\x06module\x18\x01 \x01(\t\x12\x0c\n\x04lane\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12&\n\x02\x61t\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04runs\x18\x05 \x01(\x03\x12\x0e\n\x06places\x18\x06 \x01(\x03\x12\x13\n\x0blateness_ms\x18\x07 \x01(\x03\x12\x0c\n\x04text\x18\x08 \x01(\t\"\xb2\x01\n\x0c\x46orecastStep\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06starts\x18\x02 \x01(\x03\x12\x0c\n\x04load\x18\x03 \x01(\x01\x12\x0c\n\x04herd\x18\x04 \x01(\x03\x12+\n\x07herd_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\therd_jobs\x18\x06 \x03(\t\x12\x0e\n\x06spread\x18\x07 \x01(\x03\"8\n\x10GetRecentRequest\x12\x16\n\twithin_ms\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\x0c\n\n_within_ms\"\xe3\x02\n\x11GetRecentResponse\x12>\n\x08outcomes\x18\x01 \x03(\x0b\x32,.cronring.v1.GetRecentResponse.OutcomesEntry\x12\x45\n\x0cskip_reasons\x18\x02 \x03(\x0b\x32/.cronring.v1.GetRecentResponse.SkipReasonsEntry\x12\x1c\n\x0flateness_p50_ms\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x1c\n\x0flateness_p99_ms\x18\x04 \x01(\x01H\x01\x88\x01\x01\x1a/\n\rOutcomesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a\x32\n\x10SkipReasonsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x12\n\x10_lateness_p50_msB\x12\n\x10_lateness_p99_ms2\xe4\x01\n\x08\x46orecast\x12o\n\x0bGetForecast\x12\x1f.cronring.v1.GetForecastRequest\x1a .cronring.v1.GetForecastResponse\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/api/v1/cron/forecast\x12g\n\tGetRecent\x12\x1d.cronring.v1.GetRecentRequest\x1a\x1e.cronring.v1.GetRecentResponse\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/api/v1/cron/recentb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,17 +44,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETFORECASTREQUEST']._serialized_start=122
   _globals['_GETFORECASTREQUEST']._serialized_end=180
   _globals['_GETFORECASTRESPONSE']._serialized_start=183
-  _globals['_GETFORECASTRESPONSE']._serialized_end=315
-  _globals['_FORECASTSTEP']._serialized_start=318
-  _globals['_FORECASTSTEP']._serialized_end=496
-  _globals['_GETRECENTREQUEST']._serialized_start=498
-  _globals['_GETRECENTREQUEST']._serialized_end=554
-  _globals['_GETRECENTRESPONSE']._serialized_start=557
-  _globals['_GETRECENTRESPONSE']._serialized_end=912
-  _globals['_GETRECENTRESPONSE_OUTCOMESENTRY']._serialized_start=773
-  _globals['_GETRECENTRESPONSE_OUTCOMESENTRY']._serialized_end=820
-  _globals['_GETRECENTRESPONSE_SKIPREASONSENTRY']._serialized_start=822
-  _globals['_GETRECENTRESPONSE_SKIPREASONSENTRY']._serialized_end=872
-  _globals['_FORECAST']._serialized_start=915
-  _globals['_FORECAST']._serialized_end=1143
+  _globals['_GETFORECASTRESPONSE']._serialized_end=357
+  _globals['_OVERLOAD']._serialized_start=360
+  _globals['_OVERLOAD']._serialized_end=521
+  _globals['_FORECASTSTEP']._serialized_start=524
+  _globals['_FORECASTSTEP']._serialized_end=702
+  _globals['_GETRECENTREQUEST']._serialized_start=704
+  _globals['_GETRECENTREQUEST']._serialized_end=760
+  _globals['_GETRECENTRESPONSE']._serialized_start=763
+  _globals['_GETRECENTRESPONSE']._serialized_end=1118
+  _globals['_GETRECENTRESPONSE_OUTCOMESENTRY']._serialized_start=979
+  _globals['_GETRECENTRESPONSE_OUTCOMESENTRY']._serialized_end=1026
+  _globals['_GETRECENTRESPONSE_SKIPREASONSENTRY']._serialized_start=1028
+  _globals['_GETRECENTRESPONSE_SKIPREASONSENTRY']._serialized_end=1078
+  _globals['_FORECAST']._serialized_start=1121
+  _globals['_FORECAST']._serialized_end=1349
 # @@protoc_insertion_point(module_scope)

@@ -50,6 +50,7 @@ class GetForecastResponse(_message.Message):
     JOBS_FIELD_NUMBER: _builtins.int
     LEFT_OUT_FIELD_NUMBER: _builtins.int
     UNMEASURED_FIELD_NUMBER: _builtins.int
+    OVERLOADS_FIELD_NUMBER: _builtins.int
     step_ms: _builtins.int
     jobs: _builtins.int
     """that were looked at"""
@@ -59,6 +60,10 @@ class GetForecastResponse(_message.Message):
     """jobs of which no run has ended: they count as lasting no time"""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___ForecastStep]: ...
+    @_builtins.property
+    def overloads(self) -> _containers.RepeatedCompositeFieldContainer[Global___Overload]:
+        """what won't fit the places of runners, the worst first; 10 at most"""
+
     def __init__(
         self,
         *,
@@ -67,14 +72,65 @@ class GetForecastResponse(_message.Message):
         jobs: _builtins.int = ...,
         left_out: _builtins.int = ...,
         unmeasured: _builtins.int = ...,
+        overloads: _abc.Iterable[Global___Overload] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "left_out", b"left_out", "step_ms", b"step_ms", "steps", b"steps", "unmeasured", b"unmeasured"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "left_out", b"left_out", "overloads", b"overloads", "step_ms", b"step_ms", "steps", b"steps", "unmeasured", b"unmeasured"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetForecastResponse: _TypeAlias = GetForecastResponse  # noqa: Y015
+
+@_typing.final
+class Overload(_message.Message):
+    """Overload is what comes of one module and doesn't fit."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODULE_FIELD_NUMBER: _builtins.int
+    LANE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    RUNS_FIELD_NUMBER: _builtins.int
+    PLACES_FIELD_NUMBER: _builtins.int
+    LATENESS_MS_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    module: _builtins.str
+    """NAMESPACE/MODULE outside the default namespace"""
+    lane: _builtins.str
+    """sync, async, isolated (async with a limit of memory or CPU); empty: no runner hosts it"""
+    reason: _builtins.str
+    """no_runner, load, herd"""
+    runs: _builtins.int
+    places: _builtins.int
+    lateness_ms: _builtins.int
+    """of the last run; 0 without a runner"""
+    text: _builtins.str
+    """a sentence that says so; `at` goes before it"""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """when it begins"""
+
+    def __init__(
+        self,
+        *,
+        module: _builtins.str = ...,
+        lane: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        runs: _builtins.int = ...,
+        places: _builtins.int = ...,
+        lateness_ms: _builtins.int = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "lane", b"lane", "lateness_ms", b"lateness_ms", "module", b"module", "places", b"places", "reason", b"reason", "runs", b"runs", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Overload: _TypeAlias = Overload  # noqa: Y015
 
 @_typing.final
 class ForecastStep(_message.Message):

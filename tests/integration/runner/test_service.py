@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cronring.protos.runner.v1 import runner_pb2 as wire
-from cronring.runner.config import RunnerConfig
+from cronring.runner.config import ASYNC_RUNS, RunnerConfig, default_sync_children
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.describe import DescribedFiles
 from cronring.runner.main import hello_message, load_modules
@@ -74,9 +74,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
         config = RunnerConfig((file,), tuple(c.address for c in controllers), insecure=True)
         files = DescribedFiles(config.files, config.interpreter, config.namespace)
         modules = await asyncio.to_thread(load_modules, files)
-        service = RunnerService(
-            settings, RunnerTrust(plaintext, "", config.controllers, None), hello_message(modules), 1, 0
-        )
+        trust = RunnerTrust(plaintext, "", config.controllers, None)
+        service = RunnerService(settings, trust, hello_message(modules, config), 1, 0)
         task = asyncio.create_task(service.run([(item.module, item.program) for item in modules]))
         started.append(Started(service, task))
         for controller in controllers:
@@ -96,6 +95,7 @@ async def test_runs_come_in_and_results_go_out(start: Start) -> None:
         [hello] = a.hellos
         assert [verb.name for verb in hello.modules[0].schema.verbs] == ["noop", "sleeper", "sync"]
         assert len(hello.modules[0].digest) == 64
+        assert (hello.sync_places, hello.async_places) == (default_sync_children(), ASYNC_RUNS)
         await a.dispatch(make_run(1, "noop"), make_run(2, "sync"), make_run(3, "missing"))
         await a.until(lambda: len(a.reports) == 3)
         assert a.reports[1].outcome == a.reports[2].outcome == wire.OUTCOME_COMPLETED

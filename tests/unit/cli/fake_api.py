@@ -30,6 +30,7 @@ from cronring.protos.cronring.v1 import (
     deployments_pb2_grpc,
     executions_pb2,
     executions_pb2_grpc,
+    forecast_pb2_grpc,
     history_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
@@ -48,6 +49,7 @@ from tests.support.boxes import BOX
 from tests.support.callers import counting
 from tests.unit.cli.fake_audit_log import NothingOnRecord
 from tests.unit.cli.fake_cluster import FakeCluster
+from tests.unit.cli.fake_forecast import FakeForecast
 from tests.unit.cli.fake_history import FakeHistory
 from tests.unit.cli.fake_orders import FakeOrders
 from tests.unit.cli.fake_times import stamp
@@ -89,6 +91,7 @@ async def at_once() -> None:
 class FakeApi(
     FakeOrders,
     FakeCluster,
+    FakeForecast,
     FakeHistory,
     jobs_pb2_grpc.JobsServicer,
     executions_pb2_grpc.ExecutionsServicer,
@@ -447,6 +450,7 @@ def _services(api: FakeApi) -> list[Callable[[Any], None]]:
         partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, api),
         partial(history_pb2_grpc.add_HistoryServicer_to_server, api),
         partial(cluster_pb2_grpc.add_ClusterServicer_to_server, api),
+        partial(forecast_pb2_grpc.add_ForecastServicer_to_server, api),
         partial(templates_pb2_grpc.add_TemplatesServicer_to_server, TemplatesService(api.templates, BOX)),
         partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, NothingOnRecord()),
     ]

@@ -22,8 +22,10 @@ class FakeCluster(cluster_pb2_grpc.ClusterServicer):
             )
             for index, name in enumerate(self.members)
         ]  # fmt: skip
-        runner = cluster_pb2.Runner(id="runner-1", hostname="here", pid=200, deployments=["billing-1"], alive=True,
-                                    started_at=stamp(-60), last_seen_at=stamp(0))  # fmt: skip
+        runner = cluster_pb2.Runner(
+            id="runner-1", hostname="here", pid=200, deployments=["billing-1"], alive=True, started_at=stamp(-60),
+            last_seen_at=stamp(0), sync_places=8, async_places=4_096,
+        )  # fmt: skip
         return cluster_pb2.GetClusterResponse(
             answered_by=self.members[0], members=members, runners=[runner], database_time=stamp(1), clock_offset_ms=0.4,
             ring_digest="d1e9", trace_url_template="https://traces.example/trace/{trace_id}",

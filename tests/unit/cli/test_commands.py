@@ -100,7 +100,7 @@ def test_executions_list_filters(asked: Cronring, api: FakeApi) -> None:
         (["cluster", "members"], ["controller-1 *", "50.0%", "ring d1e9", "+0.4ms"]),
         (["cluster", "ring"], ["controller-2", "1 slots have no owner"]),
         (["cluster", "owners", "billing.refresh"], ["slot", "controller-1", "nobody"]),
-        (["cluster", "runners"], ["runner-1", "alive", "billing-1"]),
+        (["cluster", "runners"], ["runner-1", "alive", "8 sync, 4,096 async", "billing-1"]),
         (["undeploy", "billing", "--yes"], ["billing-1 is no longer active", "removed: billing.refresh"]),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.runs import run_of
+from cronring.controller.runners.codec import PLACES_MAX, decode_hello
 from cronring.protos.executions import MalformedError, decode_reports, decode_runs, encode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import report_messages
@@ -36,6 +37,12 @@ def test_what_a_handler_is_told() -> None:
     assert (told.missed, told.previous_tick_us, told.previous_success_us) == (4, T - 9, T - 8)
     assert (told.timezone, told.interval, told.payload_json) == ("Europe/Berlin", True, '{"a":1}')
     assert sent(execution._replace(payload="[]")).payload_json == "[]"  # in place of the job's own
+
+
+@pytest.mark.parametrize(("told", "kept"), [(0, 0), (8, 8), (2**32 - 1, PLACES_MAX)])
+def test_a_runner_tells_its_places(told: int, kept: int) -> None:
+    runner = decode_hello(wire.Hello(runner_id="r", sync_places=told, async_places=told), ())
+    assert (runner.sync_places, runner.async_places) == (kept, kept)
 
 
 def test_limits_are_those_of_the_policy() -> None:

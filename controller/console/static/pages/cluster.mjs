@@ -5,6 +5,7 @@ import { Answered, Copied, Empty, Facts, JobLink, Panel, Rows, State, When } fro
 import { Slider, useAt } from "../moment.mjs";
 import { useOwners } from "../owners.mjs";
 import { Ring } from "../ring.mjs";
+import { number } from "../words.mjs";
 import { Past } from "./past.mjs";
 
 const DUE = 12;
@@ -24,6 +25,10 @@ const RUNNERS = [
   { name: "Runner", of: (each) => html`<${State} is=${each.alive ? "alive" : "silent"} text=${each.id} />` },
   { name: "Machine", of: (each) => each.hostname },
   { name: "Hosts", of: (each) => each.deployments.join(" ") },
+  {
+    name: "Places",
+    of: (each) => (each.sync_places ? `${number(each.sync_places)} sync · ${number(each.async_places)} async` : "–"),
+  },
   { name: "Last heard", of: (each) => html`<${When} at=${each.last_seen_at} />` },
   { name: "Began", of: (each) => html`<${When} at=${each.started_at} />` },
 ];
