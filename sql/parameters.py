@@ -854,6 +854,9 @@ class GetAddressee(Statement):
     name: str
 
 
+class GetAsyncVerbs(Statement): ...
+
+
 class GetAttempts(Statement):
     job_id: int
     tick: int

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Final
 
 from cronring.controller.core.ledger.coming import Group, GroupPart
@@ -9,7 +10,14 @@ from cronring.controller.core.ledger.overloads import HostedPlaces
 from cronring.controller.ports.forecast import Recent
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.store.pool import Database
-from cronring.sql.parameters import FindExecutionBefore, GetJobGroups, GetNow, GetPlaces, GetRecentFigures
+from cronring.sql.parameters import (
+    FindExecutionBefore,
+    GetAsyncVerbs,
+    GetJobGroups,
+    GetNow,
+    GetPlaces,
+    GetRecentFigures,
+)
 
 _LOOKED: Final = 50_000  # runs; skips as well
 _MS_US: Final = 1_000
@@ -27,10 +35,9 @@ class PostgresForecast:
         """See cronring.controller.ports.forecast.Forecast. Reads every job's row."""
         async with self._one_at_a_time:
             records = await self._database.fetch(GetJobGroups(namespaces=namespaces, limit=limit))
-        found = [
-            Group._make((*row[:6], tuple(row["keys"]), tuple(map(GroupPart._make, json.loads(row["parts"])))))
-            for row in records
-        ]
+            rows = await self._database.fetch(GetAsyncVerbs())
+        async_verbs = {row["key"]: frozenset(row["async_verbs"]) for row in rows}
+        found = [Group._make((*row[:6], tuple(row["keys"]), _parts(row["parts"], async_verbs))) for row in records]
         every = records[0]["all_jobs"] if records else 0
         return found, every - sum(group.jobs for group in found)
 
@@ -51,3 +58,13 @@ class PostgresForecast:
             )  # fmt: skip
             (row,) = await self._database.fetch(asked)
         return Recent(json.loads(row["outcomes"]), json.loads(row["skipped"]), row["p50_us"], row["p99_us"])
+
+
+def _parts(text: str, async_verbs: Mapping[str, frozenset[str]]) -> tuple[GroupPart, ...]:
+    """Of parts by deployment and verb: those by deployment and kind of verb."""
+    found: dict[tuple[str, bool], GroupPart] = {}
+    for deployment, verb, jobs, running_us in json.loads(text):
+        of = deployment, verb in async_verbs.get(deployment, ())
+        before = found.get(of, GroupPart(*of, 0, 0))
+        found[of] = GroupPart(*of, before.jobs + jobs, before.running_us + running_us)
+    return tuple(found.values())

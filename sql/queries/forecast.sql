@@ -3,25 +3,21 @@
 -- name: GetJobGroups
 -- Jobs that tick, by schedule and policy: the `:limit` largest groups, each with how long a run of each job takes, and
 -- how many jobs there are in all. Intervals count from their anchors; patterns do not. `:namespaces` null: all.
--- `parts`: of each, by deployment and whether its verbs are async; those for queues are in none. A part has up to three
--- of its keys.
+-- `parts`: of each, by deployment and verb; those for queues are in none. A part has up to three of its keys.
 SELECT g.schedule, g.anchor, g.policy, g.jobs, g.unmeasured, g.running_us, g.keys, g.parts,
        sum(g.jobs) OVER ()::bigint AS all_jobs
 FROM (
     SELECT schedule, anchor, policy, sum(jobs)::bigint AS jobs, sum(unmeasured)::bigint AS unmeasured,
            sum(running_us)::bigint AS running_us, min(keys) AS keys,
-           coalesce(jsonb_agg(jsonb_build_array(deployment, is_async, jobs, running_us))
+           coalesce(jsonb_agg(jsonb_build_array(deployment, verb, jobs, running_us))
                     FILTER (WHERE NOT queued), '[]')::text AS parts
     FROM (
         SELECT j.schedule, CASE WHEN j.schedule LIKE 'every %' THEN j.anchor ELSE 'epoch' END AS anchor, j.policy,
-               d.key AS deployment, a.verb IS NOT NULL AS is_async, d.module LIKE '@%' AS queued,
+               d.key AS deployment, j.verb, d.module LIKE '@%' AS queued,
                count(*) AS jobs, count(*) FILTER (WHERE f.runs IS NULL) AS unmeasured,
                coalesce(sum(f.duration_us / f.runs), 0)::bigint AS running_us, (array_agg(j.key))[1:3] AS keys
         FROM cron_jobs j
         JOIN deployments d ON d.id = j.deployment_id
-        -- Joined by a hash: to look into a version's ten thousand names for each of its jobs is their square.
-        LEFT JOIN (SELECT id, unnest(async_verbs) AS verb FROM deployments WHERE min_replicas > 0) a
-        ON a.id = j.deployment_id AND a.verb = j.verb
         LEFT JOIN LATERAL (
             SELECT duration_us, nullif((SELECT sum(n) FROM unnest(outcomes) n), 0) AS runs
             FROM cron_figures WHERE job_id = j.id OFFSET 0
@@ -34,6 +30,10 @@ FROM (
 ) g
 ORDER BY g.jobs DESC, g.schedule
 LIMIT :limit;
+
+-- name: GetAsyncVerbs
+-- Of versions that are active. To look each job's verb up here would be the square of a large module.
+SELECT key, async_verbs FROM deployments WHERE min_replicas > 0 AND async_verbs <> '{}';
 
 -- name: GetPlaces
 -- How many runs of a deployment its live runners hold at once, of sync and of async verbs. 0: one of them doesn't tell.
