@@ -507,7 +507,8 @@ async def test_groups_of_a_large_module_are_made_in_one_pass(filled_url: str) ->
     await transaction.start()
     try:
         await connection.execute(
-            "UPDATE deployments SET async_verbs = ARRAY(SELECT 'v' || i FROM generate_series(1, 10000) i) WHERE id = 1; "
+            "UPDATE deployments SET async_verbs = ARRAY(SELECT 'v' || i FROM generate_series(1, 10000) i) "
+            "WHERE id = 1; "
             "UPDATE cron_jobs SET deployment_id = 1, verb = 'v' || id WHERE id <= 10000"
         )
         found = await plan(connection, "GetJobGroups", {"limit": "300", "namespaces": "NULL"})
