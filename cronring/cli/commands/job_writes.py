@@ -109,24 +109,20 @@ def create_job(
 
     explicit = given_fields(values) if template else ()
 
-    async def spec(client: "AsyncClient") -> "JobSpec":
-        zone = values["timezone"]
-        if template and zone is None and (values["at"] or values["anchor"]):
-            zone = str((await client.templates.get(template, target.namespace)).spec.policy.get("timezone", ""))
-        return spec_of(values, zone)
-
     async def preview(client: "AsyncClient") -> "Preview":
         from cronring.client.many import job_to_make
 
-        return await client.schedules.preview_new(job_to_make(target, await spec(client), template, explicit))
+        spec = await _spec_of(client, values, target, template)
+        return await client.schedules.preview_new(job_to_make(target, spec, template, explicit))
 
     if dry_run:
         _show_preview(ask(controllers, preview), output)
         return
 
     async def question(client: "AsyncClient") -> "Job":
+        spec = await _spec_of(client, values, target, template)
         job = await client.jobs.create_for(
-            target, await spec(client), actor(as_name), template=template, explicit=explicit, note=note, run_now=now
+            target, spec, actor(as_name), template=template, explicit=explicit, note=note, run_now=now
         )
         await warn_of_unknown(client, [followed(job)] if followed(job) else [])
         return job
@@ -135,6 +131,14 @@ def create_job(
     _show(created, "created", output)
     if now and output != "json":
         say(f"  if it is new, it runs once now: cronring logs -f {created.key}")
+
+
+async def _spec_of(client: "AsyncClient", values: dict[str, Any], target: "Target", template: str) -> "JobSpec":
+    """Of what is given. Instants are on the clocks of the template's zone, where none is given."""
+    zone = values["timezone"]
+    if template and zone is None and (values["at"] or values["anchor"]):
+        zone = str((await client.templates.get(template, target.namespace)).spec.policy.get("timezone", ""))
+    return spec_of(values, zone)
 
 
 @click.command("update")

@@ -97,3 +97,11 @@ def test_a_job_that_would_be_made_is_shown_and_not_made(cluster: Cluster) -> Non
     assert "+ @reports.-:default: 0 6 * * *, 7 ticks" in cluster.shown(*of_queue)
     keys = {job["key"] for job in cluster.cli("jobs", "list", "--limit", "100")}
     assert not keys & {"ahead.nightly_0:new", "@reports.-:default"}
+
+
+def test_what_a_job_comes_to_is_said_with_what_its_verb_takes(cluster: Cluster) -> None:
+    said = cluster.cli("jobs", "explain", "ahead.nightly_0", "-n", "3")
+    assert (len(said["ticks"]), said["kind"], said["verb"]["request"]) == (3, "fixed-time", "Unit")
+    text = cluster.shown("jobs", "explain", "ahead.nightly_0")
+    assert "next ticks:" in text
+    assert "payload" in text
