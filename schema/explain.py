@@ -45,13 +45,13 @@ class PerDay(NamedTuple):
 
 
 class ClockChange(NamedTuple):
-    """`moved_s`: by so much the clock moves at `instant`, forward if that is positive.
+    """`moved_ms`: by so much the clock moves at `instant`, forward if that is positive.
 
     `times`: so many ticks have a wall-clock time that is skipped or repeated then.
     """
 
     instant: int
-    moved_s: int
+    moved_ms: int
     times: int
     happens: str
 
@@ -138,13 +138,13 @@ def clock_note(pattern: ZonedPattern, second: int) -> str:
 def clock_change(pattern: ZonedPattern, change: OffsetChange) -> ClockChange:
     """What a change of the clocks does to a pattern's ticks."""
     count = _count(pattern, change)
-    moved_s = change.after - change.before
-    by = duration_words(abs(moved_s) * 1000)
+    moved_ms = (change.after - change.before) * 1_000
+    by = duration_words(abs(moved_ms))
     by = by if by[0].isdigit() else f"1 {by}"
     before, after = _clock(change.at + change.before), _clock(change.at + change.after)
-    start = f"{_day(change.at + change.before)}, {by} {'forward' if moved_s > 0 else 'back'} ({before} -> {after})"
-    happens = _in_gap(pattern, change, count) if moved_s > 0 else _in_overlap(pattern, change, count)
-    return ClockChange(change.at * _SECOND_US, moved_s, count, f"{start}: {happens}")
+    start = f"{_day(change.at + change.before)}, {by} {'forward' if moved_ms > 0 else 'back'} ({before} -> {after})"
+    happens = _in_gap(pattern, change, count) if moved_ms > 0 else _in_overlap(pattern, change, count)
+    return ClockChange(change.at * _SECOND_US, moved_ms, count, f"{start}: {happens}")
 
 
 def _in_gap(pattern: ZonedPattern, change: OffsetChange, count: int) -> str:

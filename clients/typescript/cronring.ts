@@ -217,7 +217,7 @@ export interface ChainLink {
 export interface ClockChange {
   at?: string;
   /** so much the clocks go forward; back where it is below 0 */
-  moved_s: string;
+  moved_ms: string;
   /** so many times of the schedule are skipped, or come twice */
   times: number;
   /** in words */

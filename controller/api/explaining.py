@@ -69,7 +69,7 @@ def explained(spec: JobSpec, asked: Question) -> schedules_pb2.Explanation:
         answer.days.extend(year.days)
     answer.clock_changes.extend(
         schedules_pb2.ClockChange(
-            day=day, at=timestamp(change.instant), moved_s=change.moved_s, times=change.times, happens=change.happens
+            day=day, at=timestamp(change.instant), moved_ms=change.moved_ms, times=change.times, happens=change.happens
         )
         for day, change in changes
     )

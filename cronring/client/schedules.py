@@ -28,11 +28,11 @@ class ExplainedTick:
 
 @dataclass(frozen=True, slots=True)
 class ClockChange:
-    """`moved_s`: so much the clocks go forward. `times`: so many of the schedule are skipped, or come twice."""
+    """`moved_ms`: so much the clocks go forward. `times`: so many of the schedule are skipped, or come twice."""
 
     at: datetime | None
     day: str
-    moved_s: int
+    moved_ms: int
     times: int
     happens: str
 
@@ -175,7 +175,7 @@ def _explanation(message: schedules_pb2.Explanation) -> Explanation:
             for each in message.ticks
         ),
         tuple(
-            ClockChange(convert.instant(each.at), each.day, each.moved_s, each.times, each.happens)
+            ClockChange(convert.instant(each.at), each.day, each.moved_ms, each.times, each.happens)
             for each in message.clock_changes
         ),
         tuple(Remark(each.rule, each.level, each.message, each.remedy) for each in message.remarks),

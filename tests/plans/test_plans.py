@@ -498,21 +498,3 @@ async def test_only_partitions_of_known_ticks_are_looked_into(filled_url: str, n
         assert rows_passed(found) == 0
     finally:
         await connection.close()
-
-
-async def test_groups_of_a_large_module_are_made_in_one_pass(filled_url: str) -> None:
-    """To look each job's verb up among ten thousand names of its version takes minutes."""
-    connection = await session(filled_url)
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        await connection.execute(
-            "UPDATE deployments SET async_verbs = ARRAY(SELECT 'v' || i FROM generate_series(1, 10000) i) "
-            "WHERE id = 1; "
-            "UPDATE cron_jobs SET deployment_id = 1, verb = 'v' || id WHERE id <= 10000"
-        )
-        found = await plan(connection, "GetJobGroups", {"limit": "300", "namespaces": "NULL"})
-        assert rows_passed(found) <= 12 * JOBS
-    finally:
-        await transaction.rollback()
-        await connection.close()

@@ -116,7 +116,7 @@ def as_json(found: "Explanation") -> dict[str, object]:
         "clock_changes": [
             {
                 "at": from_us(change.instant),
-                "moved_s": change.moved_s,
+                "moved_ms": change.moved_ms,
                 "times": change.times,
                 "happens": change.happens,
             }

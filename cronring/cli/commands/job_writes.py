@@ -107,20 +107,12 @@ def create_job(
             "when does it tick? Give --cron, --every, --at, --after, --manual or --now, or a --template that says so"
         )
 
-    explicit = given_fields(values) if template else ()
-
-    async def preview(client: "AsyncClient") -> "Preview":
-        from cronring.client.many import job_to_make
-
-        spec = await _spec_of(client, values, target, template)
-        return await client.schedules.preview_new(job_to_make(target, spec, template, explicit))
-
     if dry_run:
-        _show_preview(ask(controllers, preview), output)
+        _show_preview(ask(controllers, lambda client: _previewed_new(client, values, target, template)), output)
         return
 
     async def question(client: "AsyncClient") -> "Job":
-        spec = await _spec_of(client, values, target, template)
+        spec, explicit = await _spec_of(client, values, target, template), given_fields(values) if template else ()
         job = await client.jobs.create_for(
             target, spec, actor(as_name), template=template, explicit=explicit, note=note, run_now=now
         )
@@ -133,12 +125,27 @@ def create_job(
         say(f"  if it is new, it runs once now: cronring logs -f {created.key}")
 
 
+def _check_when(now: bool) -> None:
+    """Of what has no schedule. Raises UsageError."""
+    if not now:
+        raise click.UsageError(
+            "when does it tick? Give --cron, --every, --at, --after, --manual or --now, or a --template that says so"
+        )
+
+
 async def _spec_of(client: "AsyncClient", values: dict[str, Any], target: "Target", template: str) -> "JobSpec":
     """Of what is given. Instants are on the clocks of the template's zone, where none is given."""
     zone = values["timezone"]
     if template and zone is None and (values["at"] or values["anchor"]):
         zone = str((await client.templates.get(template, target.namespace)).spec.policy.get("timezone", ""))
     return spec_of(values, zone)
+
+
+async def _previewed_new(client: "AsyncClient", values: dict[str, Any], target: "Target", template: str) -> "Preview":
+    from cronring.client.many import job_to_make
+
+    spec, explicit = await _spec_of(client, values, target, template), given_fields(values) if template else ()
+    return await client.schedules.preview_new(job_to_make(target, spec, template, explicit))
 
 
 @click.command("update")

@@ -252,11 +252,11 @@ class ClockChange(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     AT_FIELD_NUMBER: _builtins.int
-    MOVED_S_FIELD_NUMBER: _builtins.int
+    MOVED_MS_FIELD_NUMBER: _builtins.int
     TIMES_FIELD_NUMBER: _builtins.int
     HAPPENS_FIELD_NUMBER: _builtins.int
     DAY_FIELD_NUMBER: _builtins.int
-    moved_s: _builtins.int
+    moved_ms: _builtins.int
     """so much the clocks go forward; back where it is below 0"""
     times: _builtins.int
     """so many times of the schedule are skipped, or come twice"""
@@ -270,14 +270,14 @@ class ClockChange(_message.Message):
         self,
         *,
         at: _timestamp_pb2.Timestamp | None = ...,
-        moved_s: _builtins.int = ...,
+        moved_ms: _builtins.int = ...,
         times: _builtins.int = ...,
         happens: _builtins.str = ...,
         day: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "day", b"day", "happens", b"happens", "moved_s", b"moved_s", "times", b"times"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "day", b"day", "happens", b"happens", "moved_ms", b"moved_ms", "times", b"times"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

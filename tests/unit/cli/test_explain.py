@@ -59,9 +59,9 @@ def test_explain_json(cronring: Cronring) -> None:
     assert found["zone_data"] == zone_data_version()
     assert found["per_day"] == {"least": 0, "average": 364 / 365, "most": 1, "days": 365}
     assert (found["kind"], len(found["ticks"])) == ("fixed-time", 10)
-    assert [(change["at"], change["moved_s"], change["times"]) for change in found["clock_changes"]] == [
-        ("2027-03-28T01:00:00Z", 3600, 1),
-        ("2027-10-31T01:00:00Z", -3600, 1),
+    assert [(change["at"], change["moved_ms"], change["times"]) for change in found["clock_changes"]] == [
+        ("2027-03-28T01:00:00Z", 3_600_000, 1),
+        ("2027-10-31T01:00:00Z", -3_600_000, 1),
     ]
 
 

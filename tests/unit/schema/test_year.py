@@ -39,7 +39,7 @@ def test_days_are_those_of_the_zone_and_its_changes_are_named():
     assert ticks_on(found, "2027-03-28") == 92, "a day of 23 hours"
     assert ticks_on(found, "2027-10-31") == 100, "and one of 25"
     assert [each.day for each in found.clock_changes] == ["2027-03-28", "2027-10-31"]
-    assert [each.change.moved_s for each in found.clock_changes] == [3_600, -3_600]
+    assert [each.change.moved_ms for each in found.clock_changes] == [3_600_000, -3_600_000]
 
 
 def test_a_tick_that_the_clocks_skip_is_none_of_that_day():
