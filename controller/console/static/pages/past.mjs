@@ -79,9 +79,9 @@ function Stood({ said, at, owners }) {
     <${Panel} id="ring" title="Ring" says="By leases: a controller that died keeps its share until its lease ends.">
       ${members.length ? html`<${Ring} members=${members} owners=${owners.found} of=${owners.job} />` : html`<${Empty} command="cronring timeline --since -1d">No controller held a lease.<//>`}<//>
     <${Panel} id="late" title="Late" says="What had been due in the ten minutes before, and began a second late or more.">
-      ${said.late.length ? html`<${Rows} caption="Late" columns=${late(at)} rows=${said.late} keyOf=${(run) => run.execution_id} />` : html`<${Empty}>Nothing was late.<//>`}<//>
+      ${said.late.length ? html`<${Rows} caption="Late" columns=${late(at)} rows=${said.late} keyOf=${(run) => run.execution_id} />` : html`<${Empty} command="cronring executions list">Nothing was late.<//>`}<//>
     <${Panel} id="ran" title="What ran" says="Point at a job to see who held it.">
-      ${said.executions.length ? html`<${Rows} caption="What ran" columns=${runs(owners)} rows=${said.executions} keyOf=${(run) => run.id} />` : html`<${Empty}>Nothing ran.<//>`}
+      ${said.executions.length ? html`<${Rows} caption="What ran" columns=${runs(owners)} rows=${said.executions} keyOf=${(run) => run.id} />` : html`<${Empty} command="cronring executions list">Nothing ran.<//>`}
       ${said.looked_to && html`<p class="says">Runs of ticks before ${clockTime(Date.parse(said.looked_to))} were not looked at.</p>`}<//>
     <${Panel} id="controllers" title="Controllers"><${Rows} caption="Controllers" columns=${MEMBERS}
       rows=${said.members} keyOf=${(each) => each.id} /><//>
