@@ -191,10 +191,12 @@ def test_what_is_old_says_since_when_and_stays(
             assert lacking(page, ".aged > :not(.stale)") == [], path
             page.bring_to_front()
             sheet.take(page, path)
+            if path != "/":
+                page.goto("about:blank")
     finally:
         for controller in cluster.controllers:
             cluster.restart_controller(controller)
-    expect(pages["/"].locator(".stale")).to_have_count(0, timeout=SOON_MS)
+    expect(pages["/"].locator(".stale")).to_have_count(0, timeout=2 * SOON_MS)
     sheet.keep("stale")
 
 
