@@ -34,7 +34,8 @@ NOTHING: Final = {
         "/workspaces", "/access", "/actions", "/audit?who=nobody",
     ),
     "admin": (
-        "/jobs?q=nothing.fits", "/executions?q=job:mail.digest", "/jobs/mail.digest", "/webhooks", "/cluster?at=2020-01-01T00:00:00Z",
+        "/jobs?q=nothing.fits", "/executions?q=job:mail.digest", "/jobs/mail.digest", "/webhooks",
+        "/cluster?at=2020-01-01T00:00:00Z",
     ),
 }  # fmt: skip
 BROKEN: Final = '{"title": "Internal", "detail": "It broke."}'
@@ -70,8 +71,9 @@ class Sheet:
         self.figures: list[str] = []
 
     def take(self, page: Page, path: str) -> None:
-        picture = base64.b64encode(page.screenshot(animations="disabled", caret="hide")).decode()
-        self.figures.append(f'<figure><figcaption>{path}</figcaption><img src="data:image/png;base64,{picture}"></figure>')
+        taken = base64.b64encode(page.screenshot(animations="disabled", caret="hide")).decode()
+        picture = f'<img src="data:image/png;base64,{taken}">'
+        self.figures.append(f"<figure><figcaption>{path}</figcaption>{picture}</figure>")
 
     def keep(self, state: str) -> None:
         context = self.chromium.new_context(viewport={"width": 1712, "height": 100})
