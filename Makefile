@@ -117,7 +117,7 @@ picture: $(VENV)/.demo  ## draw docs/demo.svg: the demo, with a controller kille
 	@$(BIN)/python docs/make_picture.py
 
 pictures: $(VENV)/.test  ## take docs/pictures anew, in a real browser (Debian: apt-get install chromium)
-	CRONRING_KEEP_PICTURES=1 $(BIN)/python -m pytest -q tests/console/test_pictures.py
+	CRONRING_KEEP_PICTURES=1 $(BIN)/python -m pytest -q tests/console/test_pictures.py tests/console/test_states.py
 
 clean:  ## forget the virtual environment
 	rm -rf $(VENV)

@@ -15,7 +15,7 @@ export class Problem extends Error {
     this.violations = body.violations || [];
   }
   get away() {
-    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+    return this.status === 0 || this.status >= 500;
   }
 }
 

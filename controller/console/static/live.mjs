@@ -96,7 +96,6 @@ function lead(told) {
   let wait = RETRY_MS;
   const open = () => {
     const source = new EventSource(`/api/v1/events${last ? `?resume_token=${encodeURIComponent(last)}` : ""}`);
-    let silence = 0;
     const heard = () => {
       clearTimeout(silence);
       silence = setTimeout(again, SILENCE_MS);
@@ -112,6 +111,7 @@ function lead(told) {
       setTimeout(open, wait * (0.75 + Math.random() / 2));
       wait = Math.min(wait * 2, RETRY_MOST_MS);
     };
+    let silence = setTimeout(again, SILENCE_MS);
     source.onopen = heard;
     source.onerror = again;
     for (const kind of KINDS) {

@@ -2,6 +2,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "./base.mjs";
 import { clockTime, duration, inZone, relative, useNow, useText, utc, viewerZone } from "./clock.mjs";
 import { visible } from "./ansi.mjs";
+import { useSignal } from "./live.mjs";
 import { hueOf, shapeOf, wordOf } from "./words.mjs";
 
 const LOADING_MS = 300; // what is there sooner needs no word of it
@@ -34,18 +35,24 @@ export const RunLink = ({ of, children }) => html`<a href=${`/executions/${of}`}
 // What a question's answer looks like while it isn't there, and when it isn't to be had.
 export function Answered({ query, empty, children }) {
   const [slow, setSlow] = useState(false);
+  const signal = useSignal();
+  const waits = !query.data && !query.problem;
   useEffect(() => {
-    if (query.data || query.problem) return undefined;
+    setSlow(false);
+    if (!waits) return undefined;
     const timer = setTimeout(() => setSlow(true), LOADING_MS);
     return () => clearTimeout(timer);
-  }, [query.data, query.problem]);
+  }, [waits]);
   if (query.problem && !query.data) return html`<${Failed} problem=${query.problem} again=${query.again} />`;
-  if (!query.data) return slow ? html`<p class="loading" role="status">Loading …</p>` : html`<p class="loading"></p>`;
+  if (waits) return html`<p class="loading" role="status">${slow && "Loading …"}</p>`;
+  // What was answered after the stream was lost is not old.
+  const unheard = signal.name === "lost" && query.at < signal.since && "nothing was heard since.";
+  const why = query.problem?.message ?? unheard;
   const stale =
-    query.problem &&
+    why &&
     html`<p class="stale" role="status">Old, as of ${utc(query.at)}:
-    ${" "}${query.problem.message} <button onClick=${query.again}>Try again</button></p>`;
-  return html`<div class=${query.problem ? "aged" : ""}>${stale}${empty || children}</div>`;
+    ${" "}${why} <button class="small" onClick=${query.again}>Try again</button></p>`;
+  return html`<div class=${why ? "aged" : ""}>${stale}${empty || children}</div>`;
 }
 
 export const Failed = ({ problem, again, said = "This can't be shown now." }) => html`

@@ -15,8 +15,9 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
   const last = useRef(0);
   const timer = useRef(0);
   const asking = useRef(null);
+  const pause = found.problem ? Math.min(every, EVERY_MS) : every;
   const asked = useRef(null);
-  const wasLost = useRef(false);
+  const wasLost = useRef(lost);
 
   const ask = useCallback(async () => {
     clearTimeout(timer.current);
@@ -50,9 +51,9 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
   useEffect(() => {
     const beat = setInterval(() => {
       if (!document.hidden) ask();
-    }, every);
+    }, pause);
     return () => clearInterval(beat);
-  }, [address, every]);
+  }, [address, pause]);
   useEffect(
     () =>
       onEvent((kind, data) => {
@@ -62,7 +63,7 @@ export function useQuery(path, query, { on, every = EVERY_MS, least = LEAST_MS }
     [address, on],
   );
   useEffect(() => {
-    if (wasLost.current && !lost) ask();
+    if (wasLost.current !== lost) ask();
     wasLost.current = lost;
   }, [lost]);
   return { ...found, again: ask };

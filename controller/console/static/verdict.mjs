@@ -8,6 +8,8 @@ import { count, firstLine } from "./words.mjs";
 
 const OVERDUE_MS = 10_000; // what the audit calls late
 const MANY = 200;
+const OLD = html`What is grey is as it was. The page asks again by itself; <code>cronring doctor</code> says which
+  controllers are well.`;
 
 const ENDS = (kind, data) =>
   kind === "cluster_changed" || (kind === "execution_ended" && data.execution.outcome !== "completed");
@@ -53,20 +55,20 @@ function failsSince(job, runs) {
   const succeeded = Date.parse(job.last_success);
   const inARow = runs.filter((run) => !(Date.parse(run.tick) <= succeeded));
   if (inARow.length < job.failures && succeeded) return succeeded;
-  return Date.parse(inARow.at(-1)?.ended_at ?? job.last_ended_at);
+  return Math.min(...(inARow.length ? inARow.map((run) => Date.parse(run.ended_at)) : [Date.parse(job.last_ended_at)]));
 }
 
 // [{worse, text, more}], the worst first. `worse`: 3 something is broken, 2 something fails, 1 look at it one day.
 export function findings(health, signal, moment) {
   const found = [];
   const { failing, failures, cluster, due } = health;
-  const away = [cluster, failing, due].find((each) => each.problem?.away);
-  if (away) found.push({ worse: 4, text: away.problem.message, more: "What this page shows is as it was." });
+  const away = [cluster, failing, failures, due].find((each) => each.problem?.away);
+  if (away) found.push({ worse: 4, text: away.problem.message, more: OLD });
   else if (signal.name === "lost") {
     found.push({
       worse: 4,
       text: `No signal since ${clockTime(signal.since)}`,
-      more: "What this page shows is as it was.",
+      more: OLD,
     });
   }
   for (const member of cluster.data?.members ?? []) {
@@ -121,7 +123,7 @@ export function useVerdict(health) {
     () => findings(health, signal, moment),
     [health.failing, health.failures, health.cluster, health.due, signal, Math.floor(moment / 1_000)],
   );
-  const ready = health.cluster.data && health.failing.data;
+  const ready = health.cluster.data && health.failing.data && health.due.data;
   return { all, ready, signal };
 }
 

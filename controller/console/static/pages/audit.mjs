@@ -53,8 +53,8 @@ export function Audit({ session }) {
       ${field("To", subject, setSubject, "job billing/close")}${field("Namespace", namespace, setNamespace, "any")}
       <${Choice} label="Since" value=${hours} set=${setHours} of=${Object.entries(SPANS)} />
       <${Choice} label="Outcome" value=${kind} set=${setKind} of=${KINDS} />`,
-    none: "Nothing fits.",
-    command,
+    none: "Nothing fits. All that there is:",
+    command: "cronring audit-log list",
   }} />${session.may("admin") && html`<${Copied} text=${command} />`}
   ${session.may("admin", "*") && html`<${Chain} />`}`;
 }

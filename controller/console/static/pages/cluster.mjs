@@ -59,7 +59,7 @@ function Present({ health }) {
     <${Panel} id="runners" title="Runners"><${Answered} query=${health.cluster} empty=${
       !said.runners.length &&
       html`<${Empty}
-        command="cronring runner --module yours.py">No runner is connected, so nothing can run.<//>`
+        command="cronring runner yours.py">No runner is connected, so nothing can run.<//>`
     }>
       <${Rows} caption="Runners" columns=${RUNNERS} rows=${said.runners} keyOf=${(each) => each.id} /><//><//>
     <${Panel} id="clock" title="Clock and answers"><${Facts} of=${[

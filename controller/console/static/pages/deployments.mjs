@@ -3,7 +3,7 @@ import { html, useState } from "../base.mjs";
 import { post } from "../api.mjs";
 import { clockTime, duration, utc } from "../clock.mjs";
 import { Deeds, inPath, Listing, NOTE, oneOf, useOne, when } from "../listing.mjs";
-import { Answered, Choice, Copied, Facts, Panel, State, When } from "../parts.mjs";
+import { Answered, Choice, Copied, Empty, Facts, Panel, State, When } from "../parts.mjs";
 import { fates } from "../preview.mjs";
 import { useQuery } from "../queries.mjs";
 import { useParameter } from "../router.mjs";
@@ -178,7 +178,7 @@ function Orders({ name }) {
   const query = useQuery("/actions", { deployment: name, page_size: 20 });
   const rows = query.data?.actions ?? [];
   return html`<${Panel} id="orders" title="Who, and why"><${Answered} query=${query}
-    empty=${query.data && !rows.length && html`<p class="says">Nobody has done anything to it by hand.</p>`}>
+    empty=${query.data && !rows.length && html`<${Empty} command=${`cronring deployments get ${quoted(name)}`}>Nobody has done anything to it by hand.<//>`}>
     <ul class="plain">${rows.map(
       (each) =>
         html`<li key=${each.id}>${each.action} by ${each.actor} <${When} at=${each.at} />${each.note && html`: ${each.note}`}</li>`,

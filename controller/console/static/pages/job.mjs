@@ -65,8 +65,9 @@ function JobNow({ name, session, health }) {
     ${may && editing && !elsewhere(job) && html`${ofSet(job)}<${Editor} job=${job} again=${query.again} close=${() => setEditing("")} />`}
     ${may && editing && elsewhere(job) && html`<div class="note">${elsewhere(job)}</div>`}
     ${
-      often !== null &&
-      html`<${Timeline} name=${name} job=${job} mine=${mine} often=${often} why=${why} ask=${setWhy} />`
+      often === null
+        ? html`<${Panel} id="timeline" title="What the books have"><${Answered} query=${schedule} /><//>`
+        : html`<${Timeline} name=${name} job=${job} mine=${mine} often=${often} why=${why} ask=${setWhy} />`
     }
     <div class="columns">
       <${Why} name=${name} mine=${mine} at=${why} ask=${setWhy} />

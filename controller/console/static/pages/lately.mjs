@@ -12,7 +12,7 @@ export function LastHour() {
   const skipped = Object.entries(said?.skip_reasons ?? {});
   const nothing = said && !outcomes.length && !skipped.length;
   return html`<${Panel} id="hour" title="The last hour" says="Ticks by what became of them. Lateness is of five minutes.">
-    <${Answered} query=${query} empty=${nothing && html`<${Empty}>No tick was due.<//>`}>${
+    <${Answered} query=${query} empty=${nothing && html`<${Empty} command="cronring upcoming">No tick was due.<//>`}>${
       said &&
       html`<${Facts} of=${[
         [

@@ -60,7 +60,7 @@ function Next({ due, owners }) {
   const rows = due.data?.due ?? [];
   return html`<${Panel} id="next" title="Next" says="What runs next in the whole cluster."
       more=${html`<a href="/upcoming">More</a>`}>
-    <${Answered} query=${due} empty=${!rows.length && html`<${Empty}>Nothing is due within five minutes.<//>`}>
+    <${Answered} query=${due} empty=${!rows.length && html`<${Empty} command="cronring upcoming">Nothing is due within five minutes.<//>`}>
       <ol class="plain">${rows.slice(0, 10).map(
         (each) => html`<li key=${each.job + each.tick} class="pair" ...${owners.pointing(each.job)}>
         <${JobLink} of=${each.job} /><span class="digits">${
@@ -87,7 +87,7 @@ function Latest() {
   return html`<${Panel} id="latest" title="Latest runs" more=${html`<a href="/executions">All</a>`}>
     <${Answered} query=${query} empty=${
       !rows.length &&
-      html`<${Empty} command="cronring runner --module yours.py">
+      html`<${Empty} command="cronring runner yours.py">
         Nothing has run yet. A runner that hosts a module brings its jobs.<//>`
     }>
       <ol class="plain">${rows.map(

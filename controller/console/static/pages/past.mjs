@@ -77,11 +77,11 @@ function Stood({ said, at, owners }) {
   const unknown = html`Members are known since ${known ? inZone(known, viewerZone) : "now"}.`;
   return html`<p class="lead"><strong>${summary(said)}</strong> ${known && at >= known ? "" : unknown}</p>
     <${Panel} id="ring" title="Ring" says="By leases: a controller that died keeps its share until its lease ends.">
-      ${members.length ? html`<${Ring} members=${members} owners=${owners.found} of=${owners.job} />` : html`<${Empty}>No controller held a lease.<//>`}<//>
+      ${members.length ? html`<${Ring} members=${members} owners=${owners.found} of=${owners.job} />` : html`<${Empty} command="cronring timeline --since -1d">No controller held a lease.<//>`}<//>
     <${Panel} id="late" title="Late" says="What had been due in the ten minutes before, and began a second late or more.">
-      ${said.late.length ? html`<${Rows} caption="Late" columns=${late(at)} rows=${said.late} keyOf=${(run) => run.execution_id} />` : html`<${Empty}>Nothing was late.<//>`}<//>
+      ${said.late.length ? html`<${Rows} caption="Late" columns=${late(at)} rows=${said.late} keyOf=${(run) => run.execution_id} />` : html`<${Empty} command="cronring executions list">Nothing was late.<//>`}<//>
     <${Panel} id="ran" title="What ran" says="Point at a job to see who held it.">
-      ${said.executions.length ? html`<${Rows} caption="What ran" columns=${runs(owners)} rows=${said.executions} keyOf=${(run) => run.id} />` : html`<${Empty}>Nothing ran.<//>`}
+      ${said.executions.length ? html`<${Rows} caption="What ran" columns=${runs(owners)} rows=${said.executions} keyOf=${(run) => run.id} />` : html`<${Empty} command="cronring executions list">Nothing ran.<//>`}
       ${said.looked_to && html`<p class="says">Runs of ticks before ${clockTime(Date.parse(said.looked_to))} were not looked at.</p>`}<//>
     <${Panel} id="controllers" title="Controllers"><${Rows} caption="Controllers" columns=${MEMBERS}
       rows=${said.members} keyOf=${(each) => each.id} /><//>
@@ -105,6 +105,6 @@ function Around({ at }) {
   const query = useTimeline({ since: at - BEFORE_MS, until: at + AFTER_MS });
   const entries = query.data?.entries ?? [];
   return html`<${Panel} id="around" title="What happened around it" says="The hour before, and ten minutes after.">
-    <${Answered} query=${query} empty=${query.data && !entries.length && html`<${Empty}>Nothing happened.<//>`}>
+    <${Answered} query=${query} empty=${query.data && !entries.length && html`<${Empty} command="cronring timeline --since -7d">Nothing happened.<//>`}>
       <${Entries} of=${entries} /><p><${CopyMarkdown} entries=${entries} /></p><//><//>`;
 }

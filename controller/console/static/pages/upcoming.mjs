@@ -22,6 +22,6 @@ export function Upcoming() {
     <div class="tools"><${Choice} label="Within" value=${span} set=${setSpan} of=${Object.keys(SPANS)} /></div>
     <p class="says">The next run of each job, a hundred at most.</p>
     <${Answered} query=${query}
-      empty=${query.data && !rows.length && html`<${Empty}>Nothing is due within ${span}.<//>`}>
+      empty=${query.data && !rows.length && html`<${Empty} command="cronring jobs list">Nothing is due within ${span}.<//>`}>
       <${Rows} caption="What runs next" columns=${COLUMNS} rows=${rows} keyOf=${(due) => due.job} /><//>`;
 }

@@ -11,13 +11,14 @@ export function Wall({ health }) {
   const { all, ready, signal } = useVerdict(health);
   const moment = useNow();
   const stats = useQuery("/stats", null, { every: 15_000 });
-  const dead = signal.name !== "live" || all.some((each) => each.worse === 4);
   const worst = all[0];
+  const lost = worst?.worse === 4;
+  const dead = lost || signal.name !== "live" || !ready;
   const hue = dead ? "nosignal" : !worst ? "ok" : worst.worse > 2 ? "failed" : "late";
   const recent = useQuery("/recent", null, { every: 15_000 });
   const next = health.due.data?.due?.find((each) => !each.running && Date.parse(each.run_at) > moment);
   return html`<main id="main" class=${`wall ${hue}`} tabindex="-1"><h1>${
-    dead ? (signal.name === "connecting" && !ready ? "CONNECTING" : "NO SIGNAL") : !worst ? "All well" : worst.text
+    lost ? "NO SIGNAL" : dead ? "CONNECTING" : !worst ? "All well" : worst.text
   }</h1>
     <p class="big">
       ${dead ? html`since ${clockTime(signal.since)} · ${worst?.text ?? "What is below is old."}` : worst?.more}</p>
