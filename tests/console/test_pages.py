@@ -12,7 +12,8 @@ from tests.console.conftest import Visitor
 
 # Path of a page, and what stands on it once it is there.
 PAGES: Final = {
-    "/": "Latest runs", "/jobs": "shop.sells", "/jobs/shop.fails": "History", "/executions": "shop.sells",
+    "/": "Latest runs", "/jobs": "shop.sells", "/jobs/new": "takes no payload",
+    "/jobs/shop.fails": "History", "/executions": "shop.sells",
     "/upcoming": "shop.sells", "/cluster": "Runners", "/timeline": "shop.fails", "/checks": "accounted for",
     "/deployments": "shop@", "/limits": "Nothing is limited",
     "/webhooks": "Nobody is told", "/templates": "There is no template", "/access": "Runner grants",

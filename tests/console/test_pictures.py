@@ -35,6 +35,7 @@ class Shown(NamedTuple):
 SHOWN: Final = (
     Shown("overview", "/", "ConnectionRefusedError"),
     Shown("jobs", "/jobs", "mail.bounces"),
+    Shown("new", "/jobs/new", "Run it once"),
     Shown("job", "/jobs/billing.charge_cards", "Next ten ticks"),
     Shown("executions", "/executions", "search.refresh"),
     Shown("execution", "/executions/{run}", "branch"),

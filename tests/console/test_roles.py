@@ -25,32 +25,35 @@ READING: Final = {
     "Copy as Markdown",
 }
 EACH: Final = (
-    "/", "/jobs", "/jobs/shop.sells", "/executions", "/executions/{run}", "/upcoming", "/cluster", "/timeline",
-    "/checks", "/deployments", "/deployments?of={version}",
+    "/", "/jobs", "/jobs/new", "/jobs/shop.sells", "/executions", "/executions/{run}", "/upcoming", "/cluster",
+    "/timeline", "/checks", "/deployments", "/deployments?of={version}",
     "/queues", "/queues?of=default/reports", "/queues?of=other/reports",
     "/limits", "/sets", "/sets?of=default/nightly", "/templates", "/templates?of=default/seen",
     "/templates?of=other/seen", "/workspaces", "/workspaces?of=default/ws_3", "/webhooks", "/webhooks?of=pager",
     "/access", "/actions", "/audit", "/wall",
 )  # fmt: skip
 
-JOB: Final = {"Run now", "Pause", "Skip next tick", "Backfill", "Edit"}
+JOB: Final = {"Run now", "Pause", "Skip next tick", "Backfill", "Edit", "Cancel"}
 OPERATES: Final = {
-    "/jobs/shop.sells": JOB, "/executions/{run}": {"Cancel"},
+    "/jobs/new": {"Make it"}, "/jobs/shop.sells": JOB, "/executions/{run}": {"Cancel"},
     "/queues": {"Change"}, "/queues?of=default/reports": {"Change", "Put a message"},
     "/queues?of=other/reports": {"Change", "Put a message"},
-    "/sets": {"Release", "Delete"}, "/sets?of=default/nightly": {"Release", "Delete"},
+    "/sets": {"Apply a file", "Apply", "Release", "Delete"},
+    "/sets?of=default/nightly": {"Apply", "Release", "Delete"},
     "/templates": {"Make a template", "Change", "Delete"}, "/templates?of=default/seen": {"Change", "Delete"},
     "/templates?of=other/seen": {"Change", "Delete"},
     "/workspaces": {"Pause all", "Delete"}, "/workspaces?of=default/ws_3": {"Pause all", "Delete"},
 }  # fmt: skip
 DEPLOYS: Final = {"/deployments": {"End"}, "/deployments?of={version}": {"End"}}
 ELSEWHERE: Final = {
+    "/jobs/new": {"Make it"}, "/sets": {"Apply a file"},
     "/queues": {"Change"}, "/queues?of=other/reports": {"Change", "Put a message"},
     "/templates": {"Make a template", "Change", "Delete"}, "/templates?of=other/seen": {"Change", "Delete"},
 }  # fmt: skip
 ALL: Final = OPERATES | DEPLOYS | {
     "/limits": {"Set a limit", "Change", "Remove"}, "/webhooks": {"Add a webhook", "Test", "Disable", "Remove"},
     "/webhooks?of=pager": {"Test", "Disable", "Remove", "Redeliver all that failed"},
+    "/templates": {"Make a template", "Change", "Delete", "Change the defaults"},
     "/access": {"Create a token", "Create a grant", "Revoke"},
 }  # fmt: skip
 # What each sees beside what only reads, and the link by which everybody logs their own browser out.
