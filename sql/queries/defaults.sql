@@ -4,7 +4,8 @@
 SELECT timeout_ms, late_after_ms, retries, revision, changed_at, changed_by, note FROM cron_defaults WHERE single;
 
 -- name: LockDefaults
-SELECT timeout_ms, late_after_ms, retries, revision, changed_at, changed_by, note FROM cron_defaults WHERE single FOR UPDATE;
+SELECT timeout_ms, late_after_ms, retries, revision, changed_at, changed_by, note
+FROM cron_defaults WHERE single FOR UPDATE;
 
 -- name: SetDefaults
 UPDATE cron_defaults

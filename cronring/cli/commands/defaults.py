@@ -117,7 +117,7 @@ def _update(
         text = wanted["timeout"]
         timeout_ms = round(Duration().convert(text, None, None) * 1_000) if text else 0
     if "retries" in wanted:
-        retries = int(count(0).convert(wanted["retries"] or "0", None, None))
+        retries = count(0)(wanted["retries"] or 0)
     late_after, by = wanted.get("late_after"), actor(as_name)
     _show(
         ask(

@@ -44,7 +44,7 @@ function Defaults({ session }) {
     }<//><//>`;
 }
 
-const LIKE_POLICIES = ["late_after", "retries"];
+const DEFAULTS = ["timeout", "late_after", "retries"];
 
 const setDefaults = (said) => ({
   word: "Change the defaults",
@@ -55,18 +55,31 @@ const setDefaults = (said) => ({
   fields: [
     { name: "timeout", label: "Timeout in seconds. Empty: as the controllers' --timeout.", kind: "number",
       value: said.timeout_ms ? Number(said.timeout_ms) / 1_000 : "", optional: true },
-    { name: "late_after", label: "Late after. Empty: webhooks aren't told of late ticks.", value: said.late_after, optional: true, hint: "30s" },
-    { name: "retries", label: "Retries. Empty: what failed isn't tried again.", kind: "number", value: said.retries || "", optional: true, hint: "2" },
+    { name: "late_after", label: "Late after. Empty: webhooks aren't told of late ticks.", value: said.late_after,
+      optional: true, hint: "30s" },
+    { name: "retries", label: "Retries. Empty: what failed isn't tried again.", kind: "number",
+      value: said.retries || "", optional: true, hint: "2" },
     NOTE,
   ],
   command: (values) => {
-    const given = [values.timeout && `timeout=${values.timeout}s`, ...LIKE_POLICIES.map((name) => values[name] && `${name}=${values[name]}`)].filter(Boolean);
-    const gone = [!values.timeout && said.timeout_ms && "timeout", ...LIKE_POLICIES.filter((name) => !values[name] && said[name])].filter(Boolean);
+    const wanted = { ...values, timeout: values.timeout && `${values.timeout}s` };
+    const before = { ...said, timeout: said.timeout_ms };
+    const given = DEFAULTS.filter((name) => wanted[name]).map((name) => `${name}=${wanted[name]}`);
+    const gone = DEFAULTS.filter((name) => !wanted[name] && before[name]);
     const words = [given.length && `set ${given.map(quoted).join(" ")}`, gone.length && `unset ${gone.join(" ")}`].filter(Boolean);
     return words.map((each) => `cronring defaults ${each}${noted(values)}`).join("; ") || "cronring defaults show";
   },
   act: (values) =>
-    patch("/defaults", { timeout_ms: Math.round(Number(values.timeout) * 1_000), late_after: values.late_after, retries: Number(values.retries), note: values.note }, said.etag),
+    patch(
+      "/defaults",
+      {
+        timeout_ms: Math.round(Number(values.timeout) * 1_000),
+        late_after: values.late_after,
+        retries: Number(values.retries),
+        note: values.note,
+      },
+      said.etag,
+    ),
 });
 
 const COLUMNS = [
