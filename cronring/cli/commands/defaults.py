@@ -27,7 +27,7 @@ def defaults(ctx: click.Context) -> None:
     """Show or change what jobs have that don't say it, and whose verbs don't.
 
     timeout is the soft timeout of a run. late_after is when webhooks hear of a tick that has not started. retries
-    is how often a tick is tried again whose run failed: a verb that may not run twice says retries=0.
+    is how often a tick is tried again whose run failed: a job that may not run twice says retries=0.
 
     A change counts at once for all such jobs; nothing is deployed anew. What runs keeps what it began with.
     `cronring jobs show` says where a job has its values from.
