@@ -109,6 +109,7 @@ def _faults(verb: Verb, schedule: Schedule, now: int, duration_ms: float | None)
         yield from pattern_faults(inner.pattern)
     yield from _clock_changes(schedule, verb.policy, now)
     yield from _outside(verb, schedule, now)
+    yield from _unsaid_retries(verb.policy)
     gap_ms = shortest_gap_ms(schedule)
     if gap_ms is not None:
         yield from _long_runs(verb, gap_ms, duration_ms)
@@ -200,6 +201,13 @@ def _long_runs(verb: Verb, gap_ms: int, duration_ms: float | None) -> Iterator[F
             f'write timeout="{format_duration(gap_ms)}" at most, or overlap="buffer_one", if a skipped tick matters',
             NOTE,  # it may; whether it does, only durations tell
         )
+
+
+# docs/decisions/0117: it is no contradiction, as the cluster may have a default for retries
+def _unsaid_retries(policy: Policy) -> Iterator[Fault]:
+    if policy.retries is None and (policy.backoff or policy.retry_on):
+        message = "it says how a run is retried, but not how often: so it is by a default of the cluster only"
+        yield Fault("retries", message, "write retries=3, for example", NOTE)
 
 
 def _late_retries(policy: Policy, gap_ms: int) -> Iterator[Fault]:

@@ -12,7 +12,7 @@ RULES: Final = {
     "clock-change": "a time of the day that a change of the clocks skips or repeats",
     "window": "ticks that never fall into the window, or may never do",
     "timeout": "a run may take longer than until the next tick, which is then skipped",
-    "retries": "retries that the next tick comes before",
+    "retries": "retries that the next tick comes before, or nobody asks for",
     "herd": "many verbs of the module start at one instant",
     "slow": "runs have taken longer than until the next tick (needs --controllers)",
 }

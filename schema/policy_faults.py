@@ -91,12 +91,6 @@ def _between_fields(policy: Policy, unread: Collection[str]) -> list[Fault]:
         faults.append(
             ("catch_up_window", "on_missed=skip catches nothing up; leave it out, or write on_missed=run_last")
         )
-    if not policy.retries and "retries" not in unread:
-        faults += [
-            (field, "counts only with retries; write retries=3, for example, or leave this out")
-            for field, value in (("backoff", policy.backoff), ("retry_on", policy.retry_on))
-            if value
-        ]
     return faults
 
 

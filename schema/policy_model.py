@@ -52,7 +52,7 @@ class PolicyField(NamedTuple):
     kind: str
     default: str | int | tuple[str, ...] | None  # None: of a count of which 0 would be a value of its own
     help: str
-    lowest: int = 0  # of a count; above 0 where nothing given means a number, so that 0 can't be taken for that
+    lowest: int = 0  # of a count
     highest: int = 0  # of a count
 
 
@@ -73,7 +73,9 @@ FIELDS: Final = (
     PolicyField("catch_up_window", "text", "", "a missed tick that is older than this, like 6h, does not run any more"),
     PolicyField("overlap", "text", "", "a tick during a run: skip, buffer_one, buffer_all, cancel_running or allow"),
     PolicyField("max_concurrent", "count", None, "with overlap=allow, so many runs at once; 10 if unset", 1, 10_000),
-    PolicyField("retries", "count", 0, "further attempts at a tick whose run failed, at most 100", 0, 100),
+    PolicyField(
+        "retries", "count", None, "further attempts at a tick whose run failed; 0: none, also by the cluster", 0, 100
+    ),
     PolicyField("backoff", "text", "", "wait before the first retry, 10s if unset; doubles with each one, up to 1h"),
     PolicyField("retry_on", "names", (), "retry only these: exception names, or failed, timed_out, lost, ..."),
     PolicyField(
@@ -121,7 +123,7 @@ class Policy:
     catch_up_window: str = ""
     overlap: str = ""
     max_concurrent: int | None = None
-    retries: int = 0
+    retries: int | None = None
     backoff: str = ""
     retry_on: tuple[str, ...] = ()
     pause_after_failures: int = 0
@@ -138,6 +140,10 @@ class Policy:
     def concurrency(self) -> int:
         """How many executions may run at once under overlap=allow; 0 for any other: one at a time."""
         return (self.max_concurrent or MAX_CONCURRENT) if self.overlap == "allow" else 0
+
+    def retries_by(self, default: int) -> int:
+        """In force. `default`: the cluster's, for who doesn't say it."""
+        return default if self.retries is None else self.retries
 
     @property
     def memory_limit_bytes(self) -> int:

@@ -29,15 +29,19 @@ def retry_at(
     ended_at: int,
     next_run_at: int | None,
     error_bases: tuple[str, ...] = (),
+    default_retries: int = 0,
 ) -> Retry:
     """After the end of `attempt` (1 is the first). `next_run_at`: of the job's next tick, if it has one.
 
     `error_bases`: the classes that the exception's is a kind of: `except` would catch it by each of them.
+    `default_retries`: the cluster's.
     """
     error_types = (error_type, *error_bases)
     if outcome == "cancelled" and error_type in STOPPED_BY_RUNNER:
         outcome = "lost"
-    if outcome not in RETRIED or attempt > policy.retries or not _is_listed(policy.retry_on, outcome, error_types):
+    if attempt > policy.retries_by(default_retries) or outcome not in RETRIED:
+        return Retry(None)
+    if not _is_listed(policy.retry_on, outcome, error_types):
         return Retry(None)
     at = ended_at + backoff_us(policy, attempt)
     if next_run_at is not None and at >= next_run_at:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cronring.schema.duration import format_duration
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import DEFAULT_POLICY, DataField, DataType, Module, Verb
-from cronring.schema.policy_model import FIELDS, Policy
+from cronring.schema.policy_model import Policy, RawValue
 
 
 def print_module(module: Module) -> str:
@@ -57,17 +57,16 @@ _KINDS = {"every": "+every", "at": "+once"}
 
 def policy_text(name: str, policy: Policy) -> str:
     """One field's value as the text form has it, without quotes; "" for the default."""
-    value = getattr(policy, name)
-    if isinstance(value, tuple):
-        return ", ".join(value)
-    return str(value or "")
+    return _plain(policy.raw().get(name, ""))
+
+
+def _plain(value: RawValue) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _policy(policy: Policy) -> Iterator[str]:
-    for field in FIELDS:
-        text = policy_text(field.name, policy)
-        if text:
-            yield f"+{field.name} {text}" if field.kind == "count" else f'+{field.name} "{text}"'
+    for name, value in policy.raw().items():
+        yield f"+{name} {value}" if isinstance(value, int) else f'+{name} "{_plain(value)}"'
 
 
 def _verb_lines(verb: Verb) -> list[str]:

@@ -2088,6 +2088,7 @@ class SeedFailing(Statement): ...
 class SetDefaults(Statement):
     timeout_ms: int | None
     late_after_ms: int | None
+    retries: int
     actor: str
     note: str
 

@@ -359,11 +359,13 @@ CREATE TABLE cronring.cron_defaults (
     single boolean DEFAULT true NOT NULL,
     timeout_ms bigint,
     late_after_ms bigint,
+    retries integer DEFAULT 0 NOT NULL,
     revision bigint DEFAULT 0 NOT NULL,
     changed_at timestamp with time zone,
     changed_by text DEFAULT ''::text NOT NULL,
     note text DEFAULT ''::text NOT NULL,
     CONSTRAINT cron_defaults_late_after_ms_check CHECK ((late_after_ms > 0)),
+    CONSTRAINT cron_defaults_retries_check CHECK (((retries >= 0) AND (retries <= 100))),
     CONSTRAINT cron_defaults_single_check CHECK (single),
     CONSTRAINT cron_defaults_timeout_ms_check CHECK ((timeout_ms > 0))
 );
@@ -418,6 +420,8 @@ CREATE VIEW cronring.cron_job_details AS
            FROM cronring.cron_defaults) AS default_timeout_ms,
     ( SELECT cron_defaults.late_after_ms
            FROM cronring.cron_defaults) AS default_late_after_ms,
+    ( SELECT cron_defaults.retries
+           FROM cronring.cron_defaults) AS default_retries,
     j.schedule,
     j.anchor,
     j.timeout_ms,
@@ -1963,6 +1967,8 @@ CREATE VIEW cronring.cron_scheduled_jobs AS
     j.policy,
     j.payload,
     COALESCE((j.labels ->> 'workspace'::text), ''::text) AS share,
+    ( SELECT cron_defaults.retries
+           FROM cronring.cron_defaults) AS default_retries,
     (d.min_replicas > 0) AS active,
     j.namespace,
     j.module,
@@ -2099,6 +2105,7 @@ CREATE VIEW cronring.cron_unfinished_executions AS
     j.policy,
     j.payload,
     j.share,
+    j.default_retries,
     j.active,
     j.namespace,
     j.module,
@@ -2126,6 +2133,7 @@ CREATE VIEW cronring.cron_unfinished_executions AS
             cron_scheduled_jobs.policy,
             cron_scheduled_jobs.payload,
             cron_scheduled_jobs.share,
+            cron_scheduled_jobs.default_retries,
             cron_scheduled_jobs.active,
             cron_scheduled_jobs.namespace,
             cron_scheduled_jobs.module,

@@ -238,6 +238,8 @@ export interface ClusterDefaults {
   note: string;
   /** of what is set */
   etag: string;
+  /** 0: nobody has set them, or they were set to none, which is the same */
+  retries: number;
 }
 
 /** ClusterState is what the controller that answers thinks of the others. */
@@ -791,6 +793,8 @@ export interface Job {
   timeout_from: string;
   /** The cluster's, like "30s"; empty: there is none, or the job's policy says its own. */
   default_late_after: string;
+  /** The cluster's; 0: there are none, or the job's policy says its own. */
+  default_retries: number;
   on_disconnect: string;
   deployment: string;
   slot: number;
@@ -1912,7 +1916,7 @@ export interface Operations {
   GetOwners: { path: { job: string }; query: { at?: string }; answer: GetOwnersResponse };
   ListDue: { query: { limit?: number; within_ms?: string | number }; answer: ListDueResponse };
   GetDefaults: { answer: ClusterDefaults };
-  UpdateDefaults: { body: { timeout_ms?: string | number; late_after?: string; requested_by?: string; note?: string; etag?: string }; answer: ClusterDefaults };
+  UpdateDefaults: { body: { timeout_ms?: string | number; late_after?: string; requested_by?: string; note?: string; etag?: string; retries?: number }; answer: ClusterDefaults };
   CreateDeployment: { body: { schema?: Module; digest?: string; min_replicas?: number; requested_by?: string; note?: string; dry_run?: boolean }; answer: CreateDeploymentResponse };
   ListDeployments: { query: { page_size?: number; page_token?: string; namespace?: string; module?: string; active_only?: boolean }; answer: ListDeploymentsResponse };
   GetDeployment: { path: { key: string }; answer: Deployment };

@@ -1,6 +1,6 @@
 """cronring.v1.Defaults: get, update."""
 
-from typing import Final
+from typing import Any, Final
 
 from cronring.controller.api.etags import check_etag, defaults_etag
 from cronring.controller.api.problems import InvalidRequest, Violations
@@ -13,7 +13,7 @@ from cronring.schema.duration import format_duration, parse_duration
 from cronring.schema.policy import read_each
 from cronring.schema.validate import timeout_fault
 
-_FIELDS: Final = ("timeout_ms", "late_after")
+_FIELDS: Final = ("timeout_ms", "late_after", "retries")
 
 
 class DefaultsService(defaults_pb2_grpc.DefaultsServicer):
@@ -36,10 +36,7 @@ class DefaultsService(defaults_pb2_grpc.DefaultsServicer):
 
         def decide(row: DefaultsRow) -> DefaultsRow:
             check_etag(request.etag, defaults_etag(self._box, row), "what the cluster's defaults are")
-            return row._replace(
-                timeout_ms=values.get("timeout_ms", row.timeout_ms),
-                late_after_ms=values.get("late_after_ms", row.late_after_ms),
-            )
+            return row._replace(**values)
 
         return self._told(await self._defaults.set_defaults(decide, by, why))
 
@@ -47,6 +44,7 @@ class DefaultsService(defaults_pb2_grpc.DefaultsServicer):
         return defaults_pb2.ClusterDefaults(
             timeout_ms=row.timeout_ms,
             late_after="" if row.late_after_ms is None else format_duration(row.late_after_ms),
+            retries=row.retries,
             revision=row.revision,
             changed_at=timestamp(row.changed_at),
             changed_by=row.changed_by,
@@ -55,21 +53,24 @@ class DefaultsService(defaults_pb2_grpc.DefaultsServicer):
         )
 
 
-def _values(request: defaults_pb2.UpdateDefaultsRequest) -> dict[str, int | None]:
+def _values(request: defaults_pb2.UpdateDefaultsRequest) -> dict[str, Any]:
     """What is given, as columns. Raises InvalidRequest."""
     if not any(request.HasField(field) for field in _FIELDS):
-        raise InvalidRequest([("", f"sets nothing; give {' or '.join(_FIELDS)}")])
-    values, problems = dict[str, int | None](), Violations()
+        raise InvalidRequest([("", f"sets nothing; give {', '.join(_FIELDS)}")])
+    values, problems = dict[str, Any](), Violations()
     if request.HasField("timeout_ms"):
         values["timeout_ms"] = request.timeout_ms or None
         if request.timeout_ms and (fault := timeout_fault(request.timeout_ms, "--timeout")):
             problems.append(("timeout_ms", fault))
-    if request.HasField("late_after"):
-        # It is judged as the policy of a job is.
-        reading = read_each({"late_after": request.late_after} if request.late_after else {})
-        problems += [(error.field, error.told(request.late_after)) for error in reading.errors]
+    # The others are judged as those of a job's policy are.
+    said = {name: getattr(request, name) for name in _FIELDS[1:] if request.HasField(name)}
+    reading = read_each(said)
+    problems += [(error.field, error.told(said[error.field])) for error in reading.errors]
+    if "late_after" in said:
         text = reading.policy.late_after
         values["late_after_ms"] = parse_duration(text) if text else None
+    if "retries" in said:
+        values["retries"] = reading.policy.retries_by(0)
     if problems:
         raise InvalidRequest(problems)
     return values

@@ -63,6 +63,7 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
             "timeout_ms": spec.timeout_by(row.default_timeout_ms),
             "timeout_from": _timeout_from(row),
             "default_late_after": _default_late_after(row),
+            "default_retries": row.default_retries if parse_policy(spec.policy).retries is None else 0,
             "last_outcome": row.last_outcome or "",
             "last_lateness_ms": 0.0 if started is None or run_at is None else (started - run_at) / 1_000,
             "running_execution_id": row.running_execution_id or 0,

@@ -33,6 +33,7 @@ class Job(NamedTuple):
     policy: str = ""  # see cronring.schema.policy.parse_policy
     payload: str = ""  # JSON for the verb's parameter; "" for none
     share: str = ""  # whose it is, by the label `workspace`; "" for nobody's
+    default_retries: int = 0  # of the cluster's defaults, for a policy that doesn't say them
 
 
 class ClaimRequest(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from cronring.controller.core.model import Execution, Job
 from cronring.schema.execution import OF_A_TICK, Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.newer import unread_of
-from cronring.schema.policy_model import CONSUMED
+from cronring.schema.policy_model import CONSUMED, Policy
 from cronring.schema.queues import puts_messages
 from cronring.schema.retry import retry_at
 from cronring.schema.spacing import LATE_US
@@ -23,6 +23,7 @@ _MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY, SkipReason.NO
 RETRY_PATIENCE_US: Final = 5_000_000
 BACKFILL_BENEATH: Final = 10  # levels of priority
 _ANSWERS_CACHED: Final = 8_192
+_NO_POLICY: Final = Policy()
 
 __all__ = ["PlannedTick"]
 
@@ -211,8 +212,8 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
     next tick of its own, which came or comes whatever it does. A manual run and a backfill have none.
     """
     job = execution.job
-    policy = _table(job).policy if job.policy else None
-    if policy is None or not policy.retries:
+    policy = _table(job).policy if job.policy else _NO_POLICY
+    if not policy.retries_by(job.default_retries):
         return None
     if not execution.of_schedule or retries_first(job):
         next_run_at = None
@@ -220,8 +221,9 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
         planned = following(job, execution.tick)
         next_run_at = None if planned is None else planned.run_at
     answer = retry_at(
-        policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases
-    )
+        policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases,
+        job.default_retries,
+    )  # fmt: skip
     return answer.at
 
 

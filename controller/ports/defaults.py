@@ -5,10 +5,11 @@ from typing import NamedTuple, Protocol
 
 
 class DefaultsRow(NamedTuple):
-    """None: nobody has set it. `revision`: grows with each change; 0 before the first."""
+    """None, and no retries: nobody has set it. `revision`: grows with each change; 0 before the first."""
 
     timeout_ms: int | None = None
     late_after_ms: int | None = None
+    retries: int = 0
     revision: int = 0
     changed_at: int | None = None
     changed_by: str = ""

@@ -127,8 +127,9 @@ class JobRow(NamedTuple):
     template: str = ""
     set_name: str = ""  # that owns it
     orphaned_at: int | None = None
-    default_timeout_ms: int | None = None  # of the cluster's defaults, as the next
+    default_timeout_ms: int | None = None  # of the cluster's defaults, as the next two
     default_late_after_ms: int | None = None
+    default_retries: int = 0
     spec: JobSpec = JobSpec()
     skipped: tuple[tuple[str, int], ...] = ()  # (reason, ticks) of all time; empty in answers of job_changes
 

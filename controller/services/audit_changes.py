@@ -79,8 +79,11 @@ def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
 
 def of_defaults(before: DefaultsRow, after: DefaultsRow) -> list[Change]:
     """Empty: no value is another."""
-    fields = [{"timeout_ms": each.timeout_ms, "late_after_ms": each.late_after_ms} for each in (before, after)]
-    return _changed("defaults", "", *fields)
+    return _changed("defaults", "", *(_default_fields(each) for each in (before, after)))
+
+
+def _default_fields(row: DefaultsRow) -> Fields:
+    return {"timeout_ms": row.timeout_ms, "late_after_ms": row.late_after_ms, "retries": row.retries}
 
 
 def of_workspace(found: WorkspaceRow) -> Changes:

@@ -27,8 +27,9 @@ class PostgresDefaults:
             if not changes:
                 return before
             setting = SetDefaults(
-                timeout_ms=wanted.timeout_ms, late_after_ms=wanted.late_after_ms, actor=by, note=storable(note)
-            )
+                timeout_ms=wanted.timeout_ms, late_after_ms=wanted.late_after_ms, retries=wanted.retries, actor=by,
+                note=storable(note),
+            )  # fmt: skip
             after = DefaultsRow._make((await transaction.fetch(setting))[0])
             await record(transaction, changes)
             await transaction.fetch(NotifyJobs(payload=""))

@@ -49,7 +49,10 @@ _WORDS: Final[dict[str, str | dict[str, str]]] = {
         "allow": "ticks run beside each other",
     },
     "max_concurrent": "at most {} runs at once",
-    "retries": "after a failure up to {} further attempts at the same tick",
+    "retries": {
+        "0": "a tick whose run failed is not tried again",
+        "*": "after a failure up to {} further attempts at the same tick",
+    },
     "backoff": "the first of them after {}, each next after twice as long, at most 1h",
     "retry_on": "retried only: {}",
     "pause_after_failures": "paused after {} ticks in a row without success",

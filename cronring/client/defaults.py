@@ -18,13 +18,14 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class ClusterDefaults:
-    """`timeout_ms` None: the --timeout of the controllers. `late_after`: a duration like "30s"; "": none.
+    """`timeout_ms` None: the --timeout of the controllers. `late_after`: a duration like "30s". "" and 0: none.
 
     `revision` grows with each change. `etag` is of what is set, for `update`.
     """
 
     timeout_ms: int | None
     late_after: str
+    retries: int
     revision: int
     changed_at: datetime | None
     changed_by: str
@@ -52,6 +53,7 @@ class DefaultsCalls:
         *,
         timeout_ms: int | None = None,
         late_after: str | None = None,
+        retries: int | None = None,
         etag: str = "",
         by: str = "",
         note: str = "",
@@ -61,7 +63,7 @@ class DefaultsCalls:
         Raises Invalid; Conflict for an etag of what has been changed since.
         """
         request = defaults_pb2.UpdateDefaultsRequest(
-            timeout_ms=timeout_ms, late_after=late_after, etag=etag, requested_by=by, note=note
+            timeout_ms=timeout_ms, late_after=late_after, retries=retries, etag=etag, requested_by=by, note=note
         )
         return _defaults(
             await self._change(lambda stub, timeout: stub.UpdateDefaults(request, timeout=timeout), repeatable=not etag)
@@ -81,6 +83,7 @@ def _defaults(message: defaults_pb2.ClusterDefaults) -> ClusterDefaults:
     return ClusterDefaults(
         message.timeout_ms if message.HasField("timeout_ms") else None,
         message.late_after,
+        message.retries,
         message.revision,
         convert.instant(message.changed_at),
         message.changed_by,

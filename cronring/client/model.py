@@ -100,6 +100,7 @@ class Job(JobSpec):
     workspace: str = ""  # of the queue
     timeout_from: str = ""  # who says its timeout: "cluster", "built_in"; "": the job, or its verb
     default_late_after: str = ""  # the cluster's, where its policy says none
+    default_retries: int = 0  # likewise
     updated: bool = False  # in the answer to `schedule`: it was there, and was changed
 
 

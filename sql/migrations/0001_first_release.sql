@@ -303,11 +303,12 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN state = 'executing' OR running >= greatest(concurrency, 1);
 
 -- What jobs have that don't say it, and whose verbs don't: of the whole cluster. One row, read with each job. So a
--- change writes no job (docs/decisions/0117). Null: nobody has set it.
+-- change writes no job (docs/decisions/0117). Null, and no retries: nobody has set it.
 CREATE TABLE cron_defaults (
     single         boolean PRIMARY KEY DEFAULT true CHECK (single),
     timeout_ms     bigint CHECK (timeout_ms > 0),
     late_after_ms  bigint CHECK (late_after_ms > 0),
+    retries        integer NOT NULL DEFAULT 0 CHECK (retries BETWEEN 0 AND 100),
     -- Grows with each change.
     revision       bigint NOT NULL DEFAULT 0,
     changed_at     timestamptz,
@@ -334,6 +335,7 @@ SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j
        cron_timeout(j.timeout_ms, (SELECT timeout_ms FROM cron_defaults)) AS timeout_ms, j.on_disconnect,
        cron_full(j.state, j.running, j.concurrency) AS executing, j.next_tick, j.next_execution,
        j.policy, j.payload, coalesce(j.labels ->> 'workspace', '') AS share,
+       (SELECT retries FROM cron_defaults) AS default_retries,
        d.min_replicas > 0 AS active, j.namespace, j.module, j.removed_at, j.orphaned_at, j.paused_at, j.paused_until
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id;
@@ -360,6 +362,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb,
        j.cancelled_at, j.cancelled_by, j.cancelled_note, j.template, j.set_name, j.orphaned_at,
        (SELECT timeout_ms FROM cron_defaults) AS default_timeout_ms,
        (SELECT late_after_ms FROM cron_defaults) AS default_late_after_ms,
+       (SELECT retries FROM cron_defaults) AS default_retries,
        j.schedule, j.anchor, j.timeout_ms, j.on_disconnect, j.policy, j.labels
 FROM cron_jobs j
 LEFT JOIN deployments d ON d.id = j.deployment_id; -- each has one: so who asks for nothing of it, reads none

@@ -6,9 +6,12 @@ from dataclasses import replace
 import pytest
 
 from cronring.controller.core.model import Execution
+from cronring.controller.core.node.ending import request_of
 from cronring.controller.ports.defaults import DefaultsRow
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
-from tests.conformance.harness import GRACE_MS, TIMEOUT_MS, World
+from cronring.schema.policy import Policy
+from tests.conformance.harness import GRACE_MS, TIMEOUT_MS, World, end_of
 
 MS = 1_000
 
@@ -61,11 +64,14 @@ async def test_what_is_set_is_kept_until_it_is_unset(world: World) -> None:
     assert await world.scene.defaults.get_defaults() == both
     none = await world.scene.defaults.set_defaults(to(timeout_ms=None, late_after_ms=None), "eve")
     assert (none.timeout_ms, none.late_after_ms, none.revision) == (None, None, 3)
+    tried = await world.scene.defaults.set_defaults(to(retries=3), "eve")
+    assert (tried.retries, tried.revision) == (3, 4)
     found = [(each.subject, each.namespace, each.before, each.after) for each in await world.scene.changes()]
     assert found == [
         ("defaults", "", {"timeout_ms": None}, {"timeout_ms": 600_000}),
         ("defaults", "", {"late_after_ms": None}, {"late_after_ms": 30_000}),
         ("defaults", "", {"timeout_ms": 600_000, "late_after_ms": 30_000}, {"timeout_ms": None, "late_after_ms": None}),
+        ("defaults", "", {"retries": 0}, {"retries": 3}),
     ]
 
 
@@ -102,6 +108,47 @@ async def test_a_claim_takes_what_is_in_force_then_and_keeps_it(world: World) ->
     assert (await granted_ms(world, first), await granted_ms(world, other)) == (600_000, 7_000)
     await world.scene.defaults.set_defaults(to(timeout_ms=1_000), "ada")
     assert await granted_ms(world, first) == 600_000
+
+
+async def test_who_says_no_retries_has_the_clusters_and_who_says_zero_has_none(world: World) -> None:
+    refusing, once = Policy(retries=0), Policy(retries=1)
+    verbs = [HOURLY, replace(STATED, policy=refusing), Verb("c", schedule="every 1h", policy=once)]
+    ids = await ready(world, *verbs)
+    executions = [await begun(world, ids[key]) for key in ("billing.a", "billing.b", "billing.c")]
+
+    async def retried(attempt: int) -> list[bool]:
+        """Of each, as whoever ends it finds it."""
+        found = await world.store.get_unfinished(tuple(each.execution_id for each in executions))
+        by_id = {each.execution_id: each._replace(attempt=attempt) for each in found}
+        ends = [
+            request_of(by_id[each.execution_id], end_of(each, Outcome.FAILED).report, each.claimed_at)
+            for each in executions
+        ]
+        return [end.retry_at is not None for end in ends]
+
+    for default, first, second in (
+        (0, [False, False, True], [False, False, False]),
+        (2, [True, False, True], [True, False, False]),
+        (0, [False, False, True], [False, False, False]),
+    ):
+        await world.scene.defaults.set_defaults(to(retries=default), "ada")
+        assert (await retried(1), await retried(2)) == (first, second)
+    assert [(await world.job(job_id)).revision for job_id in ids.values()] == [1, 1, 1], "no job is written"
+
+
+async def test_a_retry_that_waits_knows_the_default(world: World) -> None:
+    ids = await ready(world, HOURLY)
+    await world.scene.defaults.set_defaults(to(retries=2), "ada")
+    execution = await begun(world, ids["billing.a"])
+    assert execution.job.default_retries == 2
+    end = end_of(execution, Outcome.FAILED)._replace(retry_at=execution.claimed_at)
+    (ended,) = await world.store.end_cron_jobs("c1", [end])
+    assert ended.retry_id is not None
+    (waiting,) = await world.waiting()
+    assert (waiting.attempt, waiting.job.default_retries) == (2, 2)
+    await world.scene.defaults.set_defaults(to(retries=0), "ada")
+    (waiting,) = await world.waiting()
+    assert waiting.job.default_retries == 0
 
 
 async def test_a_run_by_hand_has_it_as_well(world: World) -> None:

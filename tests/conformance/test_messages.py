@@ -211,6 +211,17 @@ async def test_an_awaited_tick_ends_by_what_its_consumer_says(world: World) -> N
     assert (booked.executing, booked.last_success) == (False, job.next_tick)
 
 
+@pytest.mark.parametrize(("said", "retried"), [("", True), ('"retries":0,', False)])
+async def test_the_clusters_retries_are_those_of_queues_as_well(world: World, said: str, retried: bool) -> None:
+    await world.scene.defaults.set_defaults(lambda row: row._replace(retries=1), "ada")
+    job = await queue_job(world, policy=f'{{{said}"completes":"consumed"}}')
+    execution = await await_consumer(world, job)
+    (message,) = await queues_of(world.scene).messages()
+    await queues_of(world.scene).consume(message, Outcome.FAILED, error="no")
+    (report,) = await reports(world)
+    assert (request_of(execution, report, await world.scene.now()).retry_at is not None) is retried
+
+
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.LOST])
 async def test_a_consumers_failure_is_tried_again_with_another_message(world: World, outcome: Outcome) -> None:
     job = await queue_job(world, policy='{"retries":2,"backoff":"1s","completes":"consumed"}')

@@ -158,7 +158,7 @@ def _names(policy: Policy, row: ExecutionRow) -> bool:
     assert row.report is not None
     by_its_runner = row.outcome is Outcome.CANCELLED and row.report.error_type in {"Disconnected", "RunnerStopped"}
     outcome = Outcome.LOST if by_its_runner else row.outcome
-    if outcome not in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST) or row.attempt > policy.retries:
+    if outcome not in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST) or row.attempt > policy.retries_by(0):
         return False
     return not policy.retry_on or str(outcome) in policy.retry_on or row.report.error_type in policy.retry_on
 

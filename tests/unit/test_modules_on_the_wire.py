@@ -34,6 +34,9 @@ def test_policies_come_back_and_defaults_are_absent() -> None:
     assert message is not None
     assert raw_policy(message) == policy.raw()
     assert policy_of(message) == policy
+    none = policy_message(Policy(retries=0))
+    assert none is not None
+    assert policy_of(schema_pb2.Policy.FromString(none.SerializeToString())) == Policy(retries=0)
     assert policy_message(Policy()) is None
     assert policy_of(schema_pb2.Policy()) == Policy()
 

@@ -17,8 +17,8 @@ class MemoryDefaults(MemoryTables):
         changes = of_defaults(before, wanted)
         if not changes:
             return before
-        self.defaults = DefaultsRow(
-            wanted.timeout_ms, wanted.late_after_ms, before.revision + 1, self.now_us(), by, note
+        self.defaults = wanted._replace(
+            revision=before.revision + 1, changed_at=self.now_us(), changed_by=by, note=note
         )
         self._record(changes)
         self.on_notify()

@@ -64,7 +64,7 @@ def _shown(row: rows.JobRow) -> JobRow:
         row.paused_at if row.paused else None, row.paused_by, row.paused_note, row.failures, row.last_success,
         row.running, row.last_tick, row.paused_tick, row.paused_until, row.cancelled_at, row.cancelled_by,
         row.cancelled_note, row.template, row.set_name, row.orphaned_at, defaults.timeout_ms,
-        defaults.late_after_ms, row.spec,
+        defaults.late_after_ms, defaults.retries, row.spec,
     )  # fmt: skip
 
 

@@ -138,7 +138,7 @@ class JobRow:
         return Job(
             self.job_id, self.key, self.slot, self.deployment.key, self.verb, spec.schedule, spec.anchor or 0,
             self.revision, self.timeout_ms, spec.on_disconnect, self.full, self.next_tick, self.next_run_at,
-            spec.policy, spec.payload, spec.labels.get("workspace", ""),
+            spec.policy, spec.payload, spec.labels.get("workspace", ""), self.defaults().retries,
         )  # fmt: skip
 
     def existing(self) -> Existing:

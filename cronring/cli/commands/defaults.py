@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
-from cronring.cli.options import Duration, controllers_option, output_option
+from cronring.cli.options import Duration, controllers_option, count, output_option
 from cronring.cli.output import print_fields, print_json, short_instant
 from cronring.cli.session import ask
 from cronring.schema.duration import format_duration
@@ -15,9 +15,10 @@ from cronring.schema.nearest import nearest
 if TYPE_CHECKING:
     from cronring.client.defaults import ClusterDefaults
 
-NAMES: Final = ("timeout", "late_after")
+NAMES: Final = {"timeout": "10m", "late_after": "30s", "retries": "2"}  # each with an example
 _BUILT_IN: Final = "not set: what the controllers were started with (--timeout, else 5m)"
 _NONE: Final = "not set: webhooks hear only of jobs that say it themselves"
+_NO_RETRIES: Final = "not set: only jobs that say it themselves are tried again"
 
 
 @click.group(invoke_without_command=True)
@@ -25,7 +26,8 @@ _NONE: Final = "not set: webhooks hear only of jobs that say it themselves"
 def defaults(ctx: click.Context) -> None:
     """Show or change what jobs have that don't say it, and whose verbs don't.
 
-    timeout is the soft timeout of a run. late_after is when webhooks hear of a tick that has not started.
+    timeout is the soft timeout of a run. late_after is when webhooks hear of a tick that has not started. retries
+    is how often a tick is tried again whose run failed: a job that may not run twice says retries=0.
 
     A change counts at once for all such jobs; nothing is deployed anew. What runs keeps what it began with.
     `cronring jobs show` says where a job has its values from.
@@ -33,7 +35,7 @@ def defaults(ctx: click.Context) -> None:
     \b
     Examples:
       cronring defaults
-      cronring defaults set timeout=10m late_after=30s
+      cronring defaults set timeout=10m late_after=30s retries=2
       cronring defaults unset timeout
     """
     if ctx.invoked_subcommand is None:
@@ -64,7 +66,7 @@ def _changing(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
 @_changing
 def set_defaults(values: tuple[str, ...], output: str, controllers: tuple[str, ...], **how: Any) -> None:
-    """Set NAME to VALUE, for all jobs that don't say it: timeout=10m, late_after=30s. The rest stays.
+    """Set NAME to VALUE, for all jobs that don't say it: timeout=10m, late_after=30s, retries=2. The rest stays.
 
     \b
     Example:
@@ -76,7 +78,7 @@ def set_defaults(values: tuple[str, ...], output: str, controllers: tuple[str, .
         name = _known(name)
         if not equals or not value.strip():
             raise click.UsageError(
-                f"{each!r}: write {name}=VALUE, as {name}=10m; `cronring defaults unset` takes it back"
+                f"{each!r}: write {name}=VALUE, as {name}={NAMES[name]}; `cronring defaults unset` takes it back"
             )
         if name in wanted:
             raise click.UsageError(f"{name} is given twice")
@@ -88,7 +90,7 @@ def set_defaults(values: tuple[str, ...], output: str, controllers: tuple[str, .
 @click.argument("unset", metavar="NAME...", nargs=-1, required=True)
 @_changing
 def unset_defaults(unset: tuple[str, ...], output: str, controllers: tuple[str, ...], **how: Any) -> None:
-    """Take a default back: timeout, late_after.
+    """Take a default back: timeout, late_after, retries.
 
     \b
     Example:
@@ -104,21 +106,24 @@ def _known(name: str) -> str:
         return written
     close = nearest(written, NAMES)
     hint = f"; do you mean {close[0]}?" if close else ""
-    raise click.UsageError(f"{name!r} is no default of the cluster, which has {' and '.join(NAMES)}{hint}")
+    raise click.UsageError(f"{name!r} is no default of the cluster, which has {', '.join(NAMES)}{hint}")
 
 
 def _update(
     wanted: dict[str, str], output: str, controllers: tuple[str, ...], as_name: str | None, note: str, if_match: str
 ) -> None:
-    timeout_ms = None
+    timeout_ms = retries = None
     if "timeout" in wanted:
         text = wanted["timeout"]
         timeout_ms = round(Duration().convert(text, None, None) * 1_000) if text else 0
+    if "retries" in wanted:
+        retries = count(0)(wanted["retries"] or 0)
+    late_after, by = wanted.get("late_after"), actor(as_name)
     _show(
         ask(
             controllers,
             lambda client: client.defaults.update(
-                timeout_ms=timeout_ms, late_after=wanted.get("late_after"), etag=if_match, by=actor(as_name), note=note
+                timeout_ms=timeout_ms, late_after=late_after, retries=retries, etag=if_match, by=by, note=note
             ),
         ),
         output,
@@ -132,6 +137,7 @@ def _show(row: "ClusterDefaults", output: str) -> None:
     fields = [
         ("timeout", format_duration(row.timeout_ms) if row.timeout_ms else _BUILT_IN),
         ("late_after", row.late_after or _NONE),
+        ("retries", str(row.retries or _NO_RETRIES)),
     ]
     if row.revision:
         note = f": {row.note}" if row.note else ""

@@ -35,7 +35,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Lim
                 (name, f"{_value(value)}{_whose(job, name)}   ({in_words(name, value)})")
                 for name, value in job.policy.items()
             ],
-            *_late_by_default(job),
+            *_by_default(job),
             *_given(job),
             ("last outcome", job.last_outcome or "-"),
             ("last start", short_instant(job.last_started_at)),
@@ -63,9 +63,10 @@ def _whose(job: "Job", name: str) -> str:
     return " (cluster default)" if name == "jitter" and job.jitter_is_default else ""
 
 
-def _late_by_default(job: "Job") -> list[tuple[str, str]]:
-    limit = job.default_late_after
-    return [("late_after", f"{limit} (cluster default)   ({in_words('late_after', limit)})")] if limit else []
+def _by_default(job: "Job") -> list[tuple[str, str]]:
+    """What the cluster's defaults add to its policy."""
+    added: dict[str, str | int] = {"late_after": job.default_late_after, "retries": job.default_retries}
+    return [(name, f"{value} (cluster default)   ({in_words(name, value)})") for name, value in added.items() if value]
 
 
 def _next(job: "Job") -> list[tuple[str, str]]:

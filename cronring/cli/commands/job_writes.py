@@ -71,8 +71,8 @@ def create_job(
     for each queue, workspace and name; made again, it is changed into what is given. A tick is completed when its
     message is in the queue; with --await, when its consumer has ended it.
 
-    With --template its values are copied into the job. What is given here wins, and an empty value (--window "",
-    --retries 0) leaves the template's out. The template may change later: this job doesn't.
+    With --template its values are copied into the job. What is given here wins, and an empty value (--window "")
+    leaves the template's out. The template may change later: this job doesn't.
 
     With --now it also runs once at once, beside its schedule, as by `cronring jobs trigger`. A job that is there
     already is not run again.

@@ -19,6 +19,7 @@ class DefaultsCalls:
         *,
         timeout_ms: int | None = None,
         late_after: str | None = None,
+        retries: int | None = None,
         etag: str = "",
         by: str = "",
         note: str = "",
@@ -29,6 +30,6 @@ class DefaultsCalls:
         """
         return self._wire.run(
             lambda client: client.defaults.update(
-                timeout_ms=timeout_ms, late_after=late_after, etag=etag, by=by, note=note
+                timeout_ms=timeout_ms, late_after=late_after, retries=retries, etag=etag, by=by, note=note
             )
         )

@@ -26,7 +26,7 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*cronring/protos/cronring/v1/defaults.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x14\n\x12GetDefaultsRequest\"\xbf\x01\n\x0f\x43lusterDefaults\x12\x17\n\ntimeout_ms\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nlate_after\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12.\n\nchanged_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nchanged_by\x18\x05 \x01(\t\x12\x0c\n\x04note\x18\x06 \x01(\t\x12\x0c\n\x04\x65tag\x18\x07 \x01(\tB\r\n\x0b_timeout_ms\"\x99\x01\n\x15UpdateDefaultsRequest\x12\x17\n\ntimeout_ms\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\nlate_after\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x0c\n\x04\x65tag\x18\x05 \x01(\tB\r\n\x0b_timeout_msB\r\n\x0b_late_after2\xed\x01\n\x08\x44\x65\x66\x61ults\x12k\n\x0bGetDefaults\x12\x1f.cronring.v1.GetDefaultsRequest\x1a\x1c.cronring.v1.ClusterDefaults\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/api/v1/cron/defaults\x12t\n\x0eUpdateDefaults\x12\".cronring.v1.UpdateDefaultsRequest\x1a\x1c.cronring.v1.ClusterDefaults\" \x82\xd3\xe4\x93\x02\x1a\x32\x15/api/v1/cron/defaults:\x01*b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*cronring/protos/cronring/v1/defaults.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x14\n\x12GetDefaultsRequest\"\xd0\x01\n\x0f\x43lusterDefaults\x12\x17\n\ntimeout_ms\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\nlate_after\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12.\n\nchanged_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nchanged_by\x18\x05 \x01(\t\x12\x0c\n\x04note\x18\x06 \x01(\t\x12\x0c\n\x04\x65tag\x18\x07 \x01(\t\x12\x0f\n\x07retries\x18\x08 \x01(\x05\x42\r\n\x0b_timeout_ms\"\xbb\x01\n\x15UpdateDefaultsRequest\x12\x17\n\ntimeout_ms\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\nlate_after\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\x12\x14\n\x07retries\x18\x06 \x01(\x05H\x02\x88\x01\x01\x42\r\n\x0b_timeout_msB\r\n\x0b_late_afterB\n\n\x08_retries2\xed\x01\n\x08\x44\x65\x66\x61ults\x12k\n\x0bGetDefaults\x12\x1f.cronring.v1.GetDefaultsRequest\x1a\x1c.cronring.v1.ClusterDefaults\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/api/v1/cron/defaults\x12t\n\x0eUpdateDefaults\x12\".cronring.v1.UpdateDefaultsRequest\x1a\x1c.cronring.v1.ClusterDefaults\" \x82\xd3\xe4\x93\x02\x1a\x32\x15/api/v1/cron/defaults:\x01*b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,9 +40,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETDEFAULTSREQUEST']._serialized_start=122
   _globals['_GETDEFAULTSREQUEST']._serialized_end=142
   _globals['_CLUSTERDEFAULTS']._serialized_start=145
-  _globals['_CLUSTERDEFAULTS']._serialized_end=336
-  _globals['_UPDATEDEFAULTSREQUEST']._serialized_start=339
-  _globals['_UPDATEDEFAULTSREQUEST']._serialized_end=492
-  _globals['_DEFAULTS']._serialized_start=495
-  _globals['_DEFAULTS']._serialized_end=732
+  _globals['_CLUSTERDEFAULTS']._serialized_end=353
+  _globals['_UPDATEDEFAULTSREQUEST']._serialized_start=356
+  _globals['_UPDATEDEFAULTSREQUEST']._serialized_end=543
+  _globals['_DEFAULTS']._serialized_start=546
+  _globals['_DEFAULTS']._serialized_end=783
 # @@protoc_insertion_point(module_scope)

@@ -43,6 +43,7 @@ class ClusterDefaults(_message.Message):
     CHANGED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    RETRIES_FIELD_NUMBER: _builtins.int
     timeout_ms: _builtins.int
     """absent: the --timeout of the controller that made the job"""
     late_after: _builtins.str
@@ -53,6 +54,8 @@ class ClusterDefaults(_message.Message):
     note: _builtins.str
     etag: _builtins.str
     """of what is set"""
+    retries: _builtins.int
+    """0: nobody has set them, or they were set to none, which is the same"""
     @_builtins.property
     def changed_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -65,10 +68,11 @@ class ClusterDefaults(_message.Message):
         changed_by: _builtins.str = ...,
         note: _builtins.str = ...,
         etag: _builtins.str = ...,
+        retries: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms", "changed_at", b"changed_at", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms", "changed_at", b"changed_at", "changed_by", b"changed_by", "etag", b"etag", "late_after", b"late_after", "note", b"note", "revision", b"revision", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms", "changed_at", b"changed_at", "changed_by", b"changed_by", "etag", b"etag", "late_after", b"late_after", "note", b"note", "retries", b"retries", "revision", b"revision", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__timeout_ms: _TypeAlias = _typing.Literal["timeout_ms"]  # noqa: Y015
     _WhichOneofArgType__timeout_ms: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms"]  # noqa: Y015
@@ -85,6 +89,7 @@ class UpdateDefaultsRequest(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    RETRIES_FIELD_NUMBER: _builtins.int
     timeout_ms: _builtins.int
     """0: unset; absent: it stays"""
     late_after: _builtins.str
@@ -94,6 +99,8 @@ class UpdateDefaultsRequest(_message.Message):
     note: _builtins.str
     etag: _builtins.str
     """Only if they still have this one, or one of these, with commas between: else ABORTED, reason "ETAG_MISMATCH"."""
+    retries: _builtins.int
+    """at most 100; 0: none, as if unset; absent: they stay"""
     def __init__(
         self,
         *,
@@ -102,17 +109,22 @@ class UpdateDefaultsRequest(_message.Message):
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
         etag: _builtins.str = ...,
+        retries: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_late_after", b"_late_after", "_timeout_ms", b"_timeout_ms", "late_after", b"late_after", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_late_after", b"_late_after", "_retries", b"_retries", "_timeout_ms", b"_timeout_ms", "late_after", b"late_after", "retries", b"retries", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_after", b"_late_after", "_timeout_ms", b"_timeout_ms", "etag", b"etag", "late_after", b"late_after", "note", b"note", "requested_by", b"requested_by", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_after", b"_late_after", "_retries", b"_retries", "_timeout_ms", b"_timeout_ms", "etag", b"etag", "late_after", b"late_after", "note", b"note", "requested_by", b"requested_by", "retries", b"retries", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__late_after: _TypeAlias = _typing.Literal["late_after"]  # noqa: Y015
     _WhichOneofArgType__late_after: _TypeAlias = _typing.Literal["_late_after", b"_late_after"]  # noqa: Y015
+    _WhichOneofReturnType__retries: _TypeAlias = _typing.Literal["retries"]  # noqa: Y015
+    _WhichOneofArgType__retries: _TypeAlias = _typing.Literal["_retries", b"_retries"]  # noqa: Y015
     _WhichOneofReturnType__timeout_ms: _TypeAlias = _typing.Literal["timeout_ms"]  # noqa: Y015
     _WhichOneofArgType__timeout_ms: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__late_after) -> _WhichOneofReturnType__late_after | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__retries) -> _WhichOneofReturnType__retries | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__timeout_ms) -> _WhichOneofReturnType__timeout_ms | None: ...
 

@@ -63,6 +63,7 @@ class Job(_message.Message):
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     TIMEOUT_FROM_FIELD_NUMBER: _builtins.int
     DEFAULT_LATE_AFTER_FIELD_NUMBER: _builtins.int
+    DEFAULT_RETRIES_FIELD_NUMBER: _builtins.int
     ON_DISCONNECT_FIELD_NUMBER: _builtins.int
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     SLOT_FIELD_NUMBER: _builtins.int
@@ -108,6 +109,8 @@ class Job(_message.Message):
     """Who says it: "cluster", by its defaults; "built_in", nobody; empty: the job itself, or its verb."""
     default_late_after: _builtins.str
     """The cluster's, like "30s"; empty: there is none, or the job's policy says its own."""
+    default_retries: _builtins.int
+    """The cluster's; 0: there are none, or the job's policy says its own."""
     on_disconnect: _builtins.str
     deployment: _builtins.str
     slot: _builtins.int
@@ -205,6 +208,7 @@ class Job(_message.Message):
         timeout_ms: _builtins.int = ...,
         timeout_from: _builtins.str = ...,
         default_late_after: _builtins.str = ...,
+        default_retries: _builtins.int = ...,
         on_disconnect: _builtins.str = ...,
         deployment: _builtins.str = ...,
         slot: _builtins.int = ...,
@@ -236,7 +240,7 @@ class Job(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "orphaned", b"orphaned", "paused", b"paused", "policy", b"policy", "queue", b"queue"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "default_late_after", b"default_late_after", "deployment", b"deployment", "etag", b"etag", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "queue", b"queue", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "set_name", b"set_name", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_from", b"timeout_from", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "updated", b"updated", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "default_late_after", b"default_late_after", "default_retries", b"default_retries", "deployment", b"deployment", "etag", b"etag", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "outputs_hidden", b"outputs_hidden", "paused", b"paused", "payload", b"payload", "policy", b"policy", "queue", b"queue", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "set_name", b"set_name", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_from", b"timeout_from", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "updated", b"updated", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -57,6 +57,30 @@ async def test_a_job_says_where_it_has_its_values_from(rest: Rested) -> None:
     assert await of_job(rest) == ("300000", "built_in", "", "")
 
 
+async def test_retries_are_told_unless_the_job_says_them(rest: Rested) -> None:
+    await rest.ask("POST", "/jobs", MADE)
+
+    async def retries() -> tuple[int, int | None]:
+        body = (await rest.ask("GET", JOB)).body
+        return body["default_retries"], (body.get("policy") or {}).get("retries")
+
+    async def say(policy: dict[str, int]) -> None:
+        answer = await rest.ask("PATCH", JOB, {"spec": {"policy": policy}, "update_mask": "policy.retries"})
+        assert answer.status == 200, answer.body
+
+    assert (await rest.ask("GET", PATH)).body["retries"] == 0
+    assert await retries() == (0, None)
+    assert (await put(rest, retries=3))["retries"] == 3
+    assert await retries() == (3, None)
+    await say({"retries": 0})
+    assert await retries() == (0, 0)
+    await say({})
+    assert await retries() == (3, None)
+    assert (await put(rest, late_after="30s"))["retries"] == 3, "what isn't given stays"
+    assert (await put(rest, retries=0))["retries"] == 0
+    assert await retries() == (0, None)
+
+
 async def test_what_is_exported_and_applied_says_no_default(rest: Rested) -> None:
     await rest.ask("POST", "/jobs", MADE)
     await put(rest, timeout_ms=600_000)
@@ -89,13 +113,15 @@ async def test_what_is_remarked_of_a_job_goes_by_it(rest: Rested) -> None:
 @pytest.mark.parametrize(
     ("values", "field", "words"),
     [
-        ({}, "", "timeout_ms or late_after"),
+        ({}, "", "timeout_ms, late_after, retries"),
         ({"note": "x"}, "", "sets nothing"),
         ({"timeout_ms": -1}, "timeout_ms", "-1"),
         ({"timeout_ms": 10**18}, "timeout_ms", "must be from 1"),
         ({"late_after": "500ms"}, "late_after", "1s"),
         ({"late_after": "soon"}, "late_after", ""),
-        ({"retries": 2}, "retries", ""),
+        ({"retries": 101}, "retries", "100"),
+        ({"retries": -1}, "retries", "0"),
+        ({"backoff": "5s"}, "backoff", ""),
     ],
 )
 async def test_what_can_be_no_default_is_refused_and_changes_nothing(

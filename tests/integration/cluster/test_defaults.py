@@ -55,20 +55,23 @@ def test_a_default_stops_what_says_no_timeout(cluster: Cluster, tmp_path: Path) 
     assert shown(cluster, KEY)["timeout"] == "5m (built in)"
     cluster.cli("jobs", "trigger", KEY)
     first = until("the first run", lambda: cluster.cli("executions", "list", "--job", KEY))[0]
-    told = cronring(cluster, "defaults", "set", "timeout=2s", "late_after=30s", "--as", "ada", "--note", "a try")
+    values = ("timeout=2s", "late_after=30s", "retries=2")
+    told = cronring(cluster, "defaults", "set", *values, "--as", "ada", "--note", "a try")
     assert (told.returncode, told.stderr) == (0, "")
     assert "2s" in told.stdout
     assert "by ada: a try" in told.stdout
     assert shown(cluster, KEY)["timeout"] == "2s (cluster default)"
     assert shown(cluster, KEY)["late_after"].startswith("30s (cluster default)")
+    assert shown(cluster, KEY)["retries"].startswith("2 (cluster default)")
     assert shown(cluster, STATED)["timeout"] == "1h"
+    assert cluster.cli("defaults", "unset", "retries")["retries"] == 0
 
     cluster.cli("jobs", "trigger", KEY)
     rows = until("the second run is stopped", lambda: ended(cluster))
     assert {row["outcome"] for row in rows} == {"timed_out"}
     assert first["id"] not in {row["id"] for row in ended(cluster)}, "what runs keeps what it had"
     found = cluster.cli("defaults", "unset", "timeout")
-    assert (found["timeout_ms"], found["late_after"], found["revision"]) == (None, "30s", 2)
+    assert (found["timeout_ms"], found["late_after"], found["revision"]) == (None, "30s", 3)
     stale = cronring(cluster, "defaults", "set", "timeout=1m", "--if-match", "other")
     assert (stale.returncode, "changed since" in stale.stderr) == (1, True)
     assert shown(cluster, KEY)["timeout"] == "5m (built in)"
@@ -77,7 +80,9 @@ def test_a_default_stops_what_says_no_timeout(cluster: Cluster, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("set", "retries=2"), "timeout and late_after"),
+        (("set", "backoff=2s"), "timeout, late_after, retries"),
+        (("set", "retries=few"), "few"),
+        (("set", "retries=-1"), "-1"),
         (("set", "timeuot=2m"), "do you mean timeout?"),
         (("set", "timeout"), "write timeout=VALUE"),
         (("set", "timeout="), "cronring defaults unset"),

@@ -331,7 +331,7 @@ async def test_templates_and_notes_on_the_command_line(racers: Racers) -> None:
         "template", "set", "hourly", "--every", "1h", "--retries", "3", "--label", "tier=x", "--note", "new"
     )
     assert (made["revision"], made["spec"]["schedule"]) == (1, "every 1h")
-    job = await cli("jobs", "create", "races.labelled", "--name", "cli", "--template", "hourly", "--retries", "0",
+    job = await cli("jobs", "create", "races.labelled", "--name", "cli", "--template", "hourly", "--retries", "",
                     "--note", "as agreed", "--as", "ann")  # fmt: skip
     assert (job["template"], job["labels"], "retries" in job["policy"]) == ("hourly", {"tier": "x"}, False)
     for client in racers.clients:

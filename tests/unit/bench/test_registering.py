@@ -25,7 +25,7 @@ def test_what_is_registered_is_what_authors_write_and_fills_several_modules(tmp_
     assert first.read_text().count("def job_") == VERBS_LIMIT
     module = load_module(read_program(second, sys.executable, "default")).module
     assert len(module.verbs) == 5
-    assert {verb.policy.retries for verb in module.verbs} == {0, 3}
+    assert {verb.policy.retries for verb in module.verbs} == {None, 3}
 
 
 def test_each_case_is_a_line_below_the_herd_alone() -> None:

@@ -164,6 +164,15 @@ def test_update_names_only_what_was_given(asked: Cronring, api: FakeApi) -> None
         "schedule", "labels.a", "labels.b", "policy.overlap", "policy.retries", "policy.retry_on",
     }  # fmt: skip
     assert request.spec == jobs_pb2.JobSpec(schedule="every 1h", labels={"a": "1"}, policy=Policy(retries=0))
+    assert asked("jobs", "update", "billing.refresh", "--retries", "").exit_code == 0
+    unset = api.requests[-1]
+    assert (list(unset.update_mask.paths), unset.spec.policy.HasField("retries")) == (["policy.retries"], False)
+
+
+def test_no_retries_are_shown_and_those_of_the_cluster_with_their_source(asked: Cronring, api: FakeApi) -> None:
+    api.jobs = [job("refresh", default_retries=2), job("close_month", policy=Policy(retries=0))]
+    assert "2 (cluster default)   (after a failure up to 2 further" in asked("jobs", "show", "billing.refresh").stdout
+    assert "0   (a tick whose run failed is not tried again)" in asked("jobs", "show", "billing.close_month").stdout
 
 
 def test_an_instant_in_an_update_is_on_the_jobs_own_clocks(asked: Cronring, api: FakeApi) -> None:

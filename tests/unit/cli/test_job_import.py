@@ -46,8 +46,10 @@ def test_a_line_is_what_the_options_are() -> None:
     assert LINES.job(raw(cron=..., manual=True, payload='"text"')).spec.payload == '"text"'
     assert LINES.job(raw(cron=..., after="mail.other:x")).spec.schedule == "manual"
     assert LINES.job(raw(cron=..., at="2027-01-01T00:00:00Z", labels=None)).spec.schedule == "at 2027-01-01T00:00:00Z"
-    started = LINES.job(raw(cron=..., template="nightly", retries=0))
-    assert (started.template, started.spec.schedule, list(started.explicit)) == ("nightly", "", ["policy.retries"])
+    for retries in (0, ""):
+        started = LINES.job(raw(cron=..., template="nightly", retries=retries))
+        assert (started.template, started.spec.schedule, list(started.explicit)) == ("nightly", "", ["policy.retries"])
+        assert started.spec.policy["retries"] == retries
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from cronring.client import AsyncClient, convert
 from cronring.client.errors import Refused
 from cronring.client.model import JobEvent, JobEventKind
-from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.cronring.v1 import jobs_pb2, schema_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job
 
@@ -72,6 +72,7 @@ def test_a_job_starts_from_a_template(asked: Cronring, api: FakeApi) -> None:
     assert (request.template, request.note, request.requested_by) == ("launch", "as planned", "ada")
     assert request.spec.schedule == "at 2036-03-29T00:00:00Z", "on the template's clocks"
     assert list(request.explicit.paths) == ["schedule", "policy.window", "policy.retries"]
+    assert request.spec.policy == schema_pb2.Policy(retries=0), "which is said"
     without = asked("jobs", "create", "billing.refresh", "--name", "a")
     assert without.exit_code == 2
     assert "--template" in without.stderr

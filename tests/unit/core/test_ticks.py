@@ -96,6 +96,18 @@ def test_a_retry_is_planned_unless_the_next_tick_comes_first() -> None:
     assert ticks.retry(retried._replace(attempt=2), report, T + S, T + 10 * S) is None
 
 
+def test_a_job_that_says_no_retries_has_the_clusters() -> None:
+    execution, report = _run(Outcome.FAILED, T + S)
+
+    def planned(policy: str, default: int, attempt: int = 1) -> bool:
+        job = _job()._replace(policy=policy, default_retries=default)
+        return ticks.retry(execution._replace(job=job, attempt=attempt), report, T + S, None) is not None
+
+    assert [planned("", 0), planned("", 2), planned("", 2, 2), planned("", 2, 3)] == [False, True, True, False]
+    assert [planned('{"backoff":"5s"}', 2), planned('{"retries":0}', 2)] == [True, False]
+    assert [planned('{"retries":1}', 2, 2), planned('{"retries":3}', 0, 3)] == [False, True]
+
+
 def test_a_run_beside_others_is_retried_before_its_own_next_tick_or_not_at_all() -> None:
     """With overlap "allow" the end says no next tick. A retry beyond T + 10 would be superseded, and never be told."""
     execution, report = _run(Outcome.FAILED, T + S)

@@ -87,7 +87,7 @@ _POLICY_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "catch_up_window": DURATIONS,
     "overlap": st.sampled_from(["buffer_one", "buffer_all", "cancel_running", "allow"]),
     "max_concurrent": st.integers(1, 100),
-    "retries": st.integers(1, 100),
+    "retries": st.integers(0, 100),
     "backoff": DURATIONS,
     "retry_on": st.lists(st.sampled_from(["ConnectionError", "requests.Timeout", "lost"]), min_size=1, unique=True),
     "pause_after_failures": st.integers(1, 1_000),

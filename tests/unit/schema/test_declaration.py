@@ -159,7 +159,6 @@ def test_spellings_of_context(annotation: str):
         (verb(cron="5m", policy={"retries": 101}), "retries=101: 101 is outside", "write retries=100"),
         (verb(cron="5m", policy={"retries": True}), "retries=True: ", "docs/schedules.md"),
         (verb(cron="5m", policy={"overlap": "queue"}), 'overlap="queue", character 1', 'write overlap="buffer_one"'),
-        (verb(cron="5m", policy={"backoff": "5s"}), "backoff: counts only with retries", "write retries=3"),
         (verb(every="5m", policy={"dst_gap": "skip"}), "dst_gap: is about times of the day", "write a pattern"),
         (verb(manual=True, policy={"window": "Mon-Fri 08:00-18:00"}), "window: says when ticks run", "leave it out"),
         (verb(every="5m", params=[param("ctx", "Context", "keyword")]), "not positional", "def close"),

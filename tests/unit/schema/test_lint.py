@@ -114,6 +114,9 @@ def test_retries():
     (some,) = linted(verb("* * * * *", retries=5, backoff="10s"))
     assert (some.level, some.remedy) == ("note", "write retries=2, or a shorter backoff")  # 10 + 20 s
     assert linted(verb("0 * * * *", retries=5, backoff="10s")) == []
+    assert linted(verb("* * * * *", retries=0, backoff="10s")) == []
+    (unsaid,) = linted(verb("0 * * * *", backoff="10s"))
+    assert (unsaid.rule, unsaid.level, unsaid.remedy) == ("retries", "note", "write retries=3, for example")
 
 
 def test_herds():

@@ -45,6 +45,24 @@ def test_retry(policy: Policy, attempt: int, outcome: str, error: str, next_in: 
 
 
 @pytest.mark.parametrize(
+    ("own", "default", "attempt", "retried"),
+    [
+        (None, 0, 1, False),
+        (None, 2, 1, True),
+        (None, 2, 2, True),
+        (None, 2, 3, False),
+        (0, 2, 1, False),
+        (1, 2, 2, False),
+        (3, 2, 3, True),
+    ],
+)
+def test_the_default_is_of_who_says_nothing(own: int | None, default: int, attempt: int, retried: bool):
+    policy = read_policy({"retries": own, "backoff": "5s"})
+    answer = retry_at(policy, attempt, "failed", "ValueError", NOON, None, default_retries=default)
+    assert (answer.at is not None) is retried
+
+
+@pytest.mark.parametrize(
     ("retry_on", "outcome", "error", "retried"),
     [
         (["ConnectionError"], "failed", "ConnectionError", True),

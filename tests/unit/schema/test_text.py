@@ -244,7 +244,6 @@ VERB = "module x {{ verb a({}) {} {} }}".format
             "-1 is outside 0 to 100",
         ),
         (VERB("Unit", "Unit", '+cron "5m" +retries 101'), 1, 50, "100", "+retries: 101 is outside"),
-        (VERB("Unit", "Unit", '+cron "5m" +backoff "5s"'), 1, 51, None, "counts only with retries"),
         (VERB("Unit", "Unit", '+cron "5m" +overlap allow'), 1, 50, None, "followed by a text in quotes"),
         (VERB("Unit", "Unit", '+cron "5m" +timezon "UTC"'), 1, 41, "+timezone", "is no metadata"),
         ("module x { data int {} }", 1, 17, None, "a meaning of its own"),

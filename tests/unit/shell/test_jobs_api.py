@@ -124,7 +124,6 @@ async def test_what_a_job_does_not_state_its_verb_does(api: Api) -> None:
         ({"policy": Policy(timezone="Europe/Berln")}, "spec.policy.timezone", "Europe/Berlin"),
         ({"policy": Policy(overlap="bufer_one")}, "spec.policy.overlap", "buffer_one"),
         ({"policy": Policy(retries=101)}, "spec.policy.retries", "100"),
-        ({"policy": Policy(backoff="5s")}, "spec.policy.backoff", "retries"),
         ({"policy": Policy(max_concurrent=3)}, "spec.policy.max_concurrent", "overlap=allow"),
         ({"schedule": "manual", "policy": Policy(window="Mon 08:00-18:00")}, "spec.policy.window", "leave it out"),
         ({"anchor": Timestamp(seconds=1)}, "spec.anchor", "interval"),
@@ -264,8 +263,8 @@ async def test_at_now_is_the_next_second_that_can_be_met(api: Api) -> None:
 
 
 async def test_a_change_is_judged_beside_what_stays(api: Api) -> None:
-    key = (await api.create(policy=Policy(retries=2, backoff="5s"))).key
-    assert "retries" in (await refused(api.update(key, "policy.retries")))["spec.policy.backoff"]
+    key = (await api.create(policy=Policy(overlap="allow", max_concurrent=3))).key
+    assert "overlap=allow" in (await refused(api.update(key, "policy.overlap")))["spec.policy.max_concurrent"]
     assert "leave it out" in (await refused(api.update(key, "payload", payload="1")))["spec.payload"]
     told = await refused(api.update(key, "policy.retires", "labels."))
     assert "did you mean 'policy.retries'?" in told["update_mask"]

@@ -23,9 +23,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, int | None]]] = {
         {"timezone": 1, "window": 15, "retries": None, "overlap": 1},
     ),
     "with a contradiction": ({"jitter": "10x", "max_concurrent": 3}, {"jitter": 3, "max_concurrent": None}),
-    "contradictions": ({"backoff": "10s", "max_concurrent": 3}, {"backoff": None, "max_concurrent": None}),
-    # Not "counts only with retries": there were some.
-    "none that another made": ({"retries": 101, "backoff": "10s"}, {"retries": None}),
+    "contradictions": (
+        {"overlap": "buffer_all", "on_missed": "run_last", "max_concurrent": 3},
+        {"on_missed": None, "max_concurrent": None},
+    ),
+    # Not "counts only with overlap=allow": it may be what was meant.
+    "none that another made": ({"overlap": "alow", "max_concurrent": 3}, {"overlap": 1}),
 }
 SCHEDULE = "0 9 * * *"
 

@@ -102,6 +102,16 @@ async def test_what_a_job_says_wins_field_by_field(api: Api) -> None:
     assert dict(job.labels) == {"tier": "slow", "team": "day"}
 
 
+async def test_no_retries_that_a_job_says_win_and_a_template_may_say_none(api: Api) -> None:
+    await api.set("nightly", NIGHTLY)
+    job = await api.create(JobSpec(policy=Policy(retries=0)), "policy.retries")
+    assert job.policy == Policy(timezone="Europe/Berlin", retries=0, retry_on=["lost"])
+    await api.control.delete_job("crawl.sweep:a", "ada")
+    none = await api.set("nightly", JobSpec(policy=Policy(retries=0)), "policy.retries")
+    assert none.spec.policy.HasField("retries")
+    assert (await api.create(JobSpec())).policy.HasField("retries")
+
+
 @pytest.mark.parametrize(
     ("paths", "policy", "labels"),
     [

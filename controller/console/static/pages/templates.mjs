@@ -38,10 +38,13 @@ function Defaults({ session }) {
       html`<${Facts} of=${[
         ["Timeout", said.timeout_ms ? duration(Number(said.timeout_ms)) : "as the controllers' --timeout"],
         ["Late after", said.late_after || "not set: webhooks aren't told of late ticks"],
+        ["Retries", said.retries || "not set: what failed isn't tried again"],
         said.changed_at && ["Changed", html`<${When} at=${said.changed_at} /> by ${said.changed_by}${said.note && `: ${said.note}`}`],
       ]} /><${Deeds} of=${deeds} again=${query.again} />`
     }<//><//>`;
 }
+
+const DEFAULTS = ["timeout", "late_after", "retries"];
 
 const setDefaults = (said) => ({
   word: "Change the defaults",
@@ -52,17 +55,31 @@ const setDefaults = (said) => ({
   fields: [
     { name: "timeout", label: "Timeout in seconds. Empty: as the controllers' --timeout.", kind: "number",
       value: said.timeout_ms ? Number(said.timeout_ms) / 1_000 : "", optional: true },
-    { name: "late_after", label: "Late after. Empty: webhooks aren't told of late ticks.", value: said.late_after, optional: true, hint: "30s" },
+    { name: "late_after", label: "Late after. Empty: webhooks aren't told of late ticks.", value: said.late_after,
+      optional: true, hint: "30s" },
+    { name: "retries", label: "Retries. Empty: what failed isn't tried again.", kind: "number",
+      value: said.retries || "", optional: true, hint: "2" },
     NOTE,
   ],
   command: (values) => {
-    const given = [values.timeout && `timeout=${values.timeout}s`, values.late_after && `late_after=${values.late_after}`].filter(Boolean);
-    const gone = [!values.timeout && said.timeout_ms && "timeout", !values.late_after && said.late_after && "late_after"].filter(Boolean);
+    const wanted = { ...values, timeout: values.timeout && `${values.timeout}s` };
+    const before = { ...said, timeout: said.timeout_ms };
+    const given = DEFAULTS.filter((name) => wanted[name]).map((name) => `${name}=${wanted[name]}`);
+    const gone = DEFAULTS.filter((name) => !wanted[name] && before[name]);
     const words = [given.length && `set ${given.map(quoted).join(" ")}`, gone.length && `unset ${gone.join(" ")}`].filter(Boolean);
     return words.map((each) => `cronring defaults ${each}${noted(values)}`).join("; ") || "cronring defaults show";
   },
   act: (values) =>
-    patch("/defaults", { timeout_ms: Math.round(Number(values.timeout) * 1_000), late_after: values.late_after, note: values.note }, said.etag),
+    patch(
+      "/defaults",
+      {
+        timeout_ms: Math.round(Number(values.timeout) * 1_000),
+        late_after: values.late_after,
+        retries: Number(values.retries),
+        note: values.note,
+      },
+      said.etag,
+    ),
 });
 
 const COLUMNS = [
