@@ -59,7 +59,10 @@ WITH recent AS MATERIALIZED (
     WHERE e.claimed_at >= :since::timestamptz AND (:namespaces?::text[] IS NULL
         OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = e.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))
 ), skipped AS MATERIALIZED (
-    SELECT s.reason, s.ticks
+    -- A pause that ends by itself skips what is to come as well.
+    SELECT s.reason, CASE WHEN s.last_tick <= now() THEN s.ticks ELSE coalesce(
+               s.ticks * greatest(date_part('epoch', now() - s.first_tick), 0)
+               / nullif(date_part('epoch', s.last_tick - s.first_tick), 0), 0)::bigint END AS ticks
     FROM (SELECT * FROM cron_skips ORDER BY id DESC LIMIT :looked) s
     WHERE s.decided_at >= :since AND (:namespaces IS NULL
         OR EXISTS (SELECT FROM cron_jobs j WHERE j.id = s.job_id AND j.namespace = ANY(:namespaces) OFFSET 0))

@@ -48,7 +48,7 @@ def test_a_pause_may_end_by_itself(visit: Callable[..., Visitor], cluster: Secur
 def test_a_job_is_cancelled_and_restored(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
     """Meanwhile nothing is offered that would be refused."""
     page = visit("operator").page("/jobs/shop.lasts")
-    do(page, "Cancel", Why="they asked us to stop")
+    do(page, "Cancel job", Why="they asked us to stop")
     expect(page.locator(".note")).to_contain_text("they asked us to stop")
     assert cluster.cli("jobs", "get", "shop.lasts")["cancelled"]["note"] == "they asked us to stop"
     expect(page.get_by_role("button", name="Run now")).to_have_count(0)

@@ -228,7 +228,7 @@ def test_jobs_are_exported_and_applied_as_a_set(
     page = visitor.page("/jobs?q=label:moved=yes")
     expect(page.locator("tr[data-row]")).to_have_count(2)
     with page.expect_download() as download:
-        page.get_by_role("link", name="Export").click()
+        do(page, "Export")
     exported = tmp_path / "jobs.ndjson"
     download.value.save_as(exported)
     assert len(exported.read_text().strip().splitlines()) == 2
@@ -248,6 +248,7 @@ def test_jobs_are_exported_and_applied_as_a_set(
     dialog.get_by_label("File", exact=True).set_input_files(exported)
     expect(dialog.locator(".preview")).to_contain_text("1 changed, 1 left")
     expect(dialog.locator(".preview")).to_contain_text("schedule: 0 2 * * * → 0 4 * * *")
+    expect(dialog.locator(".preview")).to_contain_text("7 → 7 ticks a week")
     dialog.get_by_label(re.compile("Remove jobs")).check()
     expect(dialog.locator(".preview")).to_contain_text("1 changed, 1 removed")
     dialog.locator("button.act").click()

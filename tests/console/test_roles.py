@@ -33,7 +33,7 @@ EACH: Final = (
     "/access", "/actions", "/audit", "/wall",
 )  # fmt: skip
 
-JOB: Final = {"Run now", "Pause", "Skip next tick", "Backfill", "Edit", "Cancel"}
+JOB: Final = {"Run now", "Pause", "Skip next tick", "Backfill", "Edit", "Cancel job"}
 OPERATES: Final = {
     "/jobs/new": {"Make it"}, "/jobs/shop.sells": JOB, "/executions/{run}": {"Cancel"},
     "/queues": {"Change"}, "/queues?of=default/reports": {"Change", "Put a message"},

@@ -33,11 +33,15 @@ export const pauseJob = (job) =>
     act: (values) => post(`${keyPath(job.key)}/pause`, { note: values.note, ...untilOf(values) }),
   });
 
+// Whose pause stands against it, for who acts on it all the same.
+export const pausedBy = (job) =>
+  job.paused ? `It is paused by ${job.paused.by || "nobody named"}${job.paused.note && `: ${job.paused.note}`}. ` : "";
+
 export const resumeJob = (job) =>
   ask({
     title: `Resume ${job.key}`,
     verb: "Resume",
-    says: "Its next tick from now on runs. Ticks since the pause stay skipped: a backfill runs them.",
+    says: `${pausedBy(job)}Its next tick from now on runs, and what waits beside its schedule begins at once. Ticks since the pause stay skipped: a backfill runs them.`,
     undo: "pause it again.",
     fields: [WHY],
     command: (values) => `cronring jobs resume ${quoted(job.key)}${noted(values)}`,

@@ -19,7 +19,12 @@ export function Asking() {
     if (what && !dialog.current.open) dialog.current.showModal();
   }, [what]);
   if (!what) return null;
-  return html`<dialog ref=${dialog} onClose=${() => set(null)} aria-labelledby="asking">
+  // What it was opened by may be gone by what was done.
+  const closed = () => {
+    set(null);
+    setTimeout(() => document.activeElement === document.body && document.querySelector("#main")?.focus({ preventScroll: true }));
+  };
+  return html`<dialog ref=${dialog} onClose=${closed} aria-labelledby="asking">
     <${Form} key=${what.title} what=${what} close=${() => dialog.current.close()} /></dialog>`;
 }
 
@@ -55,7 +60,10 @@ function Form({ what, close }) {
     ${what.preview && html`<${Preview} of=${what.preview} />`}
     ${(what.fields ?? []).map(
       (each) => html`<${Field} key=${each.name} of=${each} value=${values[each.name]}
-      problem=${problem} set=${(value) => setValues((before) => ({ ...before, [each.name]: value }))} />`,
+      problem=${problem} set=${(value) => {
+        setProblem(null);
+        setValues((before) => ({ ...before, [each.name]: value }));
+      }} />`,
     )}
     ${what.more?.(values)}
     ${

@@ -11,10 +11,10 @@ const SHOWN = /^\/(cluster|timeline|jobs\/(?!new$).+)?$/; // pages that can show
 
 // "03:12" is the latest of the viewer's clock that has been.
 function read(text) {
-  const clock = text.match(/^(\d{1,2}):(\d{2})$/);
+  const clock = text.match(/^(\d{1,2}):(\d{2})(?::(\d{2}))?$/);
   if (!clock) return Date.parse(text);
   const date = new Date(now());
-  date.setHours(Number(clock[1]), Number(clock[2]), 0, 0);
+  date.setHours(Number(clock[1]), Number(clock[2]), Number(clock[3] ?? 0), 0);
   return date.getTime() > now() ? date.getTime() - DAY_MS : date.getTime();
 }
 

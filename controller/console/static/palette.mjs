@@ -6,6 +6,7 @@ import { jobPath } from "./parts.mjs";
 
 const TYPING_MS = 100;
 const MOST = 12;
+const RUN = /^#?(\d{1,18})$/;
 let show = null;
 
 export const openPalette = () => show?.(true);
@@ -26,9 +27,8 @@ export function Palette({ pages }) {
     const stop = new AbortController();
     const timer = setTimeout(async () => {
       try {
-        const begun = `job:"${text.trim().replaceAll('"', "")}`;
-        const { terms } = await get("/filters:suggest", { list: "executions", text: begun }, stop.signal);
-        setJobs(terms.map((term) => term.slice("job:".length).replaceAll('"', "")));
+        const found = await get("/jobs", { "filter.contains": text.trim(), page_size: MOST }, stop.signal);
+        setJobs(found.jobs.map((job) => job.key));
       } catch (problem) {
         if (problem.name !== "AbortError") setJobs([]);
       }
@@ -43,6 +43,7 @@ export function Palette({ pages }) {
     ...pages
       .filter(([, name]) => name.toLowerCase().includes(text.toLowerCase()))
       .map(([path, name]) => [path, `Page: ${name}`]),
+    ...(RUN.test(text) ? [[`/executions/${text.match(RUN)[1]}`, `Run ${text.match(RUN)[1]}`]] : []),
     ...jobs.map((key) => [jobPath(key), key]),
   ].slice(0, MOST);
   const choose = (choice) => {
@@ -68,10 +69,10 @@ export function Palette({ pages }) {
   }}>
     <input autofocus type="search" value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${key}
       role="combobox"
-      aria-label="Page or job" aria-expanded="true" aria-controls="choices" aria-activedescendant=${`choice${at}`}
-      placeholder="a page, or how a job's name begins" spellcheck="false" />
+      aria-label="Page, job or run" aria-expanded="true" aria-controls="choices" aria-activedescendant=${`choice${at}`}
+      placeholder="a page, a part of a job's name, a run's number" spellcheck="false" />
     <ul id="choices" role="listbox" aria-label="Found">${found.map(
       (choice, index) => html`<li key=${choice[0]} id=${`choice${index}`} role="option"
       aria-selected=${index === at} onClick=${() => choose(choice)}>${choice[1]}</li>`,
-    )}</ul></dialog>`;
+    )}</ul>${!found.length && html`<p class="says" role="status">Nothing is called so.</p>`}</dialog>`;
 }

@@ -56,7 +56,7 @@ export function Answered({ query, empty, children }) {
 }
 
 export const Failed = ({ problem, again, said = "This can't be shown now." }) => html`
-  <div class="problem" role="alert"><p><b>${said}</b> ${problem.message}</p>
+  <div class="problem" role="alert"><p><b>${said}</b> ${problem.violations.length ? "" : problem.message}</p>
     ${problem.violations.map((each) => html`<p><code>${each.field}</code>: ${each.description}</p>`)}
     ${again && html`<button onClick=${again}>Try again</button>`}</div>`;
 

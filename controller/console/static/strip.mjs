@@ -9,7 +9,8 @@ const HIGH = 64; // pixels
 const HERD = 20; // that begin in one second, and a part of the most:
 const HERD_PART = 0.5;
 
-export const useForecast = (within) => useQuery("/forecast", { within_ms: within }, { every: 120_000 });
+const CHANGES = (kind) => kind === "cluster_changed";
+export const useForecast = (within) => useQuery("/forecast", { within_ms: within }, { every: 60_000, on: CHANGES });
 
 const runsOf = (load) => (load < 10 ? load.toFixed(1) : number(Math.round(load)));
 const at = (step) => clockTime(Date.parse(step.at));
@@ -36,7 +37,7 @@ export function Strip({ said, spread }) {
   const total = said.steps.reduce((sum, step) => sum + Number(step.starts), 0);
   return html`${said.overloads.map(
       (over) => html`<p key=${over.module + over.lane + over.reason}><${State} is="late" text=${`${at(over)}: ${over.text}`} /></p>`,
-    )}<p><strong>${number(total)}</strong> ticks of ${count(said.jobs, "job")}. Busiest at ${at(busiest)}:
+    )}${said.overloads.length === 0 && html`<p class="says">It fits the places of the runners.</p>`}<p><strong>${number(total)}</strong> ticks of ${count(said.jobs, "job")}. Busiest at ${at(busiest)}:
       ${" "}${runsOf(busiest.load)} runs at once. Most in one second: ${number(most)}.</p>
     <figure class="strip"><svg viewBox=${`0 0 1000 ${HIGH * 2 + 4}`} preserveAspectRatio="none" role="img"
       aria-label=${`Runs that begin in one second, above; runs at once, below. ${herds.length ? told(herds[0]) : ""}`}>

@@ -1,7 +1,7 @@
 // What happened, as the API's timeline tells it: a list, marks on the slider, and text to paste.
 import { html, useMemo, useState } from "./base.mjs";
 import { visible } from "./ansi.mjs";
-import { clockTime, now, useNow, utc } from "./clock.mjs";
+import { clockTime, useNow, utc } from "./clock.mjs";
 import { useQuery } from "./queries.mjs";
 import { JobLink, RunLink, State } from "./parts.mjs";
 import { wordOf } from "./words.mjs";
@@ -28,14 +28,15 @@ const changes = (kind, data) =>
   (kind === "job_changed" && (data.job.paused || data.job.failures > 0)) ||
   (kind === "execution_ended" && data.execution.outcome !== "completed");
 
-// The latest entries since so long ago, or around an instant.
+// The latest entries since so long ago, or around an instant. An end that is to come is the last minute: one that moved
+// with each answer would be asked for with each.
 export function useTimeline({ within, since, until, size = 100, token = "" }) {
   const minute = Math.floor(useNow() / 60_000) * 60_000;
   const begins = since ?? Math.floor((minute - within) / HOUR_MS) * HOUR_MS;
   const iso = (at) => new Date(at).toISOString();
   return useQuery(
     "/timeline",
-    { since: iso(begins), until: until && iso(Math.min(until, now())), page_size: size, page_token: token },
+    { since: iso(begins), until: until && iso(until > minute ? minute : until), page_size: size, page_token: token },
     { on: until ? undefined : changes, every: 30_000, least: 5_000 },
   );
 }
@@ -49,7 +50,8 @@ function Sentence({ of: { text, job } }) {
 
 export const Entries = ({ of }) => html`<ol class="plain timeline">${of.map(
   (each) => html`<li key=${each.at + each.kind + each.subject + each.execution_id}>
-    <time datetime=${each.at} title=${utc(Date.parse(each.at))}>${clockTime(Date.parse(each.at))}</time>
+    <a href=${`/cluster?at=${each.at.replace(/\.\d+Z$/, "Z")}`} title=${`${utc(Date.parse(each.at))}: the cluster at that time`}><time
+      datetime=${each.at}>${clockTime(Date.parse(each.at))}</time></a>
     <span><${State} is=${stateOf(each.kind)} text=${wordOf(each.kind)} /> <${Sentence} of=${each} />
       ${each.error_message && html` <span class="says">${each.error_message}</span>`}
       ${Number(each.execution_id) > 0 && html` <${RunLink} of=${each.execution_id} />`}</span></li>`,

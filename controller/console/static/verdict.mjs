@@ -4,10 +4,12 @@ import { clockTime, duration, setClock, useNow, utc } from "./clock.mjs";
 import { useSignal } from "./live.mjs";
 import { useQuery } from "./queries.mjs";
 import { JobLink } from "./parts.mjs";
+import { useForecast } from "./strip.mjs";
 import { count, firstLine } from "./words.mjs";
 
 const OVERDUE_MS = 10_000; // what the audit calls late
 const MANY = 200;
+const DAY_MS = 86_400_000;
 const OLD = html`What is grey is as it was. The page asks again by itself; <code>cronring doctor</code> says which
   controllers are well.`;
 
@@ -17,7 +19,7 @@ const JOBS = (kind, data) =>
   kind === "job_removed" ||
   (kind === "job_changed" && (data.job.failures > 0 || data.job.last_outcome !== "completed" || data.job.paused));
 
-// Everything that the verdict is made of: {failing, failures, cluster, due}, as `useQuery` gives them.
+// Everything that the verdict is made of: {failing, failures, cluster, due, forecast}, as `useQuery` gives them.
 export function useHealth() {
   const failing = useQuery(
     "/jobs",
@@ -27,8 +29,9 @@ export function useHealth() {
   const failures = useQuery("/executions", { "filter.outcomes": "unsuccessful", page_size: MANY }, { on: ENDS });
   const cluster = useQuery("/cluster", null, { on: (kind) => kind === "cluster_changed", every: 10_000 });
   const due = useQuery("/due", { limit: 20 }, { every: 5_000 });
+  const forecast = useForecast(DAY_MS);
   if (cluster.data) setClock(cluster.data.database_time, cluster.at);
-  return { failing, failures, cluster, due };
+  return { failing, failures, cluster, due, forecast };
 }
 
 const known = new Set(); // jobs that fail: the end of a run of theirs changes the answer, whatever it was
@@ -84,6 +87,15 @@ export function findings(health, signal, moment) {
       more: "Ticks wait, and are skipped as no_runner after the grace.",
     });
   }
+  for (const over of forecast.data?.overloads ?? []) {
+    if (over.reason !== "no_runner" || silent.length === cluster.data?.runners.length) continue;
+    found.push({
+      worse: 3,
+      text: `No runner hosts ${over.module}`,
+      more: html`Its ticks are skipped as no_runner after the grace. Start a runner with its file, or make another
+        version active: <a href=${`/deployments?module=${encodeURIComponent(over.module.split("/").pop())}`}>its versions</a>.`,
+    });
+  }
   const overdue = (due.data?.due ?? []).filter(
     (each) => !each.running && moment - Date.parse(each.run_at) > OVERDUE_MS,
   );
@@ -121,7 +133,7 @@ export function useVerdict(health) {
   const moment = useNow();
   const all = useMemo(
     () => findings(health, signal, moment),
-    [health.failing, health.failures, health.cluster, health.due, signal, Math.floor(moment / 1_000)],
+    [health.failing, health.failures, health.cluster, health.due, health.forecast, signal, Math.floor(moment / 1_000)],
   );
   const ready = health.cluster.data && health.failing.data && health.due.data;
   return { all, ready, signal };

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from cronring.schema.jitter import parse_jitter
 from cronring.schema.policy import parse_policy
+from cronring.schema.policy_model import Policy
 from cronring.schema.schedule import Schedule
 from cronring.schema.spread import most_us
 from cronring.schema.timetable import timetable
@@ -127,14 +128,32 @@ def _ticks(schedule: Schedule, span: ComingSpan) -> list[int]:
     return found
 
 
+def at_once_of(policy: Policy) -> int:
+    """How many runs of one job may go on at once."""
+    return max(1, policy.concurrency)
+
+
+def busy(counts: Sequence[int], jobs: int, running_us: int, at_once: int, step_us: int) -> Counter[int]:
+    """How long runs go on in each step, together: long ones in several, and `at_once` at most."""
+    over = max(1, -(-running_us // (jobs * step_us)))  # steps that a run goes on for
+    found: Counter[int] = Counter()
+    for step, count in enumerate(counts):
+        if count:
+            for later in range(step, min(step + over, len(counts))):
+                found[later] += count * running_us // over
+    return Counter({step: min(each_us, at_once * step_us) for step, each_us in found.items()})
+
+
 def coming(found: Sequence[Ticking], span: ComingSpan) -> list[ComingStep]:
-    """What each step has. What a policy skips, or lets wait, is counted as if it ran."""
+    """What each step has. A tick that a policy skips, or lets wait, is counted; what runs at once is bounded by it."""
     starts, busy_us, herds = [0] * span.steps, [0.0] * span.steps, _Herds(span.steps)
     for group, counts, group_ticks, every in found:
         weights = _weights(group)
+        at_once = at_once_of(parse_policy(group.policy)) * group.jobs
+        for step, each_us in busy(counts, group.jobs, group.running_us, at_once, span.step_us).items():
+            busy_us[step] += each_us
         for step, count in enumerate(counts):
             starts[step] += count * group.jobs
-            busy_us[step] += count * group.running_us
             if count and not every:
                 herds.add_often(step, weights)
         if every:

@@ -1,10 +1,10 @@
 """What is coming and won't fit the places of runners: of which module, from when on, and how late its runs will be."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from cronring.controller.core.ledger.coming import ComingSpan, Group, Ticking
+from cronring.controller.core.ledger.coming import ComingSpan, Group, Ticking, at_once_of, busy
 from cronring.schema.duration import measured
 from cronring.schema.jitter import parse_jitter
 from cronring.schema.lanes import LaneKey, LaneKind
@@ -65,15 +65,10 @@ class _Lane:
         self.due: defaultdict[int, list[_Due]] = defaultdict(list)
 
     def add(self, found: Ticking, due: _Due, step_us: int) -> None:
-        over = max(1, -(-due.running_us // (due.jobs * step_us)))  # steps that a run goes on for
-        busy_us: Counter[int] = Counter()
         for step, count in enumerate(found.counts):
-            if count:
-                self.starts[step] += count * due.jobs
-                for later in range(step, min(step + over, len(self.starts))):
-                    busy_us[later] += count * due.running_us // over
-        for step, each_us in busy_us.items():
-            self.busy_us[step] += min(each_us, due.at_once * step_us)
+            self.starts[step] += count * due.jobs
+        for step, each_us in busy(found.counts, due.jobs, due.running_us, due.at_once, step_us).items():
+            self.busy_us[step] += each_us
         for tick in found.ticks:
             self.due[tick].append(due)
 
@@ -95,7 +90,7 @@ def _by_policy(group: Group) -> tuple[bool, int, int]:
     """Whether async runs have a child for each, how far jitter spreads them, and how many of a job may run at once."""
     policy = parse_policy(group.policy)
     jitter_us = most_us(group.schedule, parse_jitter(policy.jitter)) if policy.jitter else 0
-    return bool(policy.memory_limit or policy.cpu_limit), jitter_us, max(1, policy.concurrency)
+    return bool(policy.memory_limit or policy.cpu_limit), jitter_us, at_once_of(policy)
 
 
 def _unhosted(lanes: Mapping[LaneKey, _Lane], places: Mapping[str, HostedPlaces]) -> Iterator[Overload]:

@@ -18,7 +18,7 @@ export function Deployments({ session }) {
   if (one) return html`<${Version} key=${one} name=${one} session=${session} />`;
   return html`<${Listing} key=${module} session=${session} of=${{
     title: module ? `Deployments of ${module}` : "Deployments",
-    says: "Versions of modules. At most one version of each module is active.",
+    says: html`Versions of modules, of each at most one active. A new one comes by a runner that hosts its file, or by <code>cronring deploy FILE</code>.`,
     path: "/deployments",
     query: { module },
     rows: "deployments",
@@ -33,7 +33,7 @@ export function Deployments({ session }) {
 
 const COLUMNS = [
   { name: "Version", of: (row) => html`<a class="key" href=${oneOf("/deployments", row.key)}>${row.key}</a>` },
-  { name: "State", of: (row) => html`<${State} is=${row.active ? "active" : "inactive"} />` },
+  { name: "State", of: (row) => html`<${State} is=${stateOf(row)} text=${stateOf(row) === "silent" ? "active, no runner" : undefined} />` },
   {
     name: "Jobs",
     number: true,
@@ -45,6 +45,9 @@ const COLUMNS = [
   when("Ended", "deactivated_at"),
   when("Made", "created_at"),
 ];
+
+const hosted = (row) => (row.runners ? [] : ["No runner hosts it: nothing runs until one does."]);
+const stateOf = (row) => (!row.active ? "inactive" : row.jobs && !row.runners ? "silent" : "active");
 
 const deeds = (row, session) => {
   if (!session.may("deploy", row.namespace)) return [];
@@ -59,7 +62,7 @@ const deeds = (row, session) => {
         preview: async () => {
           const would = await post(`${path}/activate`, { dry_run: true });
           const instead = would.previous ? [`It takes the place of ${would.previous.key}.`] : [];
-          return [...instead, ...fates(would)];
+          return [...instead, ...hosted(row), ...fates(would)];
         },
         undo: "make the other version active again.",
         fields: [NOTE],

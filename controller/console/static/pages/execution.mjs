@@ -1,7 +1,7 @@
 // What happened in this run?
 import { html } from "../base.mjs";
 import { cancelRun, retryRun } from "../actions.mjs";
-import { duration, inZone } from "../clock.mjs";
+import { duration, inZone, viewerZone } from "../clock.mjs";
 import { Printed } from "../output.mjs";
 import { useQuery } from "../queries.mjs";
 import { Answered, Copied, Facts, JobLink, jobPath, Panel, RunLink, Since, State, When } from "../parts.mjs";
@@ -68,7 +68,7 @@ function Trace({ of, template }) {
 
 const About = ({ run, cluster }) =>
   html`<${Panel} id="about" title="About"><${Facts} of=${[
-    ["Tick", html`<${When} at=${run.tick} clock /> <span class="says">${inZone(Date.parse(run.tick), "UTC")}</span>`],
+    ["Tick", html`<${When} at=${run.tick} clock /> ${viewerZone !== "UTC" && html`<span class="says">${inZone(Date.parse(run.tick), "UTC")}</span>`}`],
     ["To begin at", html`<${When} at=${run.run_at} clock />`],
     ["Because of", wordOf(run.trigger)],
     ["Run of its job", `number ${run.number}${run.attempt > 1 ? `, attempt ${run.attempt} at its tick` : ""}`],

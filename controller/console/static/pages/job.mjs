@@ -46,7 +46,7 @@ function JobNow({ name, session, health }) {
         job.paused &&
         html`<p class="note">Paused <${When}
           at=${job.paused.at} /> by ${job.paused.by || "nobody named"}${job.paused.note && `: ${job.paused.note}`}
-        ${job.paused.until && html`, until <${When} at=${job.paused.until} zone=${job.timezone} />`}</p>`
+        ${job.paused.until && html`, until <${When} at=${job.paused.until} zone=${job.timezone} clock />`}</p>`
       }
       ${
         job.cancelled &&
@@ -59,7 +59,7 @@ function JobNow({ name, session, health }) {
         html`<p class="note">Orphaned <${When} at=${job.orphaned.at} />: no active version of its module has its verb.
         It goes on once one has.</p>`
       }
-      ${job.failures > 0 && html`<${Failing} job=${job} failures=${health.failures.data?.executions ?? []} />`}
+      ${job.failures > 0 && job.last_outcome !== "completed" && html`<${Failing} job=${job} failures=${health.failures.data?.executions ?? []} />`}
       ${may && html`<${Deeds} job=${job} edit=${() => setEditing("yes")} />`}`
     }<//>
     ${may && editing && !elsewhere(job) && html`${ofSet(job)}<${Editor} job=${job} again=${query.again} close=${() => setEditing("")} />`}
@@ -125,7 +125,7 @@ function Deeds({ job, edit }) {
     ${job.next_tick && html`<button onClick=${() => skipNext(job)}>Skip next tick</button>`}
     ${job.schedule !== "manual" && html`<button onClick=${() => backfillJob(job)}>Backfill</button>`}
     <button onClick=${edit}>Edit</button>
-    <button onClick=${() => cancelJob(job)}>Cancel</button>
+    <button onClick=${() => cancelJob(job)}>Cancel job</button>
     ${job.source === "api" && html`<button onClick=${() => deleteJob(job)}>Delete</button>`}
   </div>`;
 }

@@ -86,7 +86,7 @@ function Form({ policies, modules, home }) {
           : html`<${Choice} label="Verb" value=${verb} set=${setVerb} of=${verbs} />
             ${described.data?.doc && html`<p class="says">${described.data.doc}</p>`}`
       }
-      <${Line} path="name" label="Name: tells it from the other jobs of the same" hint="berlin" given=${given} />
+      <${Line} path="name" label="Name, which tells it from other jobs of the same verb or queue" hint="berlin" given=${given} />
       ${
         templates.length > 0 &&
         html`<${Choice} label="Template" value=${text("template")} set=${set("template")}

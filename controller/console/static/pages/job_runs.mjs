@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../base.mjs";
 import { get, keyPath, post } from "../api.mjs";
 import { clockTime, viewerZone } from "../clock.mjs";
+import { pausedBy } from "../actions.mjs";
 import { ask } from "../doing.mjs";
 import { PayloadForm } from "../payload_form.mjs";
 import { Failed, State } from "../parts.mjs";
@@ -22,7 +23,7 @@ export async function triggerJob(job) {
   ask({
     title: `Run ${job.key} now`,
     verb: "Run now",
-    says: `It runs once more, as soon as a place is free. Its schedule stays as it is.${
+    says: `${pausedBy(job)}It runs once more, as soon as a place is free. Its schedule stays as it is.${
       job.outputs_hidden ? " Your role doesn't show its own payload: leave this empty to use it." : ""
     }`,
     undo: "cancel the execution while it runs.",
@@ -52,7 +53,8 @@ export const backfillJob = (job) =>
   ask({
     title: `Run past ticks of ${job.key}`,
     verb: "Run them",
-    says: "The ticks of the span run one after the other, the oldest first. Its schedule goes on as it is.",
+    says: `${pausedBy(job)}The ticks of the span run one after the other, the oldest first${
+      job.paused ? ", once it is resumed" : ""}. Its schedule goes on as it is.`,
     undo: "cancel what waits, by the panel “Waiting beside the schedule”. What ran, ran.",
     fields: [
       { name: "from", label: `From (${viewerZone})`, kind: "datetime-local", value: localTime(Date.now() - DAY).slice(0, 16) },
@@ -68,7 +70,7 @@ export const backfillJob = (job) =>
     act: async (values) => {
       const done = await post(`${keyPath(job.key)}/backfill`, { ...spanOf(values), note: values.note });
       if (!done.activation) return "There is no tick in this span: nothing runs.";
-      return `${count(done.ticks, "tick")} of the span: those that don't run already begin now.`;
+      return `${count(done.ticks, "tick")} of the span: those that don't run already ${job.paused ? "begin when it is resumed" : "begin now"}.`;
     },
   });
 

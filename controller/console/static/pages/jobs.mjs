@@ -2,6 +2,7 @@
 import { queryText } from "../api.mjs";
 import { html, useEffect, useMemo, useRef, useState } from "../base.mjs";
 import { clockTime } from "../clock.mjs";
+import { ask } from "../doing.mjs";
 import { FilterField } from "../filterfield.mjs";
 import { useEvents } from "../live.mjs";
 import { Many } from "../many.mjs";
@@ -71,8 +72,7 @@ export function Jobs({ session }) {
       <${Choice} label="Order by" value=${sort} set=${setSort} of=${Object.entries(SORTS)} />
       <${Columns} all=${all} shown=${columns} set=${setColumns} />
       ${session.may("operate") && html`<a class="button" href="/jobs/new">New job</a>`}
-      ${session.may("outputs") && html`<a class="button" download="jobs.ndjson" title="Those that fit, and that no module declares"
-        href=${`/api/v1/cron/jobs:export${queryText({ filter: text })}`}>Export</a>`}
+      ${session.may("outputs") && html`<button type="button" onClick=${() => exportJobs(text)}>Export</button>`}
     </form>
     <p id="filter-says" class=${wrong ? "problem" : "says"} role="status">${wrong || html`<${News} list=${list} sort=${sort} />`}</p>
     <${Many} picked=${picked} every=${every} session=${session} clear=${clear} selectEvery=${setEvery}
@@ -90,6 +90,20 @@ export function Jobs({ session }) {
             : html`${number(rows.length)} shown. <button class="small" onClick=${list.more}>More</button>`
         }</p><//>`;
 }
+
+const exportJobs = (filter) =>
+  ask({
+    title: "Export jobs",
+    verb: "Export them",
+    says: `Those that ${filter ? `fit “${filter}” and` : ""} were made by hand, as lines of JSON, which Sets takes. Jobs of modules are left out: their file is the module.`,
+    command: () => "cronring jobs export > jobs.yaml",
+    act: async () => {
+      const link = document.createElement("a");
+      link.href = `/api/v1/cron/jobs:export${queryText({ filter })}`;
+      link.download = "jobs.ndjson";
+      link.click();
+    },
+  });
 
 // What has come and gone since, which would move rows; and by when an order of times is as it is.
 function News({ list, sort }) {

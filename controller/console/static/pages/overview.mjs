@@ -93,7 +93,7 @@ function Latest() {
       <ol class="plain">${rows.map(
         (run) => html`<li key=${run.id} class="pair">
         <span><${State} is=${run.outcome || "running"} /> <${RunLink} of=${run.id}>${run.job}<//></span>
-        <span class="digits">${run.outcome ? duration(run.duration_ms) : html`<${When} at=${run.claimed_at} />`}</span>
+        <span class="digits">${run.outcome ? html`${duration(run.duration_ms)}, <${When} at=${run.ended_at} />` : html`<${When} at=${run.claimed_at} />`}</span>
       </li>`,
       )}</ol><//><//>`;
 }
@@ -108,7 +108,7 @@ function Members({ cluster, owners }) {
       more=${html`<a href="/cluster">More</a>`}>
     <${Answered} query=${cluster}><${Ring} members=${cluster.data?.members ?? []}
         owners=${owners.found} of=${owners.job} />
-      <p>${count(cluster.data?.members.length ?? 0, "controller")},
+      <p>${count((cluster.data?.members ?? []).filter((each) => each.status === "alive").length, "controller")},
         ${" "}${count((cluster.data?.runners ?? []).filter((each) => each.alive).length, "runner")} alive.</p><//><//>`;
 }
 

@@ -1,12 +1,13 @@
 // A file of jobs is applied: what each of them becomes, and its ticks, is shown first; exactly that is done then.
 import { html, useEffect, useState } from "../base.mjs";
-import { post } from "../api.mjs";
+import { post, Problem } from "../api.mjs";
 import { inPath, NOTE } from "../listing.mjs";
 import { Failed } from "../parts.mjs";
-import { count, inNamespace, noted, number, quoted } from "../words.mjs";
+import { count, number } from "../words.mjs";
 
 const LISTED = 12;
 const TYPING_MS = 300;
+const WEEK_HOURS = 168;
 const SIGNS = { created: "+", adopted: "+", changed: "~", removed: "−", released: "−", left: "", refused: "✕" };
 
 // `of`: the set; without a name it is a new one, and its name is asked for.
@@ -17,9 +18,9 @@ export function applyFile(of) {
     word: of.name ? "Apply" : "Apply a file",
     title: of.name ? `Apply a file to ${of.name}` : "Apply a file",
     verb: "Apply it",
-    says: html`The set's jobs become those of the file: JSON, as “Export” writes it, or lines of it. Of YAML and TOML
-      the same is done by the command below.`,
-    undo: "apply the file of before.",
+    says: html`The set's jobs become those of the file: JSON, as “Export” writes it, or lines of it. YAML and TOML are
+      taken by <code>cronring apply FILE</code>.`,
+    undo: "apply the file of before, or release the set: then its jobs go on as nobody's.",
     fields: [
       ...(of.name
         ? []
@@ -28,24 +29,22 @@ export function applyFile(of) {
             { name: "namespace", label: "Namespace", value: of.namespace },
           ]),
       { name: "file", draw: File },
-      { name: "prune", label: "Remove jobs that the set owns and the file lacks", kind: "check", value: false },
-      { name: "adopt", label: "Take jobs that were made by hand, and that no set owns", kind: "check", value: false },
+      { name: "prune", label: "Remove jobs that the set owns and the file lacks (--prune)", kind: "check", value: false },
+      { name: "adopt", label: "Take jobs that were made by hand, and that no set owns (--adopt)", kind: "check", value: false },
       NOTE,
     ],
     more: (values) => html`<${Would} of=${at(values)} values=${values} found=${(etag) => {
       would = etag;
     }} />`,
-    command: (values) =>
-      `cronring apply FILE${values.prune ? " --prune" : ""}${values.adopt ? " --adopt" : ""}${noted(values)}`,
     act: async (values) => {
       const said = await post(pathOf(at(values)), { ...bodyOf(values), note: values.note, etag: would });
-      if (!said.applied) return { shows: html`<p><b>Nothing was changed.</b></p><${Told} said=${said} />` };
+      if (!said.applied) throw new Problem(409, { detail: "What is refused is told above, and nothing was changed." });
     },
   };
 }
 
 const pathOf = (of) => `/sets${inPath(of.namespace || "default", of.name)}/apply`;
-const bodyOf = ({ file, prune, adopt }) => ({ jobs: file?.jobs ?? [], prune, adopt });
+const bodyOf = ({ file, prune, adopt }) => ({ jobs: file?.jobs ?? [], prune, adopt, hours: WEEK_HOURS });
 
 const File = ({ value, set }) => html`<div class="field"><label for="jobs-file">File</label>
   <input id="jobs-file" type="file" accept=".json,.ndjson" required onChange=${async (event) => {
@@ -111,7 +110,7 @@ const Told = ({ said }) => html`<p><b>${CHANGES.filter((each) => said[each])
     .join(", ") || "Nothing changes"}.</b></p>
   <ul class="plain">${said.jobs.slice(0, LISTED).map(
     (each) => html`<li key=${each.key}>${SIGNS[each.change]} <code>${each.key}</code> ${each.change}${
-      each.ticks && `, ${number(each.ticks.before)} → ${count(each.ticks.after, "tick")} a day`
+      each.ticks && `, ${number(each.ticks.before)} → ${count(each.ticks.after, "tick")} a week`
     }${each.refusal && `: ${each.refusal.problem}`}
       ${each.fields.map((field) => html`<div class="says">${field.field}: ${field.old || "nothing"} → ${field.new || "nothing"}</div>`)}
       ${each.by_hand && html`<div class="says">${each.by_hand.action} by hand, by ${each.by_hand.by}</div>`}</li>`,
