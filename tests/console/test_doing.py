@@ -42,6 +42,11 @@ def test_a_pause_may_end_by_itself(visit: Callable[..., Visitor], cluster: Secur
     dialog.locator("button.act").click()
     expect(page.locator(".note")).to_contain_text("until")
     assert cluster.cli("jobs", "get", "shop.lasts")["paused"]["until"].startswith("2099-01-01T")
+    for button in ("Run now", "Backfill", "Resume"):
+        page.get_by_role("button", name=button, exact=True).click()
+        expect(dialog).to_contain_text("It is paused by token:operator")
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
     do(page, "Resume")
 
 
@@ -97,6 +102,14 @@ def test_a_filter_is_judged_by_the_api_and_the_palette_knows_jobs(visit: Callabl
     page.get_by_role("dialog").get_by_role("combobox").fill("shop.pri")
     page.get_by_role("option", name="shop.prints").click()
     page.wait_for_url(re.compile("/jobs/shop.prints"))
+    page.keyboard.press("Control+k")
+    page.get_by_role("dialog").get_by_role("combobox").fill("rint")
+    expect(page.get_by_role("option", name="shop.prints")).to_be_visible()
+    page.get_by_role("dialog").get_by_role("combobox").fill("no such thing")
+    expect(page.get_by_role("dialog")).to_contain_text("Nothing is called so")
+    page.get_by_role("dialog").get_by_role("combobox").fill("#1")
+    page.get_by_role("option", name="Run 1").click()
+    page.wait_for_url(re.compile("/executions/1$"))
 
 
 def test_the_keyboard_alone_finds_a_job_and_pauses_it(visit: Callable[..., Visitor]) -> None:

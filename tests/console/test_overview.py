@@ -54,6 +54,7 @@ def test_a_herd_is_seen_and_what_jitter_would_make_of_it(visit: Callable[..., Vi
     expect(day).to_contain_text("herd.nightly_")
     over = day.locator(".late.state").filter(has_text="of lone")
     expect(over).to_have_text(re.compile(r"\d\d:30:00: 1 run of lone is due, and no runner hosts it\.$"))
+    expect(page.locator(".verdict")).to_contain_text(re.compile("No runner hosts lone|jobs fail since"))
     expect(page.locator("section:has(#coming7)")).to_contain_text("ticks of", timeout=SOON_MS)
     most = day.locator("p").filter(has_text="Most in one second")
     plain = int(re.sub(r".*Most in one second: (\d+).*", r"\1", most.inner_text(), flags=re.DOTALL))

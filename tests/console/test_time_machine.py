@@ -60,6 +60,22 @@ def what_happened_is_told(page: Page) -> None:
     expect(page.locator(".timeline li").filter(has_text="shop.fails")).not_to_have_count(0)
 
 
+def test_a_time_that_has_just_been_is_asked_for_once(visit: Callable[..., Visitor]) -> None:
+    """What happened around it goes on for another ten minutes: that end must not move with each answer."""
+    page = visit().page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/timeline" in request.url else None)
+    page.goto(f"{page.url}cluster?at={now()}")
+    expect(page.locator("section:has(#around) .timeline li").first).to_be_visible(timeout=SOON_MS)
+    page.wait_for_timeout(3_000)
+    assert 1 <= len(asked) <= 4, asked
+    page.locator("section:has(#around) .timeline a").first.click()
+    page.wait_for_url(re.compile(r"/cluster\?at="))
+    expect(page.locator(".past")).to_contain_text("As it was at")
+    page.goto(page.url.split("/cluster")[0] + "/?at=00:00:01")
+    expect(page.locator(".past")).to_contain_text("00:00:01")
+
+
 def test_a_job_is_shown_as_it_was(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
     page = visit().page("/jobs/shop.sells")
     expect(page.locator("section:has(#history) tbody tr").nth(4)).to_be_visible(timeout=SOON_MS)

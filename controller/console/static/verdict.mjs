@@ -10,6 +10,7 @@ import { count, firstLine } from "./words.mjs";
 const OVERDUE_MS = 10_000; // what the audit calls late
 const MANY = 200;
 const DAY_MS = 86_400_000;
+const SOON_MS = 3_600_000; // what is due later may have its runner by then
 const OLD = html`What is grey is as it was. The page asks again by itself; <code>cronring doctor</code> says which
   controllers are well.`;
 
@@ -64,7 +65,7 @@ function failsSince(job, runs) {
 // [{worse, text, more}], the worst first. `worse`: 3 something is broken, 2 something fails, 1 look at it one day.
 export function findings(health, signal, moment) {
   const found = [];
-  const { failing, failures, cluster, due } = health;
+  const { failing, failures, cluster, due, forecast } = health;
   const away = [cluster, failing, failures, due].find((each) => each.problem?.away);
   if (away) found.push({ worse: 4, text: away.problem.message, more: OLD });
   else if (signal.name === "lost") {
@@ -90,7 +91,7 @@ export function findings(health, signal, moment) {
   for (const over of forecast.data?.overloads ?? []) {
     if (over.reason !== "no_runner" || silent.length === cluster.data?.runners.length) continue;
     found.push({
-      worse: 3,
+      worse: Date.parse(over.at) - moment < SOON_MS ? 3 : 1,
       text: `No runner hosts ${over.module}`,
       more: html`Its ticks are skipped as no_runner after the grace. Start a runner with its file, or make another
         version active: <a href=${`/deployments?module=${encodeURIComponent(over.module.split("/").pop())}`}>its versions</a>.`,

@@ -100,7 +100,10 @@ async def test_the_last_hour_is_counted_by_outcome_and_by_why_ticks_were_skipped
     await connection.execute(
         """
         INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-        SELECT id, 'overlap', now(), now(), 3, 'c1' FROM cron_jobs WHERE verb IN ('xa', 'hush_a')
+        SELECT id, 'overlap', now(), now(), 3, 'c1' FROM cron_jobs WHERE verb IN ('xa', 'hush_a');
+        INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
+        SELECT id, 'paused', now() - interval '1 hour', now() + interval '9 hours', 600, 'c1'
+        FROM cron_jobs WHERE verb = 'xb'
         """
     )
     await connection.close()
@@ -109,4 +112,5 @@ async def test_the_last_hour_is_counted_by_outcome_and_by_why_ticks_were_skipped
     assert dict(some.outcomes) == {"completed": 1, "running": 1}
     assert every.skip_reasons["overlap"] == 6
     assert some.skip_reasons["overlap"] == 3
+    assert some.skip_reasons["paused"] == pytest.approx(60, abs=2), "what is to come has not been skipped yet"
     assert 0 < some.lateness_p50_ms <= some.lateness_p99_ms < HOUR_MS

@@ -48,7 +48,8 @@ def is_told(client):
 def forking(program: str, address: str) -> None:
     """Runs it; whatever hangs is ended."""
     done = subprocess.run(
-        [sys.executable, "-c", FORKING + textwrap.dedent(program), address],
+        # Python 3.12 and later warn by themselves of any fork beside threads.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING + textwrap.dedent(program), address],
         capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
