@@ -69,7 +69,7 @@ async def test_it_comes_again_for_so_long_and_then_says_who_is_limited(
     closed: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "BUSY_MAX_S", 0.2)
-    monkeypatch.setattr(patience, "TOLD_S", 0.05)
+    monkeypatch.setattr(patience, "TOLD_S", 0.0)  # at once: a busy machine may take all of that time for two tries
     monkeypatch.setattr(lasting, "FIRST_MAX_S", 0.0)
     told: list[str] = []
     async with AsyncClient([closed.address], token=ANN, insecure=True, waiting=told.append) as client:

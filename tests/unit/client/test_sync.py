@@ -139,7 +139,8 @@ def test_a_fork_while_a_call_is_under_way_is_warned_of(api: FakeApi) -> None:
                 os._exit(0)
         os.kill(pid, 9)
         os.waitpid(pid, 0)
-        assert [each.category for each in told] == [RuntimeWarning], told
+        ours = [each.category for each in told if each.category is not DeprecationWarning]
+        assert ours == [RuntimeWarning], told
         assert next(watching).kind.value == "present", "the parent's goes on"
         """,
         api.address,
