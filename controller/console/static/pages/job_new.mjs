@@ -74,23 +74,23 @@ function Form({ policies, modules, home }) {
   };
   return html`<form class="editor" onSubmit=${save}>
     <div>
-      <${Choice} label="Of" value=${of} set=${setOf} of=${[
+      <div class="field"><${Choice} label="Of" value=${of} set=${setOf} of=${[
         ...modules.map((each) => [each.key, `module ${each.namespace === "default" ? "" : `${each.namespace}/`}${each.module}`]),
         [QUEUE, "a queue: each tick is a message, for its consumers"],
-      ]} />
+      ]} /></div>
       ${
         ofQueue
           ? html`<${Line} path="queue.queue" label="Queue" hint="reports" given=${given} />
             <${Line} path="queue.workspace" label="Workspace: one consumer at a time for each; empty: of none" given=${given} />
             <${Line} path="namespace" label="Namespace" given=${given} />`
-          : html`<${Choice} label="Verb" value=${verb} set=${setVerb} of=${verbs} />
+          : html`<div class="field"><${Choice} label="Verb" value=${verb} set=${setVerb} of=${verbs} /></div>
             ${described.data?.doc && html`<p class="says">${described.data.doc}</p>`}`
       }
       <${Line} path="name" label="Name, which tells it from other jobs of the same verb or queue" hint="berlin" given=${given} />
       ${
         templates.length > 0 &&
-        html`<${Choice} label="Template" value=${text("template")} set=${set("template")}
-          of=${[["", "none"], ...templates.map((each) => each.name)]} />`
+        html`<div class="field"><${Choice} label="Template" value=${text("template")} set=${set("template")}
+          of=${[["", "none"], ...templates.map((each) => each.name)]} /></div>`
       }
       <${Fields} given=${given} policies=${policies} />
       ${takes && html`<${PayloadForm} key=${of + verb} verb=${takes} value=${text("payload")} set=${set("payload")}

@@ -4,7 +4,7 @@ import { Bars, useBooks } from "../books.mjs";
 import { duration } from "../clock.mjs";
 import { useKept } from "../kept.mjs";
 import { JobLink, State, When } from "../parts.mjs";
-import { number } from "../words.mjs";
+import { number, wordOf } from "../words.mjs";
 
 const BARS = 20;
 const MOST = 100; // jobs whose books one call tells
@@ -25,7 +25,8 @@ const ALL = [
     ready: true,
     of: (job) =>
       job.last_outcome
-        ? html`<${State} is=${job.last_outcome} /> <${When} at=${job.last_ended_at} zone=${job.timezone} />`
+        ? html`<${State} is=${job.last_outcome} text=${job.failures > 1 && job.last_outcome !== "completed" ? `${wordOf(job.last_outcome)} ×${job.failures}` : undefined}
+            /> <${When} at=${job.last_ended_at} zone=${job.timezone} />`
         : "never ran",
   },
   {
@@ -40,7 +41,7 @@ const ALL = [
     number: true,
     of: (job) => (job.last_started_at ? duration(job.last_lateness_ms) : "–"),
   },
-  { name: "Failures", ready: true, number: true, of: (job) => job.failures || "" },
+  { name: "Failures", number: true, of: (job) => job.failures || "" },
   { name: "Last success", of: (job) => html`<${When} at=${job.last_success} zone=${job.timezone} />` },
   { name: "Skipped", number: true, title: "ticks of all time", of: (job) => skipped(job) },
   { name: "Labels", of: labels },
