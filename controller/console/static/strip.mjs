@@ -10,7 +10,7 @@ const HERD = 20; // that begin in one second, and a part of the most:
 const HERD_PART = 0.5;
 
 const CHANGES = (kind) => kind === "cluster_changed";
-export const useForecast = (within) => useQuery("/forecast", { within_ms: within }, { every: 60_000, on: CHANGES });
+export const useForecast = (within) => useQuery("/forecast", { within_ms: within }, { every: 120_000, on: CHANGES });
 
 const runsOf = (load) => (load < 10 ? load.toFixed(1) : number(Math.round(load)));
 const at = (step) => clockTime(Date.parse(step.at));
