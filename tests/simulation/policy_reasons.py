@@ -135,7 +135,14 @@ class Reasons:
         # A claim takes the job's place while it is under way: what comes due meanwhile, its end finds.
         claim_us = self._world.database.trouble.slowest_us
         running = self._running(tick - self._early_us(tick), self._next(tick) + claim_us)
-        return bool(running) or self._was_kept(tick, row.decided_at)
+        return bool(running) or self._was_kept(tick, row.decided_at) or self._awaited_retry(tick, row.decided_at)
+
+    def _awaited_retry(self, tick: int, decided_at: int) -> bool:
+        """Where the first failure pauses the job, a tick waits for the retry before it: that may begin later."""
+        if self._policy(tick).pause_after_failures != 1:
+            return False
+        taken = self._places_taken(decided_at)
+        return any(each.attempt > 1 and each.tick < tick <= each.claimed_at <= decided_at for each in taken)
 
     def _was_kept(self, tick: int, decided_at: int) -> bool:
         """For a run of its own, by run_all; then the policy was changed, and a run of an earlier tick ended."""

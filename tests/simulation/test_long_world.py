@@ -7,7 +7,10 @@ from tests.simulation.long_world import LongWorld
 
 SECONDS = 600.0
 HOURS_S = 7_200.0
-KEPT = (644324651,)  # a move of a job's next run that PostgreSQL had ignored, as it was paused meanwhile
+KEPT = (
+    (644324651, SECONDS),  # a move of a job's next run that PostgreSQL had ignored, as it was paused meanwhile
+    (26, 180.0),  # ticks that awaited a retry, which began late: the checker took them for skipped without a reason
+)
 
 
 def _run(seed: int, seconds: float) -> LongWorld:
@@ -29,9 +32,9 @@ def test_ten_minutes_end_with_a_clean_audit() -> None:
     assert orders <= actions, f"not ordered: {orders - actions}"
 
 
-@pytest.mark.parametrize("seed", KEPT)
-def test_worlds_that_once_failed(seed: int) -> None:
-    _run(seed, SECONDS)
+@pytest.mark.parametrize(("seed", "seconds"), KEPT)
+def test_worlds_that_once_failed(seed: int, seconds: float) -> None:
+    _run(seed, seconds)
 
 
 @pytest.mark.soak
