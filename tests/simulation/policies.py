@@ -120,7 +120,8 @@ class PolicyWorkload(Workload):
             if schedule.startswith("every") and "%" in raw.get("jitter", ""):
                 raw["jitter"] = f"±{raw['jitter']}"  # the others delay, as those of patterns do
             policy = read_policy(raw)
-            if not policy_faults(policy, schedule):
+            idle = not policy.retries and (policy.backoff or policy.retry_on)  # it decides nothing: draw another
+            if not idle and not policy_faults(policy, schedule):
                 return policy
 
     def _drawn(self, number: int, rng: random.Random) -> Verb:

@@ -16,7 +16,7 @@ SECOND_US = 1_000_000
 @pytest.fixture(scope="module")
 def world() -> LongWorld:
     """Three minutes, in which versions come without verbs, and with them again. It judges itself."""
-    world = LongWorld(42, seconds=180)
+    world = LongWorld(15, seconds=180)
     world.run()
     return world
 
