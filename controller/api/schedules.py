@@ -14,7 +14,7 @@ from cronring.controller.api.job_specs import (
     read_schedule,
 )
 from cronring.controller.api.job_writes import AT_NOW, check_other
-from cronring.controller.api.lookup import find_job, find_module, find_module_of, find_verb
+from cronring.controller.api.lookup import find_job, find_module, find_module_of, find_verb, parsed_module
 from cronring.controller.api.new_jobs import NewJobs, key_of
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.queue_targets import targeted
@@ -146,10 +146,10 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         required("job", request.module and request.verb, "a job's key; or give a module and a verb")
         namespace = request.namespace or DEFAULT_NAMESPACE
         require(Permission.VIEW, namespace)
-        module = await find_module(self._reads, namespace, name("module", request.module))
-        where = DeploymentFilter(namespace=namespace, module=request.module, active_only=True)
-        rows = await self._reads.list_deployments(where, 0, 1)
-        return module, rows[0].key if rows else ""
+        where = DeploymentFilter(namespace=namespace, module=name("module", request.module), active_only=True)
+        for row in await self._reads.list_deployments(where, 0, 1):
+            return parsed_module(row.schema_text), row.key
+        return await find_module(self._reads, namespace, request.module), ""  # a queue's; else it says what there is
 
     async def DescribePolicies(
         self, request: schedules_pb2.DescribePoliciesRequest, context: Context

@@ -1,7 +1,9 @@
 // What a change would do, asked of the API as a dry run before it is done.
+import { post } from "./api.mjs";
 import { html, useEffect, useState } from "./base.mjs";
 
 const SHOWN = 8;
+const TYPING_MS = 300;
 
 // `of()`: a promise of lines.
 export function Preview({ of }) {
@@ -30,4 +32,34 @@ export function fates(answer) {
     }
   }
   return lines.length ? lines : ["No job changes."];
+}
+
+// What it would do, asked anew while one types; what was said before stays until then. `body` null: nothing is.
+// `etag`: of a job that it changes.
+export function usePreview(path, body, etag) {
+  const [found, set] = useState({ said: null, problem: null, busy: false });
+  const text = JSON.stringify(body);
+  useEffect(() => {
+    if (!body) {
+      set({ said: null, problem: null, busy: false });
+      return undefined;
+    }
+    const stop = new AbortController();
+    set((before) => ({ ...before, busy: true }));
+    const timer = setTimeout(async () => {
+      try {
+        const said = await post(path, body, stop.signal);
+        if (!stop.signal.aborted) set({ said, problem: null, busy: false });
+      } catch (problem) {
+        if (problem.name === "AbortError" || stop.signal.aborted) return;
+        if (problem.violations === undefined) throw problem;
+        set((before) => ({ said: before.said, problem, busy: false }));
+      }
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [path, text, etag]);
+  return found;
 }

@@ -30,6 +30,8 @@ class FakeSchedules(schedules_pb2_grpc.SchedulesServicer):
         await self.check(request, context)
         return schedules_pb2.PreviewJobResponse()
 
-    async def DescribePolicies(self, request: Any, context: Any) -> schedules_pb2.DescribePoliciesResponse:  # noqa: N802
+    async def DescribePolicies(  # noqa: N802
+        self, request: Any, context: Any
+    ) -> schedules_pb2.DescribePoliciesResponse:
         await self.check(request, context)
         return schedules_pb2.DescribePoliciesResponse()

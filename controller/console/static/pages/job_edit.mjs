@@ -2,10 +2,11 @@
 import { html, useMemo, useState } from "../base.mjs";
 import { get, keyPath, patch } from "../api.mjs";
 import { PayloadForm } from "../payload_form.mjs";
+import { usePreview } from "../preview.mjs";
 import { useQuery } from "../queries.mjs";
 import { Answered, Copied, Failed, Panel } from "../parts.mjs";
 import { bodyOf, changedIn, meanwhile, onTop, textsOf } from "./job_draft.mjs";
-import { faultsOf, Fields, Preview, usePreview, Why } from "./job_form.mjs";
+import { faultsOf, Fields, Preview, Why } from "./job_form.mjs";
 
 // Where a job is edited that isn't edited here; null: it is.
 export function elsewhere(job) {

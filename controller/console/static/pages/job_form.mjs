@@ -1,11 +1,9 @@
 // The form of a job, whether it is there or made anew: its fields, and what they come to, said by the API meanwhile.
-import { html, useEffect, useState } from "../base.mjs";
-import { post } from "../api.mjs";
+import { html } from "../base.mjs";
 import { Failed, When } from "../parts.mjs";
 import { count, number, wordOf } from "../words.mjs";
 import { Remarks, Ticks } from "./job_ticks.mjs";
 
-const TYPING_MS = 300;
 const CHOICES = /: ([a-z_]+(?: \([^)]*\))?(?:, [a-z_]+(?: \([^)]*\))?)*,? or [a-z_]+)/;
 
 // All but the payload. `given`: {texts, base, set(path), faults(path)}. `open`: whether policies are shown at once.
@@ -56,36 +54,6 @@ export function Line({ path, label, help, hint, list, rows, given }) {
       value=${each}></option>`)}</datalist>`}
     <div id=${`${id}-help`}>${help && html`<p class="says">${help}</p>`}
     ${faults.map((each) => html`<p class="fault" key=${each}>${each}</p>`)}</div></div>`;
-}
-
-// What it would do, asked anew while one types; what was said before stays until then. `body` null: nothing is.
-// `etag`: of a job that it changes.
-export function usePreview(path, body, etag) {
-  const [found, set] = useState({ said: null, problem: null, busy: false });
-  const text = JSON.stringify(body);
-  useEffect(() => {
-    if (!body) {
-      set({ said: null, problem: null, busy: false });
-      return undefined;
-    }
-    const stop = new AbortController();
-    set((before) => ({ ...before, busy: true }));
-    const timer = setTimeout(async () => {
-      try {
-        const said = await post(path, body, stop.signal);
-        if (!stop.signal.aborted) set({ said, problem: null, busy: false });
-      } catch (problem) {
-        if (problem.name === "AbortError" || stop.signal.aborted) return;
-        if (problem.violations === undefined) throw problem;
-        set((before) => ({ said: before.said, problem, busy: false }));
-      }
-    }, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [text, etag]);
-  return found;
 }
 
 // `idle`: what to say while nothing is asked; false: it is asked.

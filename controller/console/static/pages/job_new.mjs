@@ -4,11 +4,12 @@ import { post } from "../api.mjs";
 import { inPath } from "../listing.mjs";
 import { Answered, Choice, Copied, Failed, jobPath } from "../parts.mjs";
 import { PayloadForm } from "../payload_form.mjs";
+import { usePreview } from "../preview.mjs";
 import { useQuery } from "../queries.mjs";
 import { go } from "../router.mjs";
 import { noted, quoted } from "../words.mjs";
 import { bodyOf } from "./job_draft.mjs";
-import { faultsOf, Fields, Line, Preview, usePreview, Why } from "./job_form.mjs";
+import { faultsOf, Fields, Line, Preview, Why } from "./job_form.mjs";
 
 const MODULES = 1_000;
 const QUEUE = "a queue";

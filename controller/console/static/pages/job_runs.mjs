@@ -1,16 +1,16 @@
 // Running it by hand: once with a payload, or the ticks of a span anew.
-import { html, useEffect, useState } from "../base.mjs";
+import { html } from "../base.mjs";
 import { get, keyPath, post } from "../api.mjs";
 import { clockTime, viewerZone } from "../clock.mjs";
 import { pausedBy } from "../actions.mjs";
 import { ask } from "../doing.mjs";
 import { PayloadForm } from "../payload_form.mjs";
 import { Failed, State } from "../parts.mjs";
+import { usePreview } from "../preview.mjs";
 import { go } from "../router.mjs";
 import { count, noted, number, quoted } from "../words.mjs";
 import { localTime } from "./job_why.mjs";
 
-const TYPING_MS = 300;
 const LISTED = 8;
 const WHY = { name: "note", label: "Why? Others will ask later.", optional: true, hint: "the supplier sent it again" };
 const DAY = 86_400_000;
@@ -84,26 +84,9 @@ const spanOf = (values) => ({
 
 // What it would do, asked anew as one types.
 function Preview({ job, values }) {
-  const [found, set] = useState({ said: null, problem: null });
   const { from, until, again } = values;
-  useEffect(() => {
-    if (!instant(from) || !instant(until)) return undefined;
-    const stop = new AbortController();
-    const timer = setTimeout(async () => {
-      try {
-        const said = await post(`${keyPath(job.key)}/backfill`, { ...spanOf(values), dry_run: true }, stop.signal);
-        set({ said, problem: null });
-      } catch (problem) {
-        if (problem.name === "AbortError") return;
-        if (problem.violations === undefined) throw problem;
-        set({ said: null, problem });
-      }
-    }, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [from, until, again]);
+  const asked = instant(from) && instant(until) ? { ...spanOf(values), dry_run: true } : null;
+  const found = usePreview(`${keyPath(job.key)}/backfill`, asked);
   if (found.problem) return html`<${Failed} problem=${found.problem} said="It can't be done so." />`;
   if (!found.said) return html`<p class="preview says">Counting the ticks …</p>`;
   const ticks = found.said.first_ticks;

@@ -1,12 +1,12 @@
 // A file of jobs is applied: what each of them becomes, and its ticks, is shown first; exactly that is done then.
-import { html, useEffect, useState } from "../base.mjs";
+import { html } from "../base.mjs";
 import { post, Problem } from "../api.mjs";
 import { inPath, NOTE } from "../listing.mjs";
 import { Failed } from "../parts.mjs";
+import { usePreview } from "../preview.mjs";
 import { count, number } from "../words.mjs";
 
 const LISTED = 12;
-const TYPING_MS = 300;
 const WEEK_HOURS = 168;
 const SIGNS = { created: "+", adopted: "+", changed: "~", removed: "−", released: "−", left: "", refused: "✕" };
 
@@ -73,34 +73,13 @@ function read(text) {
 }
 
 function Would({ of, values, found }) {
-  const [answer, set] = useState({ said: null, problem: null });
-  const body = JSON.stringify(bodyOf(values));
   const ready = of.name && values.file?.jobs;
-  useEffect(() => {
-    found("");
-    set({ said: null, problem: null });
-    if (!ready) return undefined;
-    const stop = new AbortController();
-    const timer = setTimeout(async () => {
-      try {
-        const said = await post(pathOf(of), { ...JSON.parse(body), dry_run: true }, stop.signal);
-        found(said.etag);
-        set({ said, problem: null });
-      } catch (problem) {
-        if (problem.name === "AbortError") return;
-        if (problem.violations === undefined) throw problem;
-        set({ said: null, problem });
-      }
-    }, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [ready, of.name, of.namespace, body]);
+  const { said, problem, busy } = usePreview(pathOf(of), ready ? { ...bodyOf(values), dry_run: true } : null);
+  found(said && !busy && !problem ? said.etag : "");
   if (!ready) return null;
-  if (answer.problem) return html`<${Failed} problem=${answer.problem} said="It can't be applied so." />`;
-  if (!answer.said) return html`<p class="preview says">Comparing …</p>`;
-  return html`<div class="preview" role="status"><${Told} said=${answer.said} /></div>`;
+  if (problem) return html`<${Failed} problem=${problem} said="It can't be applied so." />`;
+  if (busy || !said) return html`<p class="preview says">Comparing …</p>`;
+  return html`<div class="preview" role="status"><${Told} said=${said} /></div>`;
 }
 
 const CHANGES = ["created", "changed", "adopted", "removed", "released", "left", "refused", "unchanged"];
