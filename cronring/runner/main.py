@@ -25,8 +25,6 @@ from cronring.runner.trust import establish
 from cronring.schema.module import Module
 from cronring.trust.certificates import CertificateError
 
-# Objects, and the rounds of each generation; CPython's own begins at 700. Hardly any garbage here is in cycles, and
-# looking for it was a tenth of the CPU of a burst.
 EXIT_OK = 0
 EXIT_INVALID = EXIT_REFUSED = 1  # a file that is no module, or an interpreter that can't be started
 EXIT_UNDELIVERED = 3  # results that no controller had acknowledged when the time was up

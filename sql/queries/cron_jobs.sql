@@ -231,7 +231,8 @@ ORDER BY h.position;
 -- its window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no
 -- holes. (In place of it, and not in it, as whoever follows the jobs goes by ids.)
 -- Where several may run, ticks go on beside a run that has held the job since only one might. And there is no overlap
--- to record any more when one of them has ended in the meantime.
+-- to record any more when one of them has ended in the meantime. Where only one may run, a run's end decides about the
+-- ticks that pass meanwhile; so does that of the last of several, if these have run since several might.
 -- All but `:controller_id` are parallel arrays, `:job_ids` ascending. The caller expects `:expected_ticks` in the rows.
 -- `:reasons` to `:tick_counts` are each job's first range, `:further_...` the other ones.
 WITH wanted AS MATERIALIZED (
@@ -248,8 +249,8 @@ WITH wanted AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT id, last_tick FROM cron_jobs
         WHERE id = w.job_id AND next_tick = w.expected_tick AND revision = w.revision
-          AND CASE WHEN concurrency = 0 THEN state = 'idle'
-                   ELSE w.reason <> 'overlap' OR state = 'executing' OR running >= concurrency END
+          AND CASE WHEN concurrency = 0 THEN NOT cron_full(state, running, concurrency)
+                   ELSE w.reason <> 'overlap' OR cron_full(state, running, concurrency) END
           AND EXISTS (SELECT FROM controllers WHERE id = :controller_id AND lease_expires_at > now())
         FOR NO KEY UPDATE SKIP LOCKED
     ) j

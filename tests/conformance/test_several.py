@@ -149,6 +149,25 @@ async def test_after_a_change_to_one_at_a_time_nothing_starts_until_all_have_end
     assert (booked.executing, booked.running, booked.next_tick) == (True, 0, due.next_tick)
 
 
+async def test_while_one_of_several_goes_on_where_only_one_may_its_end_decides_about_ticks(world: World) -> None:
+    """Seed 37 of 180 s: the tick was skipped, and then by that end once more."""
+    job, executions = await two_running(world)
+    module = Module("billing", (Verb("a", schedule=job.schedule),))
+    (changed,) = (await world.store.create_deployment(module, "b" * 64, 1, TIMEOUT_MS, True)).jobs
+    due = await world.due(changed)
+    assert due.next_tick is not None
+    passed = Skipped(SkipReason.MISSED_POLICY, due.next_tick, due.next_tick, 1)
+    moved = due.next_tick + 60 * SECOND
+    request = SkipRequest(due.job_id, due.next_tick, due.revision, (passed,), moved, moved)
+    for execution in executions:
+        (refused,) = await world.store.skip_ticks("c1", [request])
+        assert (refused.executing, refused.next_tick) == (True, due.next_tick)
+        await world.end(execution)
+    (after,) = await world.store.skip_ticks("c1", [request])
+    assert (after.executing, after.next_tick) == (False, moved)
+    assert [(skip.reason, skip.ticks) for skip in await world.scene.skips()] == [("missed_policy", 1)]
+
+
 async def test_after_a_change_to_several_nothing_starts_until_the_one_has_ended(world: World) -> None:
     (execution,) = await world.running("c1", "a")
     module = Module("billing", (Verb("a", schedule="every 1h", policy=TWO),))

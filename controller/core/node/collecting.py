@@ -34,11 +34,14 @@ class Collecting:
         waiting = self._wished and not self._asked and self._context.store_ok
         return self._not_before_ns if waiting and self._context.now_ns < self._not_before_ns else None
 
-    def turn(self, ending: Collection[int]) -> None:
+    @property
+    def looks(self) -> bool:
+        """It may be asked for now. Else nobody has to say what is ending, which is as long as a herd."""
+        return self._wished and not self._asked and self._context.store_ok and self._context.now_ns >= self._not_before_ns
+
+    def look(self, ending: Collection[int]) -> None:
         """`ending`: what was fetched, and whose end is not committed yet."""
         context = self._context
-        if not self._wished or self._asked or not context.store_ok or context.now_ns < self._not_before_ns:
-            return
         if len(ending) < WAITING_MAX:
             self._wished, self._asked = False, True
             known = tuple(sorted(ending))

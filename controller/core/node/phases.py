@@ -108,7 +108,8 @@ class Phases:
         return self._parts.claiming.turn(self._parts.activating.precedes)
 
     def _collect(self) -> None:
-        self._parts.collecting.turn(self._parts.ending.consumed())
+        if self._parts.collecting.looks:
+            self._parts.collecting.look(self._parts.ending.consumed())
 
     def _follow_up(self, waiting: list[FollowUp], kinds: tuple[type[FollowUp], ...]) -> list[FollowUp]:
         """Act on those of these kinds, once on each; what is left waits for its phase."""

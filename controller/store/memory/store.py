@@ -369,9 +369,9 @@ class MemoryStore(
 
 
 def _may_skip(row: JobRow, request: SkipRequest) -> bool:
-    """While a run holds the job, its end decides; where several may run, one that ended leaves no overlap to record."""
+    """Where only one may run, the end of what runs decides; where several may, one that ended leaves no overlap."""
     if not row.concurrency:
-        return not row.executing
+        return not row.full
     return row.full or request.skipped[0].reason is not SkipReason.OVERLAP
 
 
