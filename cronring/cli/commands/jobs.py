@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cronring.cli.commands.job_books import job_books, list_policies
 from cronring.cli.commands.job_explain import explain_job
 from cronring.cli.commands.job_export import export_jobs
 from cronring.cli.commands.job_import import import_jobs
@@ -152,8 +153,8 @@ jobs.add_command(job_stats)
 jobs.add_command(job_days)
 jobs.add_command(explain_job)
 for command in (
-    backfill_job, cancel_job, create_job, delete_job, export_jobs, import_jobs, list_actions, list_activations,
-    pause_job, restore_job, resume_job, skip_next, trigger_job, update_job,
+    backfill_job, cancel_job, create_job, delete_job, export_jobs, import_jobs, job_books, list_actions,
+    list_activations, list_policies, pause_job, restore_job, resume_job, skip_next, trigger_job, update_job,
 ):  # fmt: skip
     jobs.add_command(command)
 

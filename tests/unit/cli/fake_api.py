@@ -52,6 +52,7 @@ from tests.unit.cli.fake_audit_log import NothingOnRecord
 from tests.unit.cli.fake_cluster import FakeCluster
 from tests.unit.cli.fake_forecast import FakeForecast
 from tests.unit.cli.fake_history import FakeHistory
+from tests.unit.cli.fake_ledger import FakeLedger
 from tests.unit.cli.fake_orders import FakeOrders
 from tests.unit.cli.fake_schedules import FakeSchedules
 from tests.unit.cli.fake_times import stamp
@@ -95,11 +96,11 @@ class FakeApi(
     FakeCluster,
     FakeForecast,
     FakeHistory,
+    FakeLedger,
     FakeSchedules,
     jobs_pb2_grpc.JobsServicer,
     executions_pb2_grpc.ExecutionsServicer,
     deployments_pb2_grpc.DeploymentsServicer,
-    ledger_pb2_grpc.LedgerServicer,
     limits_pb2_grpc.LimitsServicer,
     notifications_pb2_grpc.NotificationsServicer,
     statistics_pb2_grpc.StatisticsServicer,
@@ -118,6 +119,7 @@ class FakeApi(
             ticks=87, executed=81, on_time=80, late=1, skipped={"overlap": 6}, outcomes={"completed": 81}, jobs=2,
             until=stamp(60),
         )  # fmt: skip
+        self.books: list[ledger_pb2.BookEntry] = []  # of each job
         self.members = ["controller-1", "controller-2"]
         self.limits: list[limits_pb2.Limit] = []
         self.waiting: list[list[jobs_pb2.Activation]] = []
@@ -419,27 +421,6 @@ class FakeApi(
     ListWebhooks = GetWebhook = RemoveWebhook = SetWebhookEnabled = TestWebhook = ListDeliveries = Redeliver = (
         _asked_by_no_test
     )
-
-    async def Audit(self, request: Any, context: Any) -> ledger_pb2.AuditResponse:  # noqa: N802
-        await self.check(request, context)
-        if request.job not in {"", *(each.key for each in self.jobs)}:
-            await self.not_found(context, f"job {request.job}")
-        return self.audit
-
-    async def ListBooks(self, request: Any, context: Any) -> ledger_pb2.ListBooksResponse:  # noqa: N802
-        await self.check(request, context)
-        return ledger_pb2.ListBooksResponse()
-
-    async def Why(self, request: Any, context: Any) -> ledger_pb2.WhyResponse:  # noqa: N802
-        await self.check(request, context)
-        if request.job not in {each.key for each in self.jobs}:
-            await self.not_found(context, f"job {request.job}")
-        return ledger_pb2.WhyResponse(
-            sentences=["A tick of billing.refresh was due at 8.", "Execution 3 completed."], verdict="executed",
-            job=request.job, tick=stamp(0), attempts=[self.executions[0]], timezone="Europe/Berlin", hosted=True,
-            skip=ledger_pb2.Skip(reason="overlap", first_tick=stamp(0), last_tick=stamp(0), ticks=1),
-            waiting=[ledger_pb2.WaitingRun(id=1, trigger="retry", tick=stamp(0), attempt=2, run_at=stamp(9))],
-        )  # fmt: skip
 
 
 def _services(api: FakeApi) -> list[Callable[[Any], None]]:
