@@ -11,7 +11,7 @@ class FakeLedger(ledger_pb2_grpc.LedgerServicer):
     not_found: Any
     jobs: Any
     executions: Any
-    audit: Any
+    audit: ledger_pb2.AuditResponse
     books: Any
 
     async def Audit(self, request: Any, context: Any) -> ledger_pb2.AuditResponse:  # noqa: N802
