@@ -40,6 +40,7 @@ from cronring.cli.output import (
     Column,
     jsonable,
     milliseconds,
+    print_count,
     print_json,
     print_json_line,
     print_rows,
@@ -94,8 +95,7 @@ def list_jobs(
     """
     query = job_query(filters, values)
     if count:
-        counted = ask(controllers, lambda client: client.jobs.count(query))
-        print_json({"jobs": counted}) if output == "json" else say(f"{counted:,}")
+        print_count("jobs", ask(controllers, lambda client: client.jobs.count(query)), output)
         return
     rows = ask(controllers, lambda client: client.jobs.find(query, limit + 1))
     if len(rows) > limit:

@@ -38,6 +38,7 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2_grpc,
     limits_pb2,
     limits_pb2_grpc,
+    lists_pb2,
     notifications_pb2,
     notifications_pb2_grpc,
     schedules_pb2_grpc,
@@ -380,7 +381,8 @@ class FakeApi(
 
     async def ListDeployments(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
-        return deployments_pb2.ListDeploymentsResponse(deployments=self.versions or [self.deployment()])
+        total = lists_pb2.Total(count=1_234) if request.total else None
+        return deployments_pb2.ListDeploymentsResponse(deployments=self.versions or [self.deployment()], total=total)
 
     async def GetDeployment(self, request: Any, context: Any) -> deployments_pb2.Deployment:  # noqa: N802
         await self.check(request, context)
