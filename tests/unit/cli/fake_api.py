@@ -41,6 +41,7 @@ from cronring.protos.cronring.v1 import (
     lists_pb2,
     notifications_pb2,
     notifications_pb2_grpc,
+    queues_pb2_grpc,
     schedules_pb2_grpc,
     statistics_pb2,
     statistics_pb2_grpc,
@@ -55,6 +56,7 @@ from tests.unit.cli.fake_forecast import FakeForecast
 from tests.unit.cli.fake_history import FakeHistory
 from tests.unit.cli.fake_ledger import FakeLedger
 from tests.unit.cli.fake_orders import FakeOrders
+from tests.unit.cli.fake_queues import FakeQueues
 from tests.unit.cli.fake_schedules import FakeSchedules
 from tests.unit.cli.fake_times import stamp
 
@@ -98,6 +100,7 @@ class FakeApi(
     FakeForecast,
     FakeHistory,
     FakeLedger,
+    FakeQueues,
     FakeSchedules,
     jobs_pb2_grpc.JobsServicer,
     executions_pb2_grpc.ExecutionsServicer,
@@ -437,6 +440,7 @@ def _services(api: FakeApi) -> list[Callable[[Any], None]]:
         partial(history_pb2_grpc.add_HistoryServicer_to_server, api),
         partial(cluster_pb2_grpc.add_ClusterServicer_to_server, api),
         partial(forecast_pb2_grpc.add_ForecastServicer_to_server, api),
+        partial(queues_pb2_grpc.add_QueuesServicer_to_server, api),
         partial(schedules_pb2_grpc.add_SchedulesServicer_to_server, api),
         partial(templates_pb2_grpc.add_TemplatesServicer_to_server, TemplatesService(api.templates, BOX)),
         partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, NothingOnRecord()),

@@ -62,6 +62,18 @@ def test_policies_are_those_of_the_controllers(asked: Cronring) -> None:
     assert json.loads(asked("jobs", "policies", "-o", "json").stdout) == {"retries": "further attempts after a failure"}
 
 
+def test_a_message_is_put_into_its_queue(asked: Cronring, api: FakeApi, tmp_path: Path) -> None:
+    letter = tmp_path / "letter.json"
+    letter.write_text('"hello"')
+    done = asked("queues", "put", "prod/mail", f"@{letter}", "--workspace", "ws", "--not-before", "2035-01-01")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "prod/mail has message 4711")
+    request = api.requests[-1]
+    assert (request.namespace, request.queue, request.workspace, request.payload) == ("prod", "mail", "ws", '"hello"')
+    assert request.not_before.ToDatetime(UTC) == datetime(2035, 1, 1, tzinfo=UTC)
+    assert json.loads(asked("queues", "put", "mail", "1", "-o", "json").stdout) == {"id": 4_711}
+    assert not api.requests[-1].HasField("not_before")
+
+
 def test_a_message_needs_a_queue_and_a_payload(asked: Cronring, tmp_path: Path) -> None:
     assert "Missing argument 'PAYLOAD'" in asked("queues", "put", "reports").stderr
     assert "names no queue" in asked("queues", "put", "/reports", "1").stderr
