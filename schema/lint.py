@@ -77,10 +77,13 @@ def lint_module(
     return sorted(findings, key=lambda finding: finding.line)
 
 
-def lint_job(verb: Verb, now: int, duration_ms: float | None = None) -> list[Fault]:
-    """What is odd about one job, which `verb` describes. As lint_module, but its neighbours aren't looked at."""
+def lint_job(verb: Verb, now: int, duration_ms: float | None = None, default_retries: int = 0) -> list[Fault]:
+    """What is odd about one job, which `verb` describes. As lint_module, but its neighbours aren't looked at.
+
+    `default_retries`: those of the cluster; 0 where it has none, or isn't known.
+    """
     schedule = parse_schedule(verb.schedule, _anchor(verb, now), verb.policy)
-    return list(_faults(verb, schedule, now, duration_ms))
+    return list(_faults(verb, schedule, now, duration_ms, default_retries))
 
 
 def shortest_gap_ms(schedule: Schedule) -> int | None:
@@ -99,7 +102,9 @@ def _anchor(verb: Verb, now: int) -> int:
     return parse_instant(verb.anchor) if verb.anchor else now
 
 
-def _faults(verb: Verb, schedule: Schedule, now: int, duration_ms: float | None) -> Iterator[Fault]:
+def _faults(
+    verb: Verb, schedule: Schedule, now: int, duration_ms: float | None, default_retries: int = 0
+) -> Iterator[Fault]:
     inner = schedule.inner if isinstance(schedule, BoundedSchedule) else schedule
     past = list(_past(verb, now))
     if past:
@@ -109,11 +114,11 @@ def _faults(verb: Verb, schedule: Schedule, now: int, duration_ms: float | None)
         yield from pattern_faults(inner.pattern)
     yield from _clock_changes(schedule, verb.policy, now)
     yield from _outside(verb, schedule, now)
-    yield from _unsaid_retries(verb.policy)
+    yield from _unsaid_retries(verb.policy, default_retries)
     gap_ms = shortest_gap_ms(schedule)
     if gap_ms is not None:
         yield from _long_runs(verb, gap_ms, duration_ms)
-        yield from _late_retries(verb.policy, gap_ms)
+        yield from _late_retries(verb.policy, gap_ms, default_retries)
 
 
 def _past(verb: Verb, now: int) -> Iterator[Fault]:
@@ -204,22 +209,26 @@ def _long_runs(verb: Verb, gap_ms: int, duration_ms: float | None) -> Iterator[F
 
 
 # docs/decisions/0117: it is no contradiction, as the cluster may have a default for retries
-def _unsaid_retries(policy: Policy) -> Iterator[Fault]:
-    if policy.retries is None and (policy.backoff or policy.retry_on):
+def _unsaid_retries(policy: Policy, default: int) -> Iterator[Fault]:
+    if policy.retries is None and not default and (policy.backoff or policy.retry_on):
         message = "it says how a run is retried, but not how often: so it is by a default of the cluster only"
         yield Fault("retries", message, "write retries=3, for example", NOTE)
 
 
-def _late_retries(policy: Policy, gap_ms: int) -> Iterator[Fault]:
+def _late_retries(policy: Policy, gap_ms: int, default: int) -> Iterator[Fault]:
     """The next tick supersedes a waiting retry, but for a job that its first failure pauses."""
-    if not policy.retries or policy.pause_after_failures == 1:
+    retries = policy.retries_by(default)
+    if not retries or policy.pause_after_failures == 1:
         return
-    waits = [backoff_us(policy, attempt) // 1_000 for attempt in range(1, policy.retries + 1)]
+    whose, none = (" (by the cluster's default)", "retries=0") if policy.retries is None else ("", "leave out retries")
+    waits = [backoff_us(policy, attempt) // 1_000 for attempt in range(1, retries + 1)]
     first, gap = format_duration(waits[0]), format_duration(gap_ms)
     if waits[0] >= gap_ms:
-        message = f"the first retry comes {first} after a failure, but the next tick as soon as {gap}: it never comes"
-        yield Fault("retries", message, "write a shorter backoff, or leave out retries")
+        message = (
+            f"the first retry{whose} comes {first} after a failure, but the next tick as soon as {gap}: it never comes"
+        )
+        yield Fault("retries", message, f"write a shorter backoff, or {none}")
     elif sum(waits) >= gap_ms:
         useful = sum(1 for count in range(1, len(waits) + 1) if sum(waits[:count]) < gap_ms)
-        message = f"of {policy.retries} retries only {useful} fit between ticks that are as close as {gap}"
+        message = f"of {retries} retries{whose} only {useful} fit between ticks that are as close as {gap}"
         yield Fault("retries", message, f"write retries={useful}, or a shorter backoff", NOTE)

@@ -196,6 +196,13 @@ class CountChosenJobs(Statement):
     statuses: Sequence[str]
 
 
+class CountDeployments(Statement):
+    namespace: str
+    module: str
+    active_only: bool
+    namespaces: Sequence[str] | None
+
+
 class CountEncrypted(Statement): ...
 
 
@@ -261,13 +268,28 @@ class CountJobs(Statement):
     statuses: Sequence[str]
 
 
+class CountLimits(Statement):
+    namespace: str | None
+    namespaces: Sequence[str] | None
+
+
 class CountPlaces(Statement):
     limit_id: int
+
+
+class CountQueues(Statement):
+    namespace: str | None
+    namespaces: Sequence[str] | None
 
 
 class CountRequestKeys(Statement):
     principal: str
     most: int
+
+
+class CountRunnerGrants(Statement):
+    with_revoked: bool
+    namespaces: Sequence[str] | None
 
 
 class CountRunningOfOthers(Statement):
@@ -284,10 +306,31 @@ class CountRuns(Statement):
     limit: int
 
 
+class CountSessions(Statement):
+    with_ended: bool
+    own: str
+    namespaces: Sequence[str] | None
+
+
+class CountSets(Statement):
+    namespace: str
+    namespaces: Sequence[str] | None
+
+
 class CountSkips(Statement):
     job_ids: Sequence[int]
     after_ticks: Sequence[int]
     until_tick: int
+
+
+class CountTemplates(Statement):
+    namespace: str
+    namespaces: Sequence[str] | None
+
+
+class CountTokens(Statement):
+    with_revoked: bool
+    namespaces: Sequence[str] | None
 
 
 class CountTroubledExecutions(Statement):
@@ -310,6 +353,9 @@ class CountUnsealed(Statement):
 
 
 class CountWaiting(Statement): ...
+
+
+class CountWebhooks(Statement): ...
 
 
 class CountWorkspace(Statement):

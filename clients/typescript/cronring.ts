@@ -1010,11 +1010,13 @@ export interface LimitedValue {
   running: number;
 }
 
+/** There is no total: nothing bounds what people have done by now. */
 export interface ListActionsResponse {
   actions: Action[];
   next_page_token: string;
 }
 
+/** There is no total: it is what waits beside one job, and few pages. */
 export interface ListActivationsResponse {
   /** the next one first */
   activations: Activation[];
@@ -1022,6 +1024,7 @@ export interface ListActivationsResponse {
   next_page_token: string;
 }
 
+/** There is no total: to count the log would be to read it. */
 export interface ListAuditLogResponse {
   audit_rows: AuditLogRow[];
   /** empty: that was the last page */
@@ -1033,11 +1036,13 @@ export interface ListBooksResponse {
   books: JobBook[];
 }
 
+/** There is no total: Queue has it, as `dead`. */
 export interface ListDeadLettersResponse {
   dead_letters: DeadLetter[];
   next_page_token: string;
 }
 
+/** There is no total: the log may be long. Webhook has counts of its latest 10,000 deliveries. */
 export interface ListDeliveriesResponse {
   /** the newest first */
   deliveries: Delivery[];
@@ -1047,8 +1052,11 @@ export interface ListDeliveriesResponse {
 export interface ListDeploymentsResponse {
   deployments: Deployment[];
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
+/** There is no total: it is what comes next, and GetForecast has how much. */
 export interface ListDueResponse {
   due: DueJob[];
 }
@@ -1075,8 +1083,11 @@ export interface ListLimitsResponse {
   limits: Limit[];
   /** empty: this was the last page */
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
+/** There is no total: Queue has it, as its depth. */
 export interface ListMessagesResponse {
   messages: QueueMessage[];
   next_page_token: string;
@@ -1085,19 +1096,26 @@ export interface ListMessagesResponse {
 export interface ListQueuesResponse {
   queues: Queue[];
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
 export interface ListRunnerGrantsResponse {
   runner_grants: RunnerGrant[];
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
 export interface ListSessionsResponse {
   sessions: Session[];
   /** empty: that was the last page */
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
+/** There is no total: Set has it, as `jobs`. */
 export interface ListSetJobsResponse {
   jobs: Job[];
   next_page_token: string;
@@ -1106,14 +1124,19 @@ export interface ListSetJobsResponse {
 export interface ListSetsResponse {
   sets: Set[];
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
 export interface ListTemplatesResponse {
   /** by namespace and name */
   templates: Template[];
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
+/** There is no total: what a year has is found page by page, and never counted. */
 export interface ListTimelineResponse {
   entries: TimelineEntry[];
   /** empty: that was all */
@@ -1126,6 +1149,8 @@ export interface ListTokensResponse {
   tokens: Token[];
   /** empty: that was the last page */
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
 export interface ListWebhooksResponse {
@@ -1133,8 +1158,11 @@ export interface ListWebhooksResponse {
   webhooks: Webhook[];
   /** empty: this was the last page */
   next_page_token: string;
+  /** absent: it was not asked for */
+  total?: Total;
 }
 
+/** There is no total: to count workspaces would be to read all jobs. */
 export interface ListWorkspacesResponse {
   /** by namespace, then by name */
   workspaces: Workspace[];
@@ -1918,7 +1946,7 @@ export interface Operations {
   GetDefaults: { answer: ClusterDefaults };
   UpdateDefaults: { body: { timeout_ms?: string | number; late_after?: string; requested_by?: string; note?: string; etag?: string; retries?: number }; answer: ClusterDefaults };
   CreateDeployment: { body: { schema?: Module; digest?: string; min_replicas?: number; requested_by?: string; note?: string; dry_run?: boolean }; answer: CreateDeploymentResponse };
-  ListDeployments: { query: { page_size?: number; page_token?: string; namespace?: string; module?: string; active_only?: boolean }; answer: ListDeploymentsResponse };
+  ListDeployments: { query: { page_size?: number; page_token?: string; namespace?: string; module?: string; active_only?: boolean; total?: boolean }; answer: ListDeploymentsResponse };
   GetDeployment: { path: { key: string }; answer: Deployment };
   CompareDeployments: { path: { key: string }; query: { from_key?: string; days?: number }; answer: CompareDeploymentsResponse };
   ActivateDeployment: { path: { key: string }; body: { note?: string; requested_by?: string; min_replicas?: number; dry_run?: boolean; etag?: string }; answer: ActivateDeploymentResponse };
@@ -1940,12 +1968,12 @@ export interface Operations {
   GetMoment: { query: { at?: string }; answer: Moment };
   ListTimeline: { query: { since?: string; until?: string; page_size?: number; page_token?: string }; answer: ListTimelineResponse };
   CreateToken: { body: { name?: string; grants?: RoleGrant[]; lasts_ms?: string | number; requested_by?: string }; answer: CreateTokenResponse };
-  ListTokens: { query: { page_size?: number; page_token?: string; with_revoked?: boolean }; answer: ListTokensResponse };
+  ListTokens: { query: { page_size?: number; page_token?: string; with_revoked?: boolean; total?: boolean }; answer: ListTokensResponse };
   RevokeToken: { path: { name: string }; query: { requested_by?: string }; answer: Token };
   CreateRunnerGrant: { body: { name?: string; namespace?: string; modules?: string[]; may_activate?: boolean; certificate_only?: boolean; uses?: string | number; lasts_ms?: string | number; requested_by?: string }; answer: CreateRunnerGrantResponse };
-  ListRunnerGrants: { query: { page_size?: number; page_token?: string; with_revoked?: boolean }; answer: ListRunnerGrantsResponse };
+  ListRunnerGrants: { query: { page_size?: number; page_token?: string; with_revoked?: boolean; total?: boolean }; answer: ListRunnerGrantsResponse };
   RevokeRunnerGrant: { path: { name: string }; query: { requested_by?: string }; answer: RunnerGrant };
-  ListSessions: { query: { page_size?: number; page_token?: string; with_ended?: boolean }; answer: ListSessionsResponse };
+  ListSessions: { query: { page_size?: number; page_token?: string; with_ended?: boolean; total?: boolean }; answer: ListSessionsResponse };
   RevokeSession: { path: { id: string | number }; query: { requested_by?: string }; answer: Session };
   WhoAmI: { answer: WhoAmIResponse };
   ListJobs: { query: { page_size?: number; page_token?: string; "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; "filter.keys"?: string[]; "filter.contains"?: string[]; sort?: string; total?: boolean }; answer: ListJobsResponse };
@@ -1977,9 +2005,9 @@ export interface Operations {
   RemoveLimit: { path: { namespace: string }; query: { module?: string; requested_by?: string; note?: string; etag?: string; label?: string }; answer: Limit };
   SetLimit_2: { path: { namespace: string; module: string }; body: { max_concurrent?: number; requested_by?: string; note?: string; etag?: string; label?: string }; answer: Limit };
   RemoveLimit_2: { path: { namespace: string; module: string }; query: { requested_by?: string; note?: string; etag?: string; label?: string }; answer: Limit };
-  ListLimits: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListLimitsResponse };
+  ListLimits: { query: { page_size?: number; page_token?: string; namespace?: string; total?: boolean }; answer: ListLimitsResponse };
   AddWebhook: { body: { name?: string; url?: string; secret?: string; events?: string[]; reasons?: string[]; namespace?: string; module?: string; job?: string; labels?: Record<string, string>; requested_by?: string; outcomes?: string[] }; answer: AddWebhookResponse };
-  ListWebhooks: { query: { page_size?: number; page_token?: string }; answer: ListWebhooksResponse };
+  ListWebhooks: { query: { page_size?: number; page_token?: string; total?: boolean }; answer: ListWebhooksResponse };
   GetWebhook: { path: { name: string }; answer: Webhook };
   RemoveWebhook: { path: { name: string }; query: { etag?: string }; answer: undefined };
   SetWebhookEnabled: { path: { name: string }; body: { enabled?: boolean; reason?: string; requested_by?: string; etag?: string }; answer: Webhook };
@@ -1993,7 +2021,7 @@ export interface Operations {
   ReleaseMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[] }; answer: ReleaseMessagesResponse };
   PutMessage: { path: { namespace: string; queue: string }; body: { workspace?: string; payload?: string; not_before?: string }; answer: PutMessageResponse };
   ListMessages: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListMessagesResponse };
-  ListQueues: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListQueuesResponse };
+  ListQueues: { query: { page_size?: number; page_token?: string; namespace?: string; total?: boolean }; answer: ListQueuesResponse };
   ListDeadLetters: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListDeadLettersResponse };
   ReplayDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: ReplayDeadLettersResponse };
   RemoveDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: RemoveDeadLettersResponse };
@@ -2007,7 +2035,7 @@ export interface Operations {
   DescribePolicies: { answer: DescribePoliciesResponse };
   ApplySet: { path: { namespace: string; name: string }; body: { jobs?: CreateJobRequest[]; prune?: boolean; release?: boolean; adopt?: boolean; dry_run?: boolean; hours?: number; requested_by?: string; note?: string; etag?: string }; answer: ApplySetResponse };
   GetSet: { path: { namespace: string; name: string }; answer: Set };
-  ListSets: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListSetsResponse };
+  ListSets: { query: { page_size?: number; page_token?: string; namespace?: string; total?: boolean }; answer: ListSetsResponse };
   ListSetJobs: { path: { namespace: string; name: string }; query: { page_size?: number; page_token?: string }; answer: ListSetJobsResponse };
   ExportJobs: { query: { "filter.namespace"?: string; "filter.module"?: string; "filter.verb"?: string; "filter.statuses"?: string[]; "filter.outcomes"?: string[]; "filter.text"?: string; "filter.keys"?: string[]; "filter.contains"?: string[]; set_name?: string }; item: CreateJobRequest };
   GetJobStats: { path: { job: string }; answer: JobStats };
@@ -2016,7 +2044,7 @@ export interface Operations {
   SetTemplate: { path: { namespace: string; name: string }; body: { description?: string; spec?: JobSpec; update_mask?: string; requested_by?: string; note?: string; etag?: string }; answer: Template };
   GetTemplate: { path: { namespace: string; name: string }; answer: Template };
   DeleteTemplate: { path: { namespace: string; name: string }; query: { requested_by?: string; note?: string; etag?: string }; answer: DeleteTemplateResponse };
-  ListTemplates: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListTemplatesResponse };
+  ListTemplates: { query: { page_size?: number; page_token?: string; namespace?: string; total?: boolean }; answer: ListTemplatesResponse };
   ListWorkspaces: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListWorkspacesResponse };
   GetWorkspace: { path: { namespace: string; workspace: string }; answer: Workspace };
   DeleteWorkspace: { path: { namespace: string; workspace: string }; body: { dry_run?: boolean; expected?: string | number; requested_by?: string; note?: string }; answer: DeleteWorkspaceResponse };

@@ -6,7 +6,7 @@ from cronring.controller.api.comparing import DAYS_DEFAULT, DAYS_MAX, active_of,
 from cronring.controller.api.etags import check_etag, deployment_etag
 from cronring.controller.api.lookup import admit_to_deployment, check_followed, parsed_module
 from cronring.controller.api.messages import deployment_message
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, name, note, number, required
 from cronring.controller.api.scope import namespaces, require, sees, shows_outputs
@@ -89,6 +89,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         return deployments_pb2.ListDeploymentsResponse(
             deployments=[deployment_message(row) for row in page],
             next_page_token=pages.token(page[-1].deployment_id) if len(rows) > limit else "",
+            total=await total(request, lambda: self._reads.count_deployments(where)),
         )
 
     async def GetDeployment(

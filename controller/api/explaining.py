@@ -35,7 +35,8 @@ class Question(NamedTuple):
     year: int | None = None
     key: str = ""
     slow_ms: float | None = None  # what the 95th percentile of its runs took
-    default_timeout_ms: int | None = None  # of the cluster's defaults
+    default_timeout_ms: int | None = None  # of the cluster's defaults, as the next
+    default_retries: int = 0
 
 
 def check_read(row: JobRow) -> None:
@@ -102,4 +103,4 @@ def _remarks(spec: JobSpec, anchor: int, policy: Policy, asked: Question) -> lis
         timeout_ms=spec.timeout_by(asked.default_timeout_ms) or None,
         anchor=format_instant(anchor) if is_interval(spec.schedule) else "",
     )
-    return lint_job(verb, asked.after, asked.slow_ms)
+    return lint_job(verb, asked.after, asked.slow_ms, asked.default_retries)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from google.protobuf.message import Message
 
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, required
 from cronring.controller.api.token_box import TokenBox
@@ -53,7 +53,9 @@ class IdentitiesService(WebSessionCalls, identities_pb2_grpc.IdentitiesServicer)
         rows = await self._tokens.list_tokens(wanted)
         page = rows[: wanted.limit - 1]
         return pb2.ListTokensResponse(
-            tokens=map(_token, page), next_page_token=pages.token(page[-1].token_id) if len(rows) > len(page) else ""
+            tokens=map(_token, page),
+            next_page_token=pages.token(page[-1].token_id) if len(rows) > len(page) else "",
+            total=await total(request, lambda: self._tokens.count_tokens(wanted)),
         )
 
     async def RevokeToken(self, request: pb2.RevokeTokenRequest, context: Context) -> pb2.Token:
@@ -93,6 +95,7 @@ class IdentitiesService(WebSessionCalls, identities_pb2_grpc.IdentitiesServicer)
         return pb2.ListRunnerGrantsResponse(
             runner_grants=map(_runner_grant, page),
             next_page_token=pages.token(page[-1].grant_id) if len(rows) > len(page) else "",
+            total=await total(request, lambda: self._tokens.count_runner_grants(wanted)),
         )
 
     async def RevokeRunnerGrant(self, request: pb2.RevokeRunnerGrantRequest, context: Context) -> pb2.RunnerGrant:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cronring.controller.api.etags import check_etag, limit_etag
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import namespaces, require
@@ -50,13 +50,13 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
         named, size = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._box, "ListLimits", named)
         after, module, label = _place(pages.text_cursor(request.page_token))
-        rows = await self._limits.list_limits(
-            named or None, None, namespaces(Permission.VIEW, named), after=(after, module, label), limit=size + 1
-        )
+        seen = namespaces(Permission.VIEW, named)
+        rows = await self._limits.list_limits(named or None, None, seen, after=(after, module, label), limit=size + 1)
         page = rows[:size]
         return limits_pb2.ListLimitsResponse(
             limits=map(self._told, page),
             next_page_token=pages.token("/".join(_key(page[-1]))) if len(rows) > size else "",
+            total=await total(request, lambda: self._limits.count_limits(named or None, seen)),
         )
 
     def _told(self, row: LimitRow) -> limits_pb2.Limit:

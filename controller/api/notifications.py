@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cronring.controller.api.etags import check_etag, webhook_etag
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, labels, name, note, one_of, required
 from cronring.controller.api.scope import namespaces
@@ -75,7 +75,11 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
         size, pages = page_size(request), Pages(self._box, "ListWebhooks")
         rows = await self._webhooks.list(after=pages.text_cursor(request.page_token), limit=size + 1)
         token = pages.token(rows[size - 1].name) if len(rows) > size else ""
-        return pb2.ListWebhooksResponse(webhooks=map(self._told, rows[:size]), next_page_token=token)
+        return pb2.ListWebhooksResponse(
+            webhooks=map(self._told, rows[:size]),
+            next_page_token=token,
+            total=await total(request, self._webhooks.count),
+        )
 
     async def GetWebhook(self, request: pb2.GetWebhookRequest, context: Context) -> pb2.Webhook:
         return self._told(await self._webhooks.get(required("name", request.name, _WEBHOOK)))

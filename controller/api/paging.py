@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from google.protobuf.message import Message
@@ -10,6 +11,7 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import number
 from cronring.controller.api.token_box import StrangeTokenError, TokenBox
 from cronring.controller.ports.reads import Cursor
+from cronring.protos.cronring.v1 import lists_pb2
 
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 1_000
@@ -19,6 +21,11 @@ _KIND: Final = "page"
 def page_size(request: Message) -> int:
     """Of a request with a `page_size`. Raises InvalidRequest."""
     return number(request, "page_size", PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)
+
+
+async def total(request: Message, count: Callable[[], Awaitable[int]]) -> lists_pb2.Total | None:
+    """How many there are on all pages, if the request asks for it."""
+    return lists_pb2.Total(count=await count()) if getattr(request, "total") else None  # noqa: B009 - of any list
 
 
 class Pages:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cronring.controller.api.consuming import ConsumingCalls, queue_name
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.queue_messages import dead_letter_message, queue_message, waiting_message
 from cronring.controller.api.queue_waiting import QueueWaiting
@@ -34,13 +34,15 @@ class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
         named, size = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._box, "ListQueues", named)
         namespace, _, queue = pages.text_cursor(request.page_token).partition("/")
+        seen = namespaces(Permission.VIEW, named)
         rows = await self._queues.list_queues(
-            None, named or None, namespaces(Permission.VIEW, named), after=QueueName(namespace, queue), limit=size + 1
+            None, named or None, seen, after=QueueName(namespace, queue), limit=size + 1
         )
         page = rows[:size]
         return queues_pb2.ListQueuesResponse(
             queues=map(queue_message, page),
             next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].queue}") if len(rows) > size else "",
+            total=await total(request, lambda: self._queues.count_queues(named or None, seen)),
         )
 
     async def ListMessages(

@@ -24,9 +24,8 @@ from cronring.controller.api.set_answers import difference_messages, ticks_messa
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.many import NewJob, done
-from cronring.controller.ports.reads import DeploymentFilter, JobRow, Reads
-from cronring.controller.ports.statistics import Statistics
-from cronring.controller.ports.store import Control
+from cronring.controller.ports.reads import DeploymentFilter, JobRow
+from cronring.controller.ports.stores import Stores
 from cronring.controller.services.set_plans import JobFate, JobStep, fields_of, ticks_of
 from cronring.protos.cronring.v1 import jobs_pb2, schedules_pb2, schedules_pb2_grpc
 from cronring.protos.instants import timestamp
@@ -55,13 +54,12 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     Why: docs/decisions/0110-previews-ask-the-store.md.
     """
 
-    def __init__(
-        self, reads: Reads, control: Control, statistics: Statistics, defaults: Defaults, box: TokenBox, new: NewJobs
-    ) -> None:
-        self._reads = reads
+    def __init__(self, stores: Stores, defaults: Defaults, box: TokenBox, new: NewJobs) -> None:
+        self._reads = stores.reads
         self._new = new
-        self._control = control
-        self._statistics = statistics
+        self._control = stores.control
+        self._statistics = stores.statistics
+        self._of_cluster = stores.defaults
         self._defaults = defaults
         self._box = box
 
@@ -82,8 +80,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
     async def ExplainJob(self, request: schedules_pb2.ExplainJobRequest, context: Context) -> schedules_pb2.Explanation:
         row = await find_job(self._reads, request.job, Permission.VIEW, "job")
         check_read(row)
-        slow_ms, asked = await self._slow_ms(row.key), await self._asked(request)
-        asked = asked._replace(key=row.key, slow_ms=slow_ms, default_timeout_ms=row.default_timeout_ms)
+        asked = _of_row(row, await self._slow_ms(row.key), await self._asked(request))
         return await asyncio.to_thread(explained, row.spec, asked)
 
     async def PreviewJob(
@@ -105,7 +102,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         spec = row.spec.taking(change.spec, change.names)
         if "anchor" not in change.names and spec.schedule != row.spec.schedule:
             spec = spec._replace(anchor=None)  # it counts from when it is set
-        asked = Question(now, _TICKS, None, row.key, slow_ms, row.default_timeout_ms)
+        asked = _of_row(row, slow_ms, Question(now, _TICKS))
         answer = await asyncio.to_thread(_previewed, row, spec, asked, until)
         answer.etag = job_etag(self._box, row)
         return answer
@@ -119,7 +116,8 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         item.spec.schedule = _not_now(item.spec.schedule, now)
         job = self._new.judged(item, await self._new.given([item]))
         done(await self._control.create_jobs([job], actor("", context), dry_run=True))
-        asked = Question(now, _TICKS, None, key_of(item), None, self._defaults.timeout_ms)
+        of_cluster = await self._of_cluster.get_defaults()
+        asked = Question(now, _TICKS, None, key_of(item), None, of_cluster.timeout_ms, of_cluster.retries)
         return await asyncio.to_thread(_answer, JobStep(asked.key, JobFate.CREATED, None, job), job.spec, asked, until)
 
     async def DescribeVerb(
@@ -171,6 +169,15 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         except NotFound:  # removed meanwhile
             return None
         return None if duration is None else duration.p95_us / 1_000
+
+
+def _of_row(row: JobRow, slow_ms: float | None, asked: Question) -> Question:
+    return asked._replace(
+        key=row.key,
+        slow_ms=slow_ms,
+        default_timeout_ms=row.default_timeout_ms,
+        default_retries=row.default_retries,
+    )
 
 
 def _not_now(schedule: str, now: int) -> str:

@@ -153,7 +153,7 @@ class Api:
     def _schedules_service(self) -> SchedulesService:
         stores = self.parts.stores
         new = NewJobs(stores.reads, stores.templates, self._defaults)
-        return SchedulesService(stores.reads, stores.control, stores.statistics, self._defaults, self.parts.box, new)
+        return SchedulesService(stores, self._defaults, self.parts.box, new)
 
     def _jobs_service(self) -> JobsService:
         parts, stores = self.parts, self.parts.stores

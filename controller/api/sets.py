@@ -11,7 +11,7 @@ from cronring.controller.api.job_writes import Put
 from cronring.controller.api.lookup import find_module_of
 from cronring.controller.api.messages import job_message
 from cronring.controller.api.new_jobs import NewJobs, judged, key_of, or_not_found
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.queue_targets import targeted
 from cronring.controller.api.requests import Context, actor, name, note, number
@@ -90,6 +90,7 @@ class SetsService(sets_pb2_grpc.SetsServicer):
         return sets_pb2.ListSetsResponse(
             sets=[set_message(row) for row in page],
             next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].name}") if len(rows) > limit else "",
+            total=await total(request, lambda: self._sets.count_sets(namespace, seen)),
         )
 
     async def ListSetJobs(self, request: sets_pb2.ListSetJobsRequest, context: Context) -> sets_pb2.ListSetJobsResponse:

@@ -5,7 +5,7 @@ import contextlib
 from cronring.controller.api.etags import check_etag, template_etag
 from cronring.controller.api.job_writes import TRIES
 from cronring.controller.api.messages import schedule_words
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import namespaces, require
@@ -54,6 +54,7 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
         return templates_pb2.ListTemplatesResponse(
             templates=[template_message(row) for row in page],
             next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].name}") if len(rows) > limit else "",
+            total=await total(request, lambda: self._templates.count_templates(namespace, seen)),
         )
 
     async def DeleteTemplate(

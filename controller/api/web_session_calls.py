@@ -1,6 +1,6 @@
 """cronring.v1.Identities, sessions of browsers: everybody's own, and for admins those of others."""
 
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.requests import Context, actor, row_id
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.ports.caller import caller
@@ -30,7 +30,9 @@ class WebSessionCalls:
         rows = await self._sessions.list_sessions(wanted)
         page = rows[:size]
         return pb2.ListSessionsResponse(
-            sessions=map(_session, page), next_page_token=pages.token(page[-1].session_id) if len(rows) > size else ""
+            sessions=map(_session, page),
+            next_page_token=pages.token(page[-1].session_id) if len(rows) > size else "",
+            total=await total(request, lambda: self._sessions.count_sessions(wanted)),
         )
 
     async def RevokeSession(self, request: pb2.RevokeSessionRequest, context: Context) -> pb2.Session:

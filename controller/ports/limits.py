@@ -88,6 +88,10 @@ class Limits(Protocol):
         """
         ...
 
+    async def count_limits(self, namespace: str | None = None, namespaces: Namespaces = None) -> int:
+        """How many list_limits has, on all pages."""
+        ...
+
 
 def limit_name(namespace: str, module: str, label: str = "", value: str | None = None) -> str:
     """In words: `module billing`, `namespace prod`, `each workspace of module prod/billing`, `workspace=a of ...`."""

@@ -180,6 +180,10 @@ class Queues(Consuming, Protocol):
         """By namespace and name. `most`: where counting ends."""
         ...
 
+    async def count_queues(self, namespace: str | None = None, namespaces: Namespaces = None) -> int:
+        """How many list_queues has, on all pages."""
+        ...
+
     async def figures(self, queues: int, most: int) -> list[QueueFigure]:
         """Of so many queues, those that hold most; counted up to `most`."""
         ...

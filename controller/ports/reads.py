@@ -354,6 +354,10 @@ class JobReads(Protocol):
         """The newest first, from before `before_id` on (0: from the newest)."""
         ...
 
+    async def count_deployments(self, where: DeploymentFilter) -> int:
+        """How many list_deployments has, on all pages."""
+        ...
+
     async def get_deployment(self, key: str) -> DeploymentRow:
         """Raises cronring.controller.errors.NotFound."""
         ...

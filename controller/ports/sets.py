@@ -74,6 +74,10 @@ class Sets(Protocol):
         """By namespace and name, from after `after` on. `namespace`: "" for any."""
         ...
 
+    async def count_sets(self, namespace: str, namespaces: Namespaces = None) -> int:
+        """How many list_sets has, on all pages."""
+        ...
+
     async def set_keys(self, namespace: str, name: str, after_key: str, limit: int) -> list[str]:
         """Of the jobs that it owns, in order, from after `after_key` on ("": from the first)."""
         ...

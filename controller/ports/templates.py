@@ -46,6 +46,10 @@ class Templates(Protocol):
         """
         ...
 
+    async def count_templates(self, namespace: str, namespaces: Namespaces = None) -> int:
+        """How many list_templates has, on all pages."""
+        ...
+
     async def set_template(
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
     ) -> None:

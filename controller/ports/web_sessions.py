@@ -82,6 +82,10 @@ class WebSessionStore(Protocol):
         """In the order of logins."""
         ...
 
+    async def count_sessions(self, wanted: WebSessionListing) -> int:
+        """How many list_sessions has, on all pages."""
+        ...
+
     async def get_session(self, session_id: int) -> WebSessionRow:
         """Raises cronring.controller.errors.NotFound."""
         ...

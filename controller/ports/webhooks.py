@@ -148,6 +148,10 @@ class Webhooks(Protocol):
         """By name, those after one; of these the first ones."""
         ...
 
+    async def count(self) -> int:
+        """How many list has, on all pages."""
+        ...
+
     async def get(self, name: str) -> WebhookRow:
         """Raises cronring.controller.errors.NotFound, as all below do."""
         ...

@@ -13,6 +13,7 @@ from cronring.controller.store.recording import record
 from cronring.sql.parameters import (
     BindExecutions,
     BindJobs,
+    CountLimits,
     CountPlaces,
     DropValues,
     ListLimits,
@@ -99,6 +100,10 @@ class PostgresLimits:
             limit=limit,
         )
         return list(map(_row, await self._database.fetch(wanted)))
+
+    async def count_limits(self, namespace: str | None = None, namespaces: Namespaces = None) -> int:
+        ((count,),) = await self._database.fetch(CountLimits(namespace=namespace, namespaces=namespaces))
+        return int(count)
 
 
 async def _list(transaction: Transaction, group: _Group) -> list[LimitRow]:

@@ -19,6 +19,7 @@ from cronring.controller.services.audit_changes import of_queue
 from cronring.controller.store.pool import Database
 from cronring.controller.store.recording import record
 from cronring.sql.parameters import (
+    CountQueues,
     ExtendLease,
     FindDeadLetters,
     FinishMessages,
@@ -128,6 +129,10 @@ class PostgresQueues(PostgresConsuming):
             limit=limit,
         )
         return list(map(QueueRow._make, await self._database.fetch(asked)))
+
+    async def count_queues(self, namespace: str | None = None, namespaces: Namespaces = None) -> int:
+        ((count,),) = await self._database.fetch(CountQueues(namespace=namespace, namespaces=namespaces))
+        return int(count)
 
     async def figures(self, queues: int, most: int) -> list[QueueFigure]:
         """See cronring.controller.ports.queues.Queues."""

@@ -53,6 +53,7 @@ from cronring.controller.store.slices import sliced
 from cronring.schema.filters import lower
 from cronring.sql.parameters import (
     CountChosenJobs,
+    CountDeployments,
     CountJobs,
     FindChosenByKey,
     FindChosenJobs,
@@ -251,6 +252,10 @@ class PostgresReads:
             )
         )
         return list(map(DeploymentRow._make, records))
+
+    async def count_deployments(self, where: DeploymentFilter) -> int:
+        ((count,),) = await self._fetch(CountDeployments(**where._asdict()))
+        return int(count)
 
     async def get_deployment(self, key: str) -> DeploymentRow:
         """Raises cronring.controller.errors.NotFound."""

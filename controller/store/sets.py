@@ -18,6 +18,7 @@ from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.recording import record
 from cronring.controller.store.slices import beside, sliced
 from cronring.sql.parameters import (
+    CountSets,
     FindJobIds,
     ForgetEmptySet,
     GetHandChanges,
@@ -52,6 +53,10 @@ class PostgresSets:
             namespace=namespace, namespaces=namespaces, after_namespace=after[0], after_name=after[1], limit=limit
         )
         return [SetRow._make(record) for record in await self._database.fetch(asked)]
+
+    async def count_sets(self, namespace: str, namespaces: Namespaces = None) -> int:
+        ((count,),) = await self._database.fetch(CountSets(namespace=namespace, namespaces=namespaces))
+        return int(count)
 
     async def set_keys(self, namespace: str, name: str, after_key: str, limit: int) -> list[str]:
         """See cronring.controller.ports.sets.Sets."""

@@ -11,7 +11,14 @@ from cronring.controller.store.pool import Database
 from cronring.controller.store.recording import record
 from cronring.controller.store.rows import spec_columns, spec_of
 from cronring.schema.job import JobSpec
-from cronring.sql.parameters import CreateTemplate, DeleteTemplate, GetTemplate, ListTemplates, UpdateTemplate
+from cronring.sql.parameters import (
+    CountTemplates,
+    CreateTemplate,
+    DeleteTemplate,
+    GetTemplate,
+    ListTemplates,
+    UpdateTemplate,
+)
 
 _VALUES_FIRST = TemplateRow._fields.index("values")
 _VALUES_END = _VALUES_FIRST + 1 + len(JobSpec._fields)
@@ -45,6 +52,10 @@ class PostgresTemplates:
             )
         )
         return list(map(_row, records))
+
+    async def count_templates(self, namespace: str, namespaces: Namespaces = None) -> int:
+        ((count,),) = await self._database.fetch(CountTemplates(namespace=namespace, namespaces=namespaces))
+        return int(count)
 
     async def set_template(
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""

@@ -25,6 +25,8 @@ from cronring.controller.store.pool import Database
 from cronring.controller.store.recording import record
 from cronring.schema.identity import Kind, Principal, Role, RoleGrant
 from cronring.sql.parameters import (
+    CountRunnerGrants,
+    CountTokens,
     CreateRunnerGrant,
     CreateToken,
     GetJoin,
@@ -71,6 +73,10 @@ class PostgresTokens:
         """In the order in which they were made."""
         return [_token(record) for record in await self._database.fetch(ListTokens(**_where(wanted)))]
 
+    async def count_tokens(self, wanted: Listing) -> int:
+        ((count,),) = await self._database.fetch(CountTokens(**_which(wanted)))
+        return int(count)
+
     async def get_token(self, name: str) -> TokenRow:
         """Raises NotFound."""
         return _token(_one(await self._database.fetch(GetToken(name=name)), no_such_token(name)))
@@ -114,6 +120,10 @@ class PostgresTokens:
     async def list_runner_grants(self, wanted: Listing) -> Sequence[RunnerGrant]:
         """In the order in which they were made."""
         return [_runner_grant(record) for record in await self._database.fetch(ListRunnerGrants(**_where(wanted)))]
+
+    async def count_runner_grants(self, wanted: Listing) -> int:
+        ((count,),) = await self._database.fetch(CountRunnerGrants(**_which(wanted)))
+        return int(count)
 
     async def get_runner_grant(self, name: str) -> RunnerGrant:
         """Raises NotFound."""
@@ -159,8 +169,13 @@ def _why_no_join(records: Sequence[asyncpg.Record]) -> str:
 
 
 def _where(wanted: Listing) -> dict[str, Any]:
+    return _which(wanted) | {"after_id": wanted.after_id, "limit": wanted.limit}
+
+
+def _which(wanted: Listing) -> dict[str, Any]:
+    """On all pages."""
     namespaces = None if wanted.namespaces is None else sorted(wanted.namespaces)
-    return wanted._asdict() | {"namespaces": namespaces}
+    return {"namespaces": namespaces, "with_revoked": wanted.with_revoked}
 
 
 def _one(records: Sequence[asyncpg.Record], otherwise: NotFound) -> asyncpg.Record:

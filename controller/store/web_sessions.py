@@ -16,6 +16,7 @@ from cronring.controller.store.pool import Database
 from cronring.controller.store.recording import record
 from cronring.controller.store.tokens import grants_of
 from cronring.sql.parameters import (
+    CountSessions,
     CreateSession,
     GetSession,
     ListSessions,
@@ -67,6 +68,13 @@ class PostgresWebSessions:
         namespaces = None if wanted.namespaces is None else sorted(wanted.namespaces)
         records = await self._database.fetch(ListSessions(**wanted._asdict() | {"namespaces": namespaces}))
         return [WebSessionRow._make(record)._replace(grants=grants_of(record)) for record in records]
+
+    async def count_sessions(self, wanted: WebSessionListing) -> int:
+        namespaces = None if wanted.namespaces is None else sorted(wanted.namespaces)
+        ((count,),) = await self._database.fetch(
+            CountSessions(own=wanted.own, namespaces=namespaces, with_ended=wanted.with_ended)
+        )
+        return int(count)
 
     async def get_session(self, session_id: int) -> WebSessionRow:
         """Raises NotFound."""

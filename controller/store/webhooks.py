@@ -27,6 +27,7 @@ from cronring.sql.parameters import (
     AddWebhook,
     ClaimDeliveries,
     CountWaiting,
+    CountWebhooks,
     DisableWebhook,
     EnableWebhook,
     FinishDeliveries,
@@ -83,6 +84,10 @@ class PostgresWebhooks:
         """By name, those after one; of these the first ones."""
         wanted = ListWebhooks(name=name, after=after, limit=limit)
         return [_webhook(record) for record in await self._database.fetch(wanted)]
+
+    async def count(self) -> int:
+        ((count,),) = await self._database.fetch(CountWebhooks())
+        return int(count)
 
     async def get(self, name: str) -> WebhookRow:
         """Raises NotFound."""

@@ -66,6 +66,11 @@ def print_json(value: Any) -> None:
     say_source(json.dumps(jsonable(value), indent=2, ensure_ascii=False))
 
 
+def print_count(what: str, count: int, output: str) -> None:
+    """How many there are of a list. `what`: their name in JSON."""
+    print_json({what: count}) if output == "json" else say(f"{count:,}")
+
+
 def print_json_line(value: Any) -> None:
     """One value on one line, at once."""
     say_source(json.dumps(jsonable(value), ensure_ascii=False, separators=(",", ":")))

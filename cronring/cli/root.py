@@ -117,6 +117,7 @@ def cli() -> None:
                cronring queues list              which messages wait, and for whom
                cronring cluster members          who is there
                cronring why billing.close_month  why a tick ran, or not
+               cronring jobs books JOB           what became of its ticks
                cronring timeline --since -2h     what happened, and when?
                cronring audit --since -1d        did every tick end as it must?
                cronring stats                    how do all jobs do?

@@ -58,6 +58,17 @@ class DeploymentCalls:
 
         return await follow(fetch, limit)
 
+    async def count(self, namespace: str = "", module: str = "", active_only: bool = False) -> int:
+        """How many `list` has."""
+        request = deployments_pb2.ListDeploymentsRequest(
+            page_size=1, namespace=namespace, module=module, active_only=active_only, total=True
+        )
+        timeout = self._failover.timeout_s
+        answer = await self._failover.unary(
+            lambda channel: DeploymentsStub(channel).ListDeployments(request, timeout=timeout)
+        )
+        return answer.total.count
+
     async def get(self, key: str) -> versions.Deployment:
         """Raises NotFound."""
         timeout = self._failover.timeout_s

@@ -134,6 +134,12 @@ class IdentityCalls:
 
         return await follow(fetch, limit)
 
+    async def count_tokens(self, *, with_revoked: bool = False) -> int:
+        """How many `tokens` has."""
+        request = pb2.ListTokensRequest(page_size=1, with_revoked=with_revoked, total=True)
+        answer = await self._unary(lambda stub, timeout: stub.ListTokens(request, timeout=timeout))
+        return answer.total.count
+
     async def revoke_token(self, name: str, by: str = "") -> TokenInfo:
         """For every call, a second later at most. Raises NotFound if no token of that name is left."""
         request = pb2.RevokeTokenRequest(name=name, requested_by=by)
@@ -179,6 +185,12 @@ class IdentityCalls:
 
         return await follow(fetch, limit)
 
+    async def count_runner_grants(self, *, with_revoked: bool = False) -> int:
+        """How many `runner_grants` has."""
+        request = pb2.ListRunnerGrantsRequest(page_size=1, with_revoked=with_revoked, total=True)
+        answer = await self._unary(lambda stub, timeout: stub.ListRunnerGrants(request, timeout=timeout))
+        return answer.total.count
+
     async def revoke_runner_grant(self, name: str, by: str = "") -> GrantOfRunners:
         """For those who have enrolled, too. Raises NotFound if no grant of that name is left."""
         request = pb2.RevokeRunnerGrantRequest(name=name, requested_by=by)
@@ -198,6 +210,12 @@ class IdentityCalls:
             return [_session(each) for each in answer.sessions], answer.next_page_token
 
         return await follow(fetch, limit)
+
+    async def count_sessions(self, *, with_ended: bool = False) -> int:
+        """How many `sessions` has."""
+        request = pb2.ListSessionsRequest(page_size=1, with_ended=with_ended, total=True)
+        answer = await self._unary(lambda stub, timeout: stub.ListSessions(request, timeout=timeout))
+        return answer.total.count
 
     async def revoke_session(self, session_id: int, by: str = "") -> LoggedIn:
         """For every request, a second later at most. Raises NotFound if it has ended, or isn't the caller's to see."""

@@ -83,6 +83,15 @@ WHERE d.id < :before_id AND d.module NOT LIKE '@%'
 ORDER BY d.id DESC
 LIMIT :limit;
 
+-- name: CountDeployments
+-- How many ListDeployments would list.
+SELECT count(*)
+FROM deployments d
+WHERE d.module NOT LIKE '@%'
+  AND (:namespace = '' OR d.namespace = :namespace) AND (:module = '' OR d.module = :module)
+  AND (NOT :active_only::boolean OR d.min_replicas > 0)
+  AND (:namespaces?::text[] IS NULL OR d.namespace = ANY(:namespaces));
+
 -- name: GetDeployment
 -- Runners as in ListDeployments.
 SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_at, d.activated_at, d.deactivated_at,

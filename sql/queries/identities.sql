@@ -30,6 +30,14 @@ WHERE id > :after_id AND (:with_revoked OR revoked_at IS NULL)
 ORDER BY id
 LIMIT :limit;
 
+-- name: CountTokens
+-- How many ListTokens would list.
+SELECT count(*)
+FROM cron_tokens
+WHERE (:with_revoked OR revoked_at IS NULL)
+  AND (:namespaces?::text[] IS NULL
+       OR NOT EXISTS (SELECT FROM jsonb_array_elements(grants) g WHERE g ->> 'namespace' <> ALL (:namespaces)));
+
 -- name: GetToken
 -- The one of this name that is not revoked.
 SELECT id, name, grants::text, created_at, created_by, expires_at, revoked_at, revoked_by, last_used_at
@@ -60,6 +68,12 @@ WHERE id > :after_id AND (:with_revoked OR revoked_at IS NULL)
   AND (:namespaces?::text[] IS NULL OR namespace = ANY (:namespaces))
 ORDER BY id
 LIMIT :limit;
+
+-- name: CountRunnerGrants
+-- How many ListRunnerGrants would list.
+SELECT count(*)
+FROM cron_runner_grants
+WHERE (:with_revoked OR revoked_at IS NULL) AND (:namespaces?::text[] IS NULL OR namespace = ANY (:namespaces));
 
 -- name: GetRunnerGrant
 -- The one of this name that is not revoked, and when the last one was that had its name before; null: none had.
@@ -128,6 +142,15 @@ WHERE id > :after_id AND (:with_ended OR ended = '')
           AND NOT EXISTS (SELECT FROM jsonb_array_elements(grants) g WHERE g ->> 'namespace' <> ALL (:namespaces)))
 ORDER BY id
 LIMIT :limit;
+
+-- name: CountSessions
+-- How many ListSessions would list.
+SELECT count(*)
+FROM cron_known_sessions
+WHERE (:with_ended OR ended = '')
+  AND (principal = :own OR :namespaces?::text[] IS NULL
+       OR grants <> '[]'
+          AND NOT EXISTS (SELECT FROM jsonb_array_elements(grants) g WHERE g ->> 'namespace' <> ALL (:namespaces)));
 
 -- name: GetSession
 SELECT id, principal, grants::text, issuer, origin, created_at, last_used_at, expires_at, revoked_at, revoked_by, ended

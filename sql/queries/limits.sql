@@ -127,6 +127,14 @@ WHERE l.max_concurrent IS NOT NULL AND l.rule IS NULL
 ORDER BY l.namespace, l.module, l.label
 LIMIT :limit?::bigint;
 
+-- name: CountLimits
+-- How many ListLimits would list, of any module and label.
+SELECT count(*)
+FROM cron_limits l
+WHERE l.max_concurrent IS NOT NULL AND l.rule IS NULL
+  AND (:namespace?::text IS NULL OR l.namespace = :namespace)
+  AND (:namespaces?::text[] IS NULL OR l.namespace = ANY(:namespaces));
+
 -- Claims and ends of jobs under a limit take places, and give them back, in their own transaction, having their jobs.
 
 -- name: FindPlaces

@@ -85,6 +85,13 @@ WHERE (:namespace?::text IS NULL OR n.namespace = :namespace) AND (:queue?::text
 ORDER BY n.namespace, n.queue
 LIMIT :limit::bigint;
 
+-- name: CountQueues
+-- How many ListQueues would list, of any name. Null: of any namespace.
+SELECT count(*)
+FROM cron_queue_names() n
+WHERE (:namespace?::text IS NULL OR n.namespace = :namespace)
+  AND (:namespaces?::text[] IS NULL OR n.namespace = ANY(:namespaces));
+
 -- name: ListMessages
 -- Of a queue, the oldest first, from after `:after_id` on. `lease`: of whoever has it now.
 SELECT m.id, m.workspace, m.payload, m.job_id, (SELECT key FROM cron_jobs j WHERE j.id = m.job_id) AS job,

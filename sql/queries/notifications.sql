@@ -320,6 +320,9 @@ WHERE (:name = '' OR w.name = :name) AND w.name > :after
 ORDER BY w.name
 LIMIT :limit?::bigint;
 
+-- name: CountWebhooks
+SELECT count(*) FROM cron_webhooks;
+
 -- name: GetAddressee
 -- Of the webhook of a name: where it is and its secret, encrypted, for a letter that is sent at once.
 SELECT id, encrypted, (date_part('epoch', now()) * 1000)::bigint AS now_ms, (SELECT cluster FROM cron_notifier)

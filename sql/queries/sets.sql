@@ -18,6 +18,13 @@ WHERE (s.namespace, s.name) > (:after_namespace, :after_name) AND (:namespace = 
 ORDER BY s.namespace, s.name
 LIMIT :limit;
 
+-- name: CountSets
+-- How many ListSets would list.
+SELECT count(*)
+FROM cron_sets s
+WHERE (:namespace = '' OR s.namespace = :namespace)
+  AND (:namespaces?::text[] IS NULL OR s.namespace = ANY(:namespaces));
+
 -- name: ListSetKeys
 -- Of the jobs of a set that are not removed, in order of their keys.
 SELECT key

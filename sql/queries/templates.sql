@@ -20,6 +20,13 @@ WHERE (t.namespace, t.name) > (:after_namespace, :after_name) AND (:namespace = 
 ORDER BY t.namespace, t.name
 LIMIT :limit;
 
+-- name: CountTemplates
+-- How many ListTemplates would list.
+SELECT count(*)
+FROM cron_templates t
+WHERE (:namespace = '' OR t.namespace = :namespace)
+  AND (:namespaces?::text[] IS NULL OR t.namespace = ANY(:namespaces));
+
 -- name: CreateTemplate
 -- No row: there is one of this name. `:labels`: JSON.
 INSERT INTO cron_templates (namespace, name, description, schedule, anchor, policy, payload, labels, timeout_ms,

@@ -216,6 +216,7 @@ async def test_limits_by_label_are_listed_behind_those_of_their_group(world: Wor
         await world.limits.set_limit("default", module, 3, "me", label=label)
     names = [("", "y"), ("", "z"), ("a", "x/y"), ("b", ""), ("b", "x")]
     assert [(row.module, row.label) for row in await world.limits.list_limits()] == names
+    assert await world.limits.count_limits() == len(names), "rules, and not what counts their values"
     for place, (module, label) in enumerate(names):
         rows = await world.limits.list_limits(after=("default", module, label), limit=2)
         assert [(row.module, row.label) for row in rows] == names[place + 1 : place + 3]

@@ -31,6 +31,8 @@ async def test_templates(world: World, namespaces: Namespaces, found: list[str])
         await world.templates.set_template(namespace, "t", TemplateValues(), None, "ann")
     rows = await world.templates.list_templates("", ("", ""), 10, namespaces)
     assert [row.namespace for row in rows] == sorted(found)
+    assert await world.templates.count_templates("", namespaces) == len(found)
+    assert await world.templates.count_templates("b", namespaces) == found.count("b")
     assert [row.namespace for row in await world.templates.list_templates("b", ("", ""), 10, namespaces)] == [
         namespace for namespace in found if namespace == "b"
     ]
@@ -42,6 +44,8 @@ async def test_limits(world: World, namespaces: Namespaces, found: list[str]) ->
         await world.limits.set_limit(namespace, "m", 9, "ann")
     rows = await world.limits.list_limits(None, None, namespaces)
     assert [row.namespace for row in rows] == sorted(found)
+    assert await world.limits.count_limits(None, namespaces) == len(found)
+    assert await world.limits.count_limits("b", namespaces) == found.count("b")
 
 
 @each

@@ -220,6 +220,10 @@ async def test_deployments_count_their_runners_and_jobs(world: World, reads: Pos
     assert await reads.list_deployments(DeploymentFilter(), rows[1].deployment_id, 100) == rows[2:]
     active = await reads.list_deployments(DeploymentFilter(module="billing", active_only=True), 0, 100)
     assert active == [rows[1]] == [await reads.get_deployment(second.key)]
+    everything, elsewhere = DeploymentFilter(), DeploymentFilter(namespace="prod")
+    some = (everything, everything._replace(module="billing"), everything._replace(active_only=True), elsewhere,
+            everything._replace(namespaces=("prod",)))  # fmt: skip
+    assert [await reads.count_deployments(each) for each in some] == [3, 2, 2, 0, 0]
     with pytest.raises(NotFound):
         await reads.get_deployment("billing@0")
     assert [(row.runner_id, row.alive) for row in await reads.list_runners()] == [

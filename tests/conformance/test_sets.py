@@ -60,6 +60,8 @@ async def test_what_a_file_makes_is_its_sets(world: World) -> None:
     assert await world.sets.list_sets("", ("", ""), 9, ("other",)) == []
     assert await world.sets.list_sets("other", ("", ""), 9) == []
     assert await world.sets.list_sets("", ("default", "prod"), 9) == []
+    asked = (("", None), ("default", ("default",)), ("", ("other",)), ("other", None))
+    assert [await world.sets.count_sets(*each) for each in asked] == [1, 1, 0, 0]
     told = [(each.action, each.actor, each.note, each.details["set"]) for each in await world.scene.actions()
             if each.action == "create"]  # fmt: skip
     assert told == [("create", "ci", "release 7", "prod")] * 2

@@ -94,7 +94,10 @@ async def test_lists_go_on_and_show_nobody_what_lies_elsewhere(office: Office) -
     await office.tokens.revoke_token(everywhere.token_id, "ann")
 
     async def names(**changes: Any) -> list[str]:
-        return [row.name for row in await office.tokens.list_tokens(ALL._replace(**changes))]
+        wanted = ALL._replace(**changes)
+        found = [row.name for row in await office.tokens.list_tokens(wanted)]
+        assert wanted.after_id or await office.tokens.count_tokens(wanted._replace(limit=1)) == len(found)
+        return found
 
     assert await names() == ["a", "b", "c"]
     assert await names(with_revoked=False) == ["a", "b"]
@@ -174,7 +177,10 @@ async def test_a_grant_is_kept_as_it_was_given_and_found_by_its_name(office: Off
     assert (again.grant, again.name_freed_at) == (without, (await office.tokens.list_runner_grants(ALL))[0].revoked_at)
     listed = await office.tokens.list_runner_grants(ALL)
     assert [each.revoked_by for each in listed] == ["bob", ""]
-    assert await office.tokens.list_runner_grants(ALL._replace(namespaces=frozenset({"prod"}))) == []
+    elsewhere = ALL._replace(namespaces=frozenset({"prod"}))
+    assert await office.tokens.list_runner_grants(elsewhere) == []
+    living = ALL._replace(with_revoked=False)
+    assert [await office.tokens.count_runner_grants(each) for each in (ALL, living, elsewhere)] == [2, 1, 0]
 
 
 async def test_twenty_who_come_at_once_find_three_places(office: Office) -> None:

@@ -48,7 +48,9 @@ class Desk:
         return found.ended
 
     async def living(self, listing: WebSessionListing = LIVING) -> list[int]:
-        return [row.session_id for row in await self.sessions.list_sessions(listing)]
+        found = [row.session_id for row in await self.sessions.list_sessions(listing)]
+        assert listing.after_id or await self.sessions.count_sessions(listing._replace(limit=1)) == len(found)
+        return found
 
 
 def digest(number: int) -> bytes:

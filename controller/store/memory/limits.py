@@ -79,6 +79,9 @@ class MemoryLimits(MemoryTables):
         ]
         return found[:limit]
 
+    async def count_limits(self, namespace: str | None = None, namespaces: Namespaces = None) -> int:
+        return len(await self.list_limits(namespace, None, namespaces))
+
     def _limit(self, key: LimitKey) -> LimitRow:
         row, held = self.limits[key], _held(self)
         of_values = {place.value: count for place, count in held.items() if place.limit == key}

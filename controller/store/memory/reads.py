@@ -39,6 +39,9 @@ class MemoryJobReads:
         ]  # fmt: skip
         return sorted(found, key=lambda row: -row.deployment_id)[:limit]
 
+    async def count_deployments(self, where: DeploymentFilter) -> int:
+        return len(await self.list_deployments(where, 0, len(self._store.deployments)))
+
     async def get_deployment(self, key: str) -> DeploymentRow:
         for row in self._store.deployments:
             if row.key == key:

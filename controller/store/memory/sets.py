@@ -31,6 +31,9 @@ class MemorySets(MemoryMany):
         ]
         return [self.sets[key]._replace(jobs=len(self._owned(*key))) for key in keys[:limit]]
 
+    async def count_sets(self, namespace: str, namespaces: Namespaces = None) -> int:
+        return len(await self.list_sets(namespace, ("", ""), len(self.sets), namespaces))
+
     async def set_keys(self, namespace: str, name: str, after_key: str, limit: int) -> list[str]:
         return sorted(key for key in self._owned(namespace, name) if key > after_key)[:limit]
 

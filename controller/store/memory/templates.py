@@ -25,6 +25,9 @@ class MemoryTemplates(MemoryTables):
         rows = [self._template(*key) for key in keys[:limit]]
         return [row._replace(values=row.values._replace(spec=row.values.spec._replace(payload=""))) for row in rows]
 
+    async def count_templates(self, namespace: str, namespaces: Namespaces = None) -> int:
+        return len(await self.list_templates(namespace, ("", ""), len(self.templates), namespaces))
+
     async def set_template(
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
     ) -> None:

@@ -10,8 +10,9 @@ from cronring.cli.commands.plan import COLOURS, in_words
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.dependencies import followed_by_module, warn_of_unknown
 from cronring.cli.failures import Failure, nearest
+from cronring.cli.filtering import count_option
 from cronring.cli.options import controllers_option, count, limit_option, option, output_option
-from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
+from cronring.cli.output import Column, print_count, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say, say_block
 from cronring.cli.schedules import to_us
 from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
@@ -33,16 +34,21 @@ def deployments() -> None:
 @click.option("--module", default="", help="Only of this module.")
 @click.option("--namespace", default="", help="Only in this namespace.")
 @click.option("--active", is_flag=True, help="Only active ones.")
+@count_option
 @limit_option(100)
 @output_option
 @controllers_option
 def list_deployments(
-    module: str, namespace: str, active: bool, limit: int, output: str, controllers: tuple[str, ...]
+    module: str, namespace: str, active: bool, count: bool, limit: int, output: str, controllers: tuple[str, ...]
 ) -> None:
     """List deployments, the newest first; of one --module, this is the history of its versions.
 
     `cronring jobs actions --deployment KEY` tells who activated one, and why; `cronring rollback` goes back to one.
     """
+    if count:
+        counted = ask(controllers, lambda client: client.deployments.count(namespace, module, active))
+        print_count("deployments", counted, output)
+        return
     rows = ask(controllers, lambda client: client.deployments.list(namespace, module, active, limit))
     if output == "json":
         print_json(rows)

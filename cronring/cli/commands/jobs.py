@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cronring.cli.commands.job_books import job_books, list_policies
 from cronring.cli.commands.job_explain import explain_job
 from cronring.cli.commands.job_export import export_jobs
 from cronring.cli.commands.job_import import import_jobs
@@ -39,6 +40,7 @@ from cronring.cli.output import (
     Column,
     jsonable,
     milliseconds,
+    print_count,
     print_json,
     print_json_line,
     print_rows,
@@ -93,8 +95,7 @@ def list_jobs(
     """
     query = job_query(filters, values)
     if count:
-        counted = ask(controllers, lambda client: client.jobs.count(query))
-        print_json({"jobs": counted}) if output == "json" else say(f"{counted:,}")
+        print_count("jobs", ask(controllers, lambda client: client.jobs.count(query)), output)
         return
     rows = ask(controllers, lambda client: client.jobs.find(query, limit + 1))
     if len(rows) > limit:
@@ -152,8 +153,8 @@ jobs.add_command(job_stats)
 jobs.add_command(job_days)
 jobs.add_command(explain_job)
 for command in (
-    backfill_job, cancel_job, create_job, delete_job, export_jobs, import_jobs, list_actions, list_activations,
-    pause_job, restore_job, resume_job, skip_next, trigger_job, update_job,
+    backfill_job, cancel_job, create_job, delete_job, export_jobs, import_jobs, job_books, list_actions,
+    list_activations, list_policies, pause_job, restore_job, resume_job, skip_next, trigger_job, update_job,
 ):  # fmt: skip
     jobs.add_command(command)
 

@@ -10,6 +10,7 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.clock import wall_now
 from cronring.cli.commands.queue_consume import consume
 from cronring.cli.commands.queue_names import queue_argument, queue_named
+from cronring.cli.commands.queue_put import put
 from cronring.cli.failures import Failure
 from cronring.cli.interrupts import confirm
 from cronring.cli.options import ROW_ID, controllers_option, count, output_option
@@ -36,6 +37,7 @@ def queues() -> None:
 
 
 queues.add_command(consume)
+queues.add_command(put)
 
 
 @queues.command("list")

@@ -7,9 +7,10 @@ import click
 
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import grant_name
+from cronring.cli.filtering import count_option
 from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_option
 from cronring.cli.options import DAY_S, controllers_option, count, limit_option, output_option
-from cronring.cli.output import Column, print_json, print_rows, short_instant
+from cronring.cli.output import Column, print_count, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.session import ask, or_nearest
 
@@ -81,11 +82,16 @@ def create(  # noqa: PLR0917 - click passes them by name
 
 @runner_grant.command("list")
 @click.option("--revoked", is_flag=True, help="Those that were revoked, too.")
+@count_option
 @limit_option(200)
 @output_option
 @controllers_option
-def list_grants(revoked: bool, limit: int, output: str, controllers: tuple[str, ...]) -> None:
+def list_grants(revoked: bool, count: bool, limit: int, output: str, controllers: tuple[str, ...]) -> None:
     """List runner grants of the namespaces that you are admin of."""
+    if count:
+        counted = ask(controllers, lambda client: client.identities.count_runner_grants(with_revoked=revoked))
+        print_count("runner_grants", counted, output)
+        return
     rows = ask(controllers, lambda client: client.identities.runner_grants(with_revoked=revoked, limit=limit))
     if output == "json":
         print_json(rows)

@@ -8,9 +8,10 @@ import click
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import token_name
 from cronring.cli.direct import is_direct, make_in_database
+from cronring.cli.filtering import count_option
 from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_option
 from cronring.cli.options import controllers_option, database_option, limit_option, output_option, schema_option
-from cronring.cli.output import Column, print_json, print_rows, short_instant
+from cronring.cli.output import Column, print_count, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.session import ask, or_nearest
 
@@ -90,11 +91,16 @@ def create(  # noqa: PLR0917 - click passes them by name
 
 @token.command("list")
 @click.option("--revoked", is_flag=True, help="Those that were revoked, too.")
+@count_option
 @limit_option(200)
 @output_option
 @controllers_option
-def list_tokens(revoked: bool, limit: int, output: str, controllers: tuple[str, ...]) -> None:
+def list_tokens(revoked: bool, count: bool, limit: int, output: str, controllers: tuple[str, ...]) -> None:
     """List tokens that give nothing outside of the namespaces that you are admin of."""
+    if count:
+        counted = ask(controllers, lambda client: client.identities.count_tokens(with_revoked=revoked))
+        print_count("tokens", counted, output)
+        return
     rows = ask(controllers, lambda client: client.identities.tokens(with_revoked=revoked, limit=limit))
     if output == "json":
         print_json(rows)

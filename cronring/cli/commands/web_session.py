@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option
+from cronring.cli.filtering import count_option
 from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
-from cronring.cli.output import Column, print_json, print_rows, short_instant
+from cronring.cli.output import Column, print_count, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.session import ask
 
@@ -25,11 +26,16 @@ def web_session() -> None:
 
 @web_session.command("list")
 @click.option("--ended", is_flag=True, help="Those that have ended, too.")
+@count_option
 @limit_option(200)
 @output_option
 @controllers_option
-def list_sessions(ended: bool, limit: int, output: str, controllers: tuple[str, ...]) -> None:
+def list_sessions(ended: bool, count: bool, limit: int, output: str, controllers: tuple[str, ...]) -> None:
     """List your own sessions, and those that give nothing outside of the namespaces that you are admin of."""
+    if count:
+        counted = ask(controllers, lambda client: client.identities.count_sessions(with_ended=ended))
+        print_count("sessions", counted, output)
+        return
     rows = ask(controllers, lambda client: client.identities.sessions(with_ended=ended, limit=limit))
     if output == "json":
         print_json(rows)

@@ -27,6 +27,10 @@ class DeploymentCalls:
     ) -> list[versions.Deployment]:
         return self._wire.run(lambda client: client.deployments.list(namespace, module, active_only, limit))
 
+    def count(self, namespace: str = "", module: str = "", active_only: bool = False) -> int:
+        """How many `list` has."""
+        return self._wire.run(lambda client: client.deployments.count(namespace, module, active_only))
+
     def get(self, key: str) -> versions.Deployment:
         """Raises NotFound."""
         return self._wire.run(lambda client: client.deployments.get(key))

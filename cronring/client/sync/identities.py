@@ -23,6 +23,10 @@ class IdentityCalls:
         """Those that give nothing outside of the caller's namespaces, in the order in which they were made."""
         return self._wire.run(lambda client: client.identities.tokens(with_revoked=with_revoked, limit=limit))
 
+    def count_tokens(self, *, with_revoked: bool = False) -> int:
+        """How many `tokens` has."""
+        return self._wire.run(lambda client: client.identities.count_tokens(with_revoked=with_revoked))
+
     def revoke_token(self, name: str, by: str = "") -> TokenInfo:
         """For every call, a second later at most. Raises NotFound if no token of that name is left."""
         return self._wire.run(lambda client: client.identities.revoke_token(name, by))
@@ -57,6 +61,10 @@ class IdentityCalls:
         """Of the caller's namespaces, in the order in which they were made."""
         return self._wire.run(lambda client: client.identities.runner_grants(with_revoked=with_revoked, limit=limit))
 
+    def count_runner_grants(self, *, with_revoked: bool = False) -> int:
+        """How many `runner_grants` has."""
+        return self._wire.run(lambda client: client.identities.count_runner_grants(with_revoked=with_revoked))
+
     def revoke_runner_grant(self, name: str, by: str = "") -> GrantOfRunners:
         """For those who have enrolled, too. Raises NotFound if no grant of that name is left."""
         return self._wire.run(lambda client: client.identities.revoke_runner_grant(name, by))
@@ -64,6 +72,10 @@ class IdentityCalls:
     def sessions(self, *, with_ended: bool = False, limit: int | None = None) -> builtins.list[LoggedIn]:
         """The caller's own, and those that give nothing outside of the caller's namespaces; in the order of logins."""
         return self._wire.run(lambda client: client.identities.sessions(with_ended=with_ended, limit=limit))
+
+    def count_sessions(self, *, with_ended: bool = False) -> int:
+        """How many `sessions` has."""
+        return self._wire.run(lambda client: client.identities.count_sessions(with_ended=with_ended))
 
     def revoke_session(self, session_id: int, by: str = "") -> LoggedIn:
         """For every request, a second later at most. Raises NotFound if it has ended, or isn't the caller's to see."""

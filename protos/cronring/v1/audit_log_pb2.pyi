@@ -152,6 +152,8 @@ Global___ListAuditLogRequest: _TypeAlias = ListAuditLogRequest  # noqa: Y015
 
 @_typing.final
 class ListAuditLogResponse(_message.Message):
+    """There is no total: to count the log would be to read it."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     AUDIT_ROWS_FIELD_NUMBER: _builtins.int

@@ -371,6 +371,8 @@ Global___DueJob: _TypeAlias = DueJob  # noqa: Y015
 
 @_typing.final
 class ListDueResponse(_message.Message):
+    """There is no total: it is what comes next, and GetForecast has how much."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     DUE_FIELD_NUMBER: _builtins.int

@@ -24,11 +24,12 @@ _sym_db = _symbol_database.Default()
 
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from cronring.protos.cronring.v1 import lists_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_lists__pb2
 from cronring.protos.cronring.v1 import schema_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_schema__pb2
 from cronring.protos.cronring.v1 import sets_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_sets__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-cronring/protos/cronring/v1/deployments.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a(cronring/protos/cronring/v1/schema.proto\x1a&cronring/protos/cronring/v1/sets.proto\"\xf1\x02\n\nDeployment\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0e\n\x06module\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x63tive\x18\x05 \x01(\x08\x12\x14\n\x0cmin_replicas\x18\x06 \x01(\x05\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bschema_text\x18\x08 \x01(\t\x12\x0f\n\x07runners\x18\t \x01(\x05\x12\x0c\n\x04jobs\x18\n \x01(\x05\x12\x30\n\x0c\x61\x63tivated_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0e\x64\x65\x61\x63tivated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0eoutputs_hidden\x18\r \x01(\x08\x12\x0c\n\x04\x65tag\x18\x0e \x01(\t\x12\r\n\x05verbs\x18\x0f \x03(\t\"\xaf\x01\n\x17\x43reateDeploymentRequest\x12#\n\x06schema\x18\x01 \x01(\x0b\x32\x13.cronring.v1.Module\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x19\n\x0cmin_replicas\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x06 \x01(\x08\x42\x0f\n\r_min_replicas\"\xf1\x01\n\x18\x43reateDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\x12\x12\n\njobs_added\x18\x03 \x03(\t\x12\x14\n\x0cjobs_removed\x18\x04 \x03(\t\x12\x19\n\x11jobs_carried_over\x18\x05 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x06 \x03(\t\x12\x11\n\tjobs_back\x18\x07 \x03(\t\x12(\n\x0bjobs_misfit\x18\x08 \x03(\x0b\x32\x13.cronring.v1.Misfit\"%\n\x06Misfit\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61ults\x18\x02 \x03(\t\"\x8a\x01\n\x16ListDeploymentsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0e\n\x06module\x18\x04 \x01(\t\x12\x13\n\x0b\x61\x63tive_only\x18\x05 \x01(\x08\x42\x0c\n\n_page_size\"`\n\x17ListDeploymentsResponse\x12,\n\x0b\x64\x65ployments\x18\x01 \x03(\x0b\x32\x17.cronring.v1.Deployment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"#\n\x14GetDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\"V\n\x19\x43ompareDeploymentsRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08\x66rom_key\x18\x02 \x01(\t\x12\x11\n\x04\x64\x61ys\x18\x03 \x01(\x05H\x00\x88\x01\x01\x42\x07\n\x05_days\"\xd0\x01\n\x1a\x43ompareDeploymentsResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08\x66rom_key\x18\x02 \x01(\t\x12*\n\x05verbs\x18\x03 \x03(\x0b\x32\x1b.cronring.v1.VerbDifference\x12\x0c\n\x04same\x18\x04 \x01(\x05\x12+\n\x07\x66rom_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08until_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"r\n\x0eVerbDifference\x12\x0c\n\x04verb\x18\x01 \x01(\t\x12\x0e\n\x06\x63hange\x18\x02 \x01(\t\x12*\n\x05ticks\x18\x03 \x01(\x0b\x32\x1b.cronring.v1.TickDifference\x12\x16\n\x0e\x63hanged_fields\x18\x04 \x03(\t\"\x97\x01\n\x19\x41\x63tivateDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x19\n\x0cmin_replicas\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12\x0c\n\x04\x65tag\x18\x06 \x01(\tB\x0f\n\r_min_replicas\"\x90\x02\n\x1a\x41\x63tivateDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x11\n\tactivated\x18\x02 \x01(\x08\x12)\n\x08previous\x18\x03 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x18\n\x10previous_running\x18\x04 \x01(\x05\x12\x12\n\njobs_added\x18\x05 \x03(\t\x12\x14\n\x0cjobs_removed\x18\x06 \x03(\t\x12\x19\n\x11jobs_carried_over\x18\x07 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x08 \x03(\t\x12\x11\n\tjobs_back\x18\t \x03(\t\"g\n\x15KillDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\"r\n\x16KillDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x14\n\x0cjobs_removed\x18\x02 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x03 \x03(\t2\xc9\x06\n\x0b\x44\x65ployments\x12\x84\x01\n\x10\x43reateDeployment\x12$.cronring.v1.CreateDeploymentRequest\x1a%.cronring.v1.CreateDeploymentResponse\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/api/v1/cron/deployments:\x01*\x12~\n\x0fListDeployments\x12#.cronring.v1.ListDeploymentsRequest\x1a$.cronring.v1.ListDeploymentsResponse\" \x82\xd3\xe4\x93\x02\x1a\x12\x18/api/v1/cron/deployments\x12s\n\rGetDeployment\x12!.cronring.v1.GetDeploymentRequest\x1a\x17.cronring.v1.Deployment\"&\x82\xd3\xe4\x93\x02 \x12\x1e/api/v1/cron/deployments/{key}\x12\x95\x01\n\x12\x43ompareDeployments\x12&.cronring.v1.CompareDeploymentsRequest\x1a\'.cronring.v1.CompareDeploymentsResponse\".\x82\xd3\xe4\x93\x02(\x12&/api/v1/cron/deployments/{key}/compare\x12\x99\x01\n\x12\x41\x63tivateDeployment\x12&.cronring.v1.ActivateDeploymentRequest\x1a\'.cronring.v1.ActivateDeploymentResponse\"2\x82\xd3\xe4\x93\x02,\"\'/api/v1/cron/deployments/{key}/activate:\x01*\x12\x89\x01\n\x0eKillDeployment\x12\".cronring.v1.KillDeploymentRequest\x1a#.cronring.v1.KillDeploymentResponse\".\x82\xd3\xe4\x93\x02(\"#/api/v1/cron/deployments/{key}/kill:\x01*b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-cronring/protos/cronring/v1/deployments.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\'cronring/protos/cronring/v1/lists.proto\x1a(cronring/protos/cronring/v1/schema.proto\x1a&cronring/protos/cronring/v1/sets.proto\"\xf1\x02\n\nDeployment\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0e\n\x06module\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x63tive\x18\x05 \x01(\x08\x12\x14\n\x0cmin_replicas\x18\x06 \x01(\x05\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bschema_text\x18\x08 \x01(\t\x12\x0f\n\x07runners\x18\t \x01(\x05\x12\x0c\n\x04jobs\x18\n \x01(\x05\x12\x30\n\x0c\x61\x63tivated_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0e\x64\x65\x61\x63tivated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x16\n\x0eoutputs_hidden\x18\r \x01(\x08\x12\x0c\n\x04\x65tag\x18\x0e \x01(\t\x12\r\n\x05verbs\x18\x0f \x03(\t\"\xaf\x01\n\x17\x43reateDeploymentRequest\x12#\n\x06schema\x18\x01 \x01(\x0b\x32\x13.cronring.v1.Module\x12\x0e\n\x06\x64igest\x18\x02 \x01(\t\x12\x19\n\x0cmin_replicas\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x06 \x01(\x08\x42\x0f\n\r_min_replicas\"\xf1\x01\n\x18\x43reateDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\x12\x12\n\njobs_added\x18\x03 \x03(\t\x12\x14\n\x0cjobs_removed\x18\x04 \x03(\t\x12\x19\n\x11jobs_carried_over\x18\x05 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x06 \x03(\t\x12\x11\n\tjobs_back\x18\x07 \x03(\t\x12(\n\x0bjobs_misfit\x18\x08 \x03(\x0b\x32\x13.cronring.v1.Misfit\"%\n\x06Misfit\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61ults\x18\x02 \x03(\t\"\x99\x01\n\x16ListDeploymentsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0e\n\x06module\x18\x04 \x01(\t\x12\x13\n\x0b\x61\x63tive_only\x18\x05 \x01(\x08\x12\r\n\x05total\x18\x06 \x01(\x08\x42\x0c\n\n_page_size\"\x83\x01\n\x17ListDeploymentsResponse\x12,\n\x0b\x64\x65ployments\x18\x01 \x03(\x0b\x32\x17.cronring.v1.Deployment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12!\n\x05total\x18\x03 \x01(\x0b\x32\x12.cronring.v1.Total\"#\n\x14GetDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\"V\n\x19\x43ompareDeploymentsRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08\x66rom_key\x18\x02 \x01(\t\x12\x11\n\x04\x64\x61ys\x18\x03 \x01(\x05H\x00\x88\x01\x01\x42\x07\n\x05_days\"\xd0\x01\n\x1a\x43ompareDeploymentsResponse\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08\x66rom_key\x18\x02 \x01(\t\x12*\n\x05verbs\x18\x03 \x03(\x0b\x32\x1b.cronring.v1.VerbDifference\x12\x0c\n\x04same\x18\x04 \x01(\x05\x12+\n\x07\x66rom_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08until_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"r\n\x0eVerbDifference\x12\x0c\n\x04verb\x18\x01 \x01(\t\x12\x0e\n\x06\x63hange\x18\x02 \x01(\t\x12*\n\x05ticks\x18\x03 \x01(\x0b\x32\x1b.cronring.v1.TickDifference\x12\x16\n\x0e\x63hanged_fields\x18\x04 \x03(\t\"\x97\x01\n\x19\x41\x63tivateDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x19\n\x0cmin_replicas\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12\x0c\n\x04\x65tag\x18\x06 \x01(\tB\x0f\n\r_min_replicas\"\x90\x02\n\x1a\x41\x63tivateDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x11\n\tactivated\x18\x02 \x01(\x08\x12)\n\x08previous\x18\x03 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x18\n\x10previous_running\x18\x04 \x01(\x05\x12\x12\n\njobs_added\x18\x05 \x03(\t\x12\x14\n\x0cjobs_removed\x18\x06 \x03(\t\x12\x19\n\x11jobs_carried_over\x18\x07 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x08 \x03(\t\x12\x11\n\tjobs_back\x18\t \x03(\t\"g\n\x15KillDeploymentRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\"r\n\x16KillDeploymentResponse\x12+\n\ndeployment\x18\x01 \x01(\x0b\x32\x17.cronring.v1.Deployment\x12\x14\n\x0cjobs_removed\x18\x02 \x03(\t\x12\x15\n\rjobs_orphaned\x18\x03 \x03(\t2\xc9\x06\n\x0b\x44\x65ployments\x12\x84\x01\n\x10\x43reateDeployment\x12$.cronring.v1.CreateDeploymentRequest\x1a%.cronring.v1.CreateDeploymentResponse\"#\x82\xd3\xe4\x93\x02\x1d\"\x18/api/v1/cron/deployments:\x01*\x12~\n\x0fListDeployments\x12#.cronring.v1.ListDeploymentsRequest\x1a$.cronring.v1.ListDeploymentsResponse\" \x82\xd3\xe4\x93\x02\x1a\x12\x18/api/v1/cron/deployments\x12s\n\rGetDeployment\x12!.cronring.v1.GetDeploymentRequest\x1a\x17.cronring.v1.Deployment\"&\x82\xd3\xe4\x93\x02 \x12\x1e/api/v1/cron/deployments/{key}\x12\x95\x01\n\x12\x43ompareDeployments\x12&.cronring.v1.CompareDeploymentsRequest\x1a\'.cronring.v1.CompareDeploymentsResponse\".\x82\xd3\xe4\x93\x02(\x12&/api/v1/cron/deployments/{key}/compare\x12\x99\x01\n\x12\x41\x63tivateDeployment\x12&.cronring.v1.ActivateDeploymentRequest\x1a\'.cronring.v1.ActivateDeploymentResponse\"2\x82\xd3\xe4\x93\x02,\"\'/api/v1/cron/deployments/{key}/activate:\x01*\x12\x89\x01\n\x0eKillDeployment\x12\".cronring.v1.KillDeploymentRequest\x1a#.cronring.v1.KillDeploymentResponse\".\x82\xd3\xe4\x93\x02(\"#/api/v1/cron/deployments/{key}/kill:\x01*b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,34 +48,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DEPLOYMENTS'].methods_by_name['ActivateDeployment']._serialized_options = b'\202\323\344\223\002,\"\'/api/v1/cron/deployments/{key}/activate:\001*'
   _globals['_DEPLOYMENTS'].methods_by_name['KillDeployment']._loaded_options = None
   _globals['_DEPLOYMENTS'].methods_by_name['KillDeployment']._serialized_options = b'\202\323\344\223\002(\"#/api/v1/cron/deployments/{key}/kill:\001*'
-  _globals['_DEPLOYMENT']._serialized_start=208
-  _globals['_DEPLOYMENT']._serialized_end=577
-  _globals['_CREATEDEPLOYMENTREQUEST']._serialized_start=580
-  _globals['_CREATEDEPLOYMENTREQUEST']._serialized_end=755
-  _globals['_CREATEDEPLOYMENTRESPONSE']._serialized_start=758
-  _globals['_CREATEDEPLOYMENTRESPONSE']._serialized_end=999
-  _globals['_MISFIT']._serialized_start=1001
-  _globals['_MISFIT']._serialized_end=1038
-  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_start=1041
-  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_end=1179
-  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_start=1181
-  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_end=1277
-  _globals['_GETDEPLOYMENTREQUEST']._serialized_start=1279
-  _globals['_GETDEPLOYMENTREQUEST']._serialized_end=1314
-  _globals['_COMPAREDEPLOYMENTSREQUEST']._serialized_start=1316
-  _globals['_COMPAREDEPLOYMENTSREQUEST']._serialized_end=1402
-  _globals['_COMPAREDEPLOYMENTSRESPONSE']._serialized_start=1405
-  _globals['_COMPAREDEPLOYMENTSRESPONSE']._serialized_end=1613
-  _globals['_VERBDIFFERENCE']._serialized_start=1615
-  _globals['_VERBDIFFERENCE']._serialized_end=1729
-  _globals['_ACTIVATEDEPLOYMENTREQUEST']._serialized_start=1732
-  _globals['_ACTIVATEDEPLOYMENTREQUEST']._serialized_end=1883
-  _globals['_ACTIVATEDEPLOYMENTRESPONSE']._serialized_start=1886
-  _globals['_ACTIVATEDEPLOYMENTRESPONSE']._serialized_end=2158
-  _globals['_KILLDEPLOYMENTREQUEST']._serialized_start=2160
-  _globals['_KILLDEPLOYMENTREQUEST']._serialized_end=2263
-  _globals['_KILLDEPLOYMENTRESPONSE']._serialized_start=2265
-  _globals['_KILLDEPLOYMENTRESPONSE']._serialized_end=2379
-  _globals['_DEPLOYMENTS']._serialized_start=2382
-  _globals['_DEPLOYMENTS']._serialized_end=3223
+  _globals['_DEPLOYMENT']._serialized_start=249
+  _globals['_DEPLOYMENT']._serialized_end=618
+  _globals['_CREATEDEPLOYMENTREQUEST']._serialized_start=621
+  _globals['_CREATEDEPLOYMENTREQUEST']._serialized_end=796
+  _globals['_CREATEDEPLOYMENTRESPONSE']._serialized_start=799
+  _globals['_CREATEDEPLOYMENTRESPONSE']._serialized_end=1040
+  _globals['_MISFIT']._serialized_start=1042
+  _globals['_MISFIT']._serialized_end=1079
+  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_start=1082
+  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_end=1235
+  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_start=1238
+  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_end=1369
+  _globals['_GETDEPLOYMENTREQUEST']._serialized_start=1371
+  _globals['_GETDEPLOYMENTREQUEST']._serialized_end=1406
+  _globals['_COMPAREDEPLOYMENTSREQUEST']._serialized_start=1408
+  _globals['_COMPAREDEPLOYMENTSREQUEST']._serialized_end=1494
+  _globals['_COMPAREDEPLOYMENTSRESPONSE']._serialized_start=1497
+  _globals['_COMPAREDEPLOYMENTSRESPONSE']._serialized_end=1705
+  _globals['_VERBDIFFERENCE']._serialized_start=1707
+  _globals['_VERBDIFFERENCE']._serialized_end=1821
+  _globals['_ACTIVATEDEPLOYMENTREQUEST']._serialized_start=1824
+  _globals['_ACTIVATEDEPLOYMENTREQUEST']._serialized_end=1975
+  _globals['_ACTIVATEDEPLOYMENTRESPONSE']._serialized_start=1978
+  _globals['_ACTIVATEDEPLOYMENTRESPONSE']._serialized_end=2250
+  _globals['_KILLDEPLOYMENTREQUEST']._serialized_start=2252
+  _globals['_KILLDEPLOYMENTREQUEST']._serialized_end=2355
+  _globals['_KILLDEPLOYMENTRESPONSE']._serialized_start=2357
+  _globals['_KILLDEPLOYMENTRESPONSE']._serialized_end=2471
+  _globals['_DEPLOYMENTS']._serialized_start=2474
+  _globals['_DEPLOYMENTS']._serialized_end=3315
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from cronring.protos.cronring.v1 import lists_pb2 as _lists_pb2
 from cronring.protos.cronring.v1 import schema_pb2 as _schema_pb2
 from cronring.protos.cronring.v1 import sets_pb2 as _sets_pb2
 from google.protobuf import descriptor as _descriptor
@@ -224,12 +225,15 @@ class ListDeploymentsRequest(_message.Message):
     NAMESPACE_FIELD_NUMBER: _builtins.int
     MODULE_FIELD_NUMBER: _builtins.int
     ACTIVE_ONLY_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """1 to 1000; absent: 100"""
     page_token: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
     active_only: _builtins.bool
+    total: _builtins.bool
+    """say how many there are as well"""
     def __init__(
         self,
         *,
@@ -238,10 +242,11 @@ class ListDeploymentsRequest(_message.Message):
         namespace: _builtins.str = ...,
         module: _builtins.str = ...,
         active_only: _builtins.bool = ...,
+        total: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "active_only", b"active_only", "module", b"module", "namespace", b"namespace", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "active_only", b"active_only", "module", b"module", "namespace", b"namespace", "page_size", b"page_size", "page_token", b"page_token", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
     _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
@@ -255,18 +260,24 @@ class ListDeploymentsResponse(_message.Message):
 
     DEPLOYMENTS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     @_builtins.property
     def deployments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Deployment]: ...
+    @_builtins.property
+    def total(self) -> _lists_pb2.Total:
+        """absent: it was not asked for"""
+
     def __init__(
         self,
         *,
         deployments: _abc.Iterable[Global___Deployment] | None = ...,
         next_page_token: _builtins.str = ...,
+        total: _lists_pb2.Total | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["total", b"total"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployments", b"deployments", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployments", b"deployments", "next_page_token", b"next_page_token", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -290,6 +290,8 @@ Global___ListTimelineRequest: _TypeAlias = ListTimelineRequest  # noqa: Y015
 
 @_typing.final
 class ListTimelineResponse(_message.Message):
+    """There is no total: what a year has is found page by page, and never counted."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     ENTRIES_FIELD_NUMBER: _builtins.int

@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from cronring.protos.cronring.v1 import lists_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_lists__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/identities.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\",\n\tRoleGrant\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\"\xa7\x02\n\x05Token\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x06grants\x18\x02 \x03(\x0b\x32\x16.cronring.v1.RoleGrant\x12.\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x04 \x01(\t\x12.\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrevoked_by\x18\x07 \x01(\t\x12\x30\n\x0clast_used_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x84\x01\n\x12\x43reateTokenRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x06grants\x18\x02 \x03(\x0b\x32\x16.cronring.v1.RoleGrant\x12\x15\n\x08lasts_ms\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x04 \x01(\tB\x0b\n\t_lasts_ms\"H\n\x13\x43reateTokenResponse\x12!\n\x05token\x18\x01 \x01(\x0b\x32\x12.cronring.v1.Token\x12\x0e\n\x06secret\x18\x02 \x01(\t\"c\n\x11ListTokensRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x14\n\x0cwith_revoked\x18\x03 \x01(\x08\x42\x0c\n\n_page_size\"Q\n\x12ListTokensResponse\x12\"\n\x06tokens\x18\x01 \x03(\x0b\x32\x12.cronring.v1.Token\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"8\n\x12RevokeTokenRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\"\xc7\x02\n\x0bRunnerGrant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0f\n\x07modules\x18\x03 \x03(\t\x12\x14\n\x0cmay_activate\x18\x04 \x01(\x08\x12\x12\n\nmay_enroll\x18\x05 \x01(\x08\x12\x16\n\tuses_left\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x08 \x01(\t\x12.\n\nexpires_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrevoked_by\x18\x0b \x01(\tB\x0c\n\n_uses_left\"\xd2\x01\n\x18\x43reateRunnerGrantRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0f\n\x07modules\x18\x03 \x03(\t\x12\x14\n\x0cmay_activate\x18\x04 \x01(\x08\x12\x18\n\x10\x63\x65rtificate_only\x18\x05 \x01(\x08\x12\x11\n\x04uses\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\x08lasts_ms\x18\x07 \x01(\x03H\x01\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x08 \x01(\tB\x07\n\x05_usesB\x0b\n\t_lasts_ms\"T\n\x19\x43reateRunnerGrantResponse\x12\'\n\x05grant\x18\x01 \x01(\x0b\x32\x18.cronring.v1.RunnerGrant\x12\x0e\n\x06secret\x18\x02 \x01(\t\"i\n\x17ListRunnerGrantsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x14\n\x0cwith_revoked\x18\x03 \x01(\x08\x42\x0c\n\n_page_size\"d\n\x18ListRunnerGrantsResponse\x12/\n\rrunner_grants\x18\x01 \x03(\x0b\x32\x18.cronring.v1.RunnerGrant\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\">\n\x18RevokeRunnerGrantRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\"\xd5\x02\n\x07Session\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x11\n\tprincipal\x18\x02 \x01(\t\x12&\n\x06grants\x18\x03 \x03(\x0b\x32\x16.cronring.v1.RoleGrant\x12\x0e\n\x06issuer\x18\x04 \x01(\t\x12\x0e\n\x06origin\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clast_used_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrevoked_by\x18\n \x01(\t\x12\r\n\x05\x65nded\x18\x0b \x01(\t\"c\n\x13ListSessionsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x12\n\nwith_ended\x18\x03 \x01(\x08\x42\x0c\n\n_page_size\"W\n\x14ListSessionsResponse\x12&\n\x08sessions\x18\x01 \x03(\x0b\x32\x14.cronring.v1.Session\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"8\n\x14RevokeSessionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\"\x0f\n\rWhoAmIRequest\"\x84\x01\n\x0eWhoAmIResponse\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12&\n\x06grants\x18\x03 \x03(\x0b\x32\x16.cronring.v1.RoleGrant\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xa7\x08\n\nIdentities\x12p\n\x0b\x43reateToken\x12\x1f.cronring.v1.CreateTokenRequest\x1a .cronring.v1.CreateTokenResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\"\x13/api/v1/cron/tokens:\x01*\x12j\n\nListTokens\x12\x1e.cronring.v1.ListTokensRequest\x1a\x1f.cronring.v1.ListTokensResponse\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/api/v1/cron/tokens\x12\x66\n\x0bRevokeToken\x12\x1f.cronring.v1.RevokeTokenRequest\x1a\x12.cronring.v1.Token\"\"\x82\xd3\xe4\x93\x02\x1c*\x1a/api/v1/cron/tokens/{name}\x12\x89\x01\n\x11\x43reateRunnerGrant\x12%.cronring.v1.CreateRunnerGrantRequest\x1a&.cronring.v1.CreateRunnerGrantResponse\"%\x82\xd3\xe4\x93\x02\x1f\"\x1a/api/v1/cron/runner-grants:\x01*\x12\x83\x01\n\x10ListRunnerGrants\x12$.cronring.v1.ListRunnerGrantsRequest\x1a%.cronring.v1.ListRunnerGrantsResponse\"\"\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/v1/cron/runner-grants\x12\x7f\n\x11RevokeRunnerGrant\x12%.cronring.v1.RevokeRunnerGrantRequest\x1a\x18.cronring.v1.RunnerGrant\")\x82\xd3\xe4\x93\x02#*!/api/v1/cron/runner-grants/{name}\x12r\n\x0cListSessions\x12 .cronring.v1.ListSessionsRequest\x1a!.cronring.v1.ListSessionsResponse\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/api/v1/cron/sessions\x12l\n\rRevokeSession\x12!.cronring.v1.RevokeSessionRequest\x1a\x14.cronring.v1.Session\"\"\x82\xd3\xe4\x93\x02\x1c*\x1a/api/v1/cron/sessions/{id}\x12^\n\x06WhoAmI\x12\x1a.cronring.v1.WhoAmIRequest\x1a\x1b.cronring.v1.WhoAmIResponse\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/api/v1/cron/whoamib\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,cronring/protos/cronring/v1/identities.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\'cronring/protos/cronring/v1/lists.proto\",\n\tRoleGrant\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\"\xa7\x02\n\x05Token\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x06grants\x18\x02 \x03(\x0b\x32\x16.cronring.v1.RoleGrant\x12.\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x04 \x01(\t\x12.\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrevoked_by\x18\x07 \x01(\t\x12\x30\n\x0clast_used_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x84\x01\n\x12\x43reateTokenRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x06grants\x18\x02 \x03(\x0b\x32\x16.cronring.v1.RoleGrant\x12\x15\n\x08lasts_ms\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x04 \x01(\tB\x0b\n\t_lasts_ms\"H\n\x13\x43reateTokenResponse\x12!\n\x05token\x18\x01 \x01(\x0b\x32\x12.cronring.v1.Token\x12\x0e\n\x06secret\x18\x02 \x01(\t\"r\n\x11ListTokensRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x14\n\x0cwith_revoked\x18\x03 \x01(\x08\x12\r\n\x05total\x18\x04 \x01(\x08\x42\x0c\n\n_page_size\"t\n\x12ListTokensResponse\x12\"\n\x06tokens\x18\x01 \x03(\x0b\x32\x12.cronring.v1.Token\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12!\n\x05total\x18\x03 \x01(\x0b\x32\x12.cronring.v1.Total\"8\n\x12RevokeTokenRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\"\xc7\x02\n\x0bRunnerGrant\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0f\n\x07modules\x18\x03 \x03(\t\x12\x14\n\x0cmay_activate\x18\x04 \x01(\x08\x12\x12\n\nmay_enroll\x18\x05 \x01(\x08\x12\x16\n\tuses_left\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x08 \x01(\t\x12.\n\nexpires_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrevoked_by\x18\x0b \x01(\tB\x0c\n\n_uses_left\"\xd2\x01\n\x18\x43reateRunnerGrantRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0f\n\x07modules\x18\x03 \x03(\t\x12\x14\n\x0cmay_activate\x18\x04 \x01(\x08\x12\x18\n\x10\x63\x65rtificate_only\x18\x05 \x01(\x08\x12\x11\n\x04uses\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x15\n\x08lasts_ms\x18\x07 \x01(\x03H\x01\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x08 \x01(\tB\x07\n\x05_usesB\x0b\n\t_lasts_ms\"T\n\x19\x43reateRunnerGrantResponse\x12\'\n\x05grant\x18\x01 \x01(\x0b\x32\x18.cronring.v1.RunnerGrant\x12\x0e\n\x06secret\x18\x02 \x01(\t\"x\n\x17ListRunnerGrantsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x14\n\x0cwith_revoked\x18\x03 \x01(\x08\x12\r\n\x05total\x18\x04 \x01(\x08\x42\x0c\n\n_page_size\"\x87\x01\n\x18ListRunnerGrantsResponse\x12/\n\rrunner_grants\x18\x01 \x03(\x0b\x32\x18.cronring.v1.RunnerGrant\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12!\n\x05total\x18\x03 \x01(\x0b\x32\x12.cronring.v1.Total\">\n\x18RevokeRunnerGrantRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\"\xd5\x02\n\x07Session\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x11\n\tprincipal\x18\x02 \x01(\t\x12&\n\x06grants\x18\x03 \x03(\x0b\x32\x16.cronring.v1.RoleGrant\x12\x0e\n\x06issuer\x18\x04 \x01(\t\x12\x0e\n\x06origin\x18\x05 \x01(\t\x12.\n\ncreated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clast_used_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nrevoked_by\x18\n \x01(\t\x12\r\n\x05\x65nded\x18\x0b \x01(\t\"r\n\x13ListSessionsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x12\n\nwith_ended\x18\x03 \x01(\x08\x12\r\n\x05total\x18\x04 \x01(\x08\x42\x0c\n\n_page_size\"z\n\x14ListSessionsResponse\x12&\n\x08sessions\x18\x01 \x03(\x0b\x32\x14.cronring.v1.Session\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12!\n\x05total\x18\x03 \x01(\x0b\x32\x12.cronring.v1.Total\"8\n\x14RevokeSessionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\"\x0f\n\rWhoAmIRequest\"\x84\x01\n\x0eWhoAmIResponse\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12&\n\x06grants\x18\x03 \x03(\x0b\x32\x16.cronring.v1.RoleGrant\x12.\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp2\xa7\x08\n\nIdentities\x12p\n\x0b\x43reateToken\x12\x1f.cronring.v1.CreateTokenRequest\x1a .cronring.v1.CreateTokenResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\"\x13/api/v1/cron/tokens:\x01*\x12j\n\nListTokens\x12\x1e.cronring.v1.ListTokensRequest\x1a\x1f.cronring.v1.ListTokensResponse\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/api/v1/cron/tokens\x12\x66\n\x0bRevokeToken\x12\x1f.cronring.v1.RevokeTokenRequest\x1a\x12.cronring.v1.Token\"\"\x82\xd3\xe4\x93\x02\x1c*\x1a/api/v1/cron/tokens/{name}\x12\x89\x01\n\x11\x43reateRunnerGrant\x12%.cronring.v1.CreateRunnerGrantRequest\x1a&.cronring.v1.CreateRunnerGrantResponse\"%\x82\xd3\xe4\x93\x02\x1f\"\x1a/api/v1/cron/runner-grants:\x01*\x12\x83\x01\n\x10ListRunnerGrants\x12$.cronring.v1.ListRunnerGrantsRequest\x1a%.cronring.v1.ListRunnerGrantsResponse\"\"\x82\xd3\xe4\x93\x02\x1c\x12\x1a/api/v1/cron/runner-grants\x12\x7f\n\x11RevokeRunnerGrant\x12%.cronring.v1.RevokeRunnerGrantRequest\x1a\x18.cronring.v1.RunnerGrant\")\x82\xd3\xe4\x93\x02#*!/api/v1/cron/runner-grants/{name}\x12r\n\x0cListSessions\x12 .cronring.v1.ListSessionsRequest\x1a!.cronring.v1.ListSessionsResponse\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/api/v1/cron/sessions\x12l\n\rRevokeSession\x12!.cronring.v1.RevokeSessionRequest\x1a\x14.cronring.v1.Session\"\"\x82\xd3\xe4\x93\x02\x1c*\x1a/api/v1/cron/sessions/{id}\x12^\n\x06WhoAmI\x12\x1a.cronring.v1.WhoAmIRequest\x1a\x1b.cronring.v1.WhoAmIResponse\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/api/v1/cron/whoamib\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,44 +52,44 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_IDENTITIES'].methods_by_name['RevokeSession']._serialized_options = b'\202\323\344\223\002\034*\032/api/v1/cron/sessions/{id}'
   _globals['_IDENTITIES'].methods_by_name['WhoAmI']._loaded_options = None
   _globals['_IDENTITIES'].methods_by_name['WhoAmI']._serialized_options = b'\202\323\344\223\002\025\022\023/api/v1/cron/whoami'
-  _globals['_ROLEGRANT']._serialized_start=124
-  _globals['_ROLEGRANT']._serialized_end=168
-  _globals['_TOKEN']._serialized_start=171
-  _globals['_TOKEN']._serialized_end=466
-  _globals['_CREATETOKENREQUEST']._serialized_start=469
-  _globals['_CREATETOKENREQUEST']._serialized_end=601
-  _globals['_CREATETOKENRESPONSE']._serialized_start=603
-  _globals['_CREATETOKENRESPONSE']._serialized_end=675
-  _globals['_LISTTOKENSREQUEST']._serialized_start=677
-  _globals['_LISTTOKENSREQUEST']._serialized_end=776
-  _globals['_LISTTOKENSRESPONSE']._serialized_start=778
-  _globals['_LISTTOKENSRESPONSE']._serialized_end=859
-  _globals['_REVOKETOKENREQUEST']._serialized_start=861
-  _globals['_REVOKETOKENREQUEST']._serialized_end=917
-  _globals['_RUNNERGRANT']._serialized_start=920
-  _globals['_RUNNERGRANT']._serialized_end=1247
-  _globals['_CREATERUNNERGRANTREQUEST']._serialized_start=1250
-  _globals['_CREATERUNNERGRANTREQUEST']._serialized_end=1460
-  _globals['_CREATERUNNERGRANTRESPONSE']._serialized_start=1462
-  _globals['_CREATERUNNERGRANTRESPONSE']._serialized_end=1546
-  _globals['_LISTRUNNERGRANTSREQUEST']._serialized_start=1548
-  _globals['_LISTRUNNERGRANTSREQUEST']._serialized_end=1653
-  _globals['_LISTRUNNERGRANTSRESPONSE']._serialized_start=1655
-  _globals['_LISTRUNNERGRANTSRESPONSE']._serialized_end=1755
-  _globals['_REVOKERUNNERGRANTREQUEST']._serialized_start=1757
-  _globals['_REVOKERUNNERGRANTREQUEST']._serialized_end=1819
-  _globals['_SESSION']._serialized_start=1822
-  _globals['_SESSION']._serialized_end=2163
-  _globals['_LISTSESSIONSREQUEST']._serialized_start=2165
-  _globals['_LISTSESSIONSREQUEST']._serialized_end=2264
-  _globals['_LISTSESSIONSRESPONSE']._serialized_start=2266
-  _globals['_LISTSESSIONSRESPONSE']._serialized_end=2353
-  _globals['_REVOKESESSIONREQUEST']._serialized_start=2355
-  _globals['_REVOKESESSIONREQUEST']._serialized_end=2411
-  _globals['_WHOAMIREQUEST']._serialized_start=2413
-  _globals['_WHOAMIREQUEST']._serialized_end=2428
-  _globals['_WHOAMIRESPONSE']._serialized_start=2431
-  _globals['_WHOAMIRESPONSE']._serialized_end=2563
-  _globals['_IDENTITIES']._serialized_start=2566
-  _globals['_IDENTITIES']._serialized_end=3629
+  _globals['_ROLEGRANT']._serialized_start=165
+  _globals['_ROLEGRANT']._serialized_end=209
+  _globals['_TOKEN']._serialized_start=212
+  _globals['_TOKEN']._serialized_end=507
+  _globals['_CREATETOKENREQUEST']._serialized_start=510
+  _globals['_CREATETOKENREQUEST']._serialized_end=642
+  _globals['_CREATETOKENRESPONSE']._serialized_start=644
+  _globals['_CREATETOKENRESPONSE']._serialized_end=716
+  _globals['_LISTTOKENSREQUEST']._serialized_start=718
+  _globals['_LISTTOKENSREQUEST']._serialized_end=832
+  _globals['_LISTTOKENSRESPONSE']._serialized_start=834
+  _globals['_LISTTOKENSRESPONSE']._serialized_end=950
+  _globals['_REVOKETOKENREQUEST']._serialized_start=952
+  _globals['_REVOKETOKENREQUEST']._serialized_end=1008
+  _globals['_RUNNERGRANT']._serialized_start=1011
+  _globals['_RUNNERGRANT']._serialized_end=1338
+  _globals['_CREATERUNNERGRANTREQUEST']._serialized_start=1341
+  _globals['_CREATERUNNERGRANTREQUEST']._serialized_end=1551
+  _globals['_CREATERUNNERGRANTRESPONSE']._serialized_start=1553
+  _globals['_CREATERUNNERGRANTRESPONSE']._serialized_end=1637
+  _globals['_LISTRUNNERGRANTSREQUEST']._serialized_start=1639
+  _globals['_LISTRUNNERGRANTSREQUEST']._serialized_end=1759
+  _globals['_LISTRUNNERGRANTSRESPONSE']._serialized_start=1762
+  _globals['_LISTRUNNERGRANTSRESPONSE']._serialized_end=1897
+  _globals['_REVOKERUNNERGRANTREQUEST']._serialized_start=1899
+  _globals['_REVOKERUNNERGRANTREQUEST']._serialized_end=1961
+  _globals['_SESSION']._serialized_start=1964
+  _globals['_SESSION']._serialized_end=2305
+  _globals['_LISTSESSIONSREQUEST']._serialized_start=2307
+  _globals['_LISTSESSIONSREQUEST']._serialized_end=2421
+  _globals['_LISTSESSIONSRESPONSE']._serialized_start=2423
+  _globals['_LISTSESSIONSRESPONSE']._serialized_end=2545
+  _globals['_REVOKESESSIONREQUEST']._serialized_start=2547
+  _globals['_REVOKESESSIONREQUEST']._serialized_end=2603
+  _globals['_WHOAMIREQUEST']._serialized_start=2605
+  _globals['_WHOAMIREQUEST']._serialized_end=2620
+  _globals['_WHOAMIRESPONSE']._serialized_start=2623
+  _globals['_WHOAMIRESPONSE']._serialized_end=2755
+  _globals['_IDENTITIES']._serialized_start=2758
+  _globals['_IDENTITIES']._serialized_end=3821
 # @@protoc_insertion_point(module_scope)

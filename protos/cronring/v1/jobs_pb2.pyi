@@ -1509,6 +1509,8 @@ Global___ListActionsRequest: _TypeAlias = ListActionsRequest  # noqa: Y015
 
 @_typing.final
 class ListActionsResponse(_message.Message):
+    """There is no total: nothing bounds what people have done by now."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     ACTIONS_FIELD_NUMBER: _builtins.int
@@ -1825,6 +1827,8 @@ Global___ListActivationsRequest: _TypeAlias = ListActivationsRequest  # noqa: Y0
 
 @_typing.final
 class ListActivationsResponse(_message.Message):
+    """There is no total: it is what waits beside one job, and few pages."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     ACTIVATIONS_FIELD_NUMBER: _builtins.int

@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from cronring.protos.cronring.v1 import lists_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_lists__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(cronring/protos/cronring/v1/limits.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\x02\n\x05Limit\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x16\n\x0emax_concurrent\x18\x03 \x01(\x05\x12\x0f\n\x07running\x18\x04 \x01(\x05\x12.\n\nchanged_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nchanged_by\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\x12\x0c\n\x04\x65tag\x18\x08 \x01(\t\x12\r\n\x05label\x18\t \x01(\t\x12\x0e\n\x06values\x18\n \x01(\x05\x12\x13\n\x0b\x66ull_values\x18\x0b \x01(\x05\x12*\n\x07\x66ullest\x18\x0c \x03(\x0b\x32\x19.cronring.v1.LimitedValue\".\n\x0cLimitedValue\x12\r\n\x05value\x18\x01 \x01(\t\x12\x0f\n\x07running\x18\x02 \x01(\x05\"\x8d\x01\n\x0fSetLimitRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x16\n\x0emax_concurrent\x18\x03 \x01(\x05\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0c\n\x04\x65tag\x18\x06 \x01(\t\x12\r\n\x05label\x18\x07 \x01(\t\"x\n\x12RemoveLimitRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\x12\r\n\x05label\x18\x06 \x01(\t\"`\n\x11ListLimitsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\tB\x0c\n\n_page_size\"Q\n\x12ListLimitsResponse\x12\"\n\x06limits\x18\x01 \x03(\x0b\x32\x12.cronring.v1.Limit\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xa8\x03\n\x06Limits\x12\x97\x01\n\x08SetLimit\x12\x1c.cronring.v1.SetLimitRequest\x1a\x12.cronring.v1.Limit\"Y\x82\xd3\xe4\x93\x02S\x1a\x1f/api/v1/cron/limits/{namespace}:\x01*Z-\x1a(/api/v1/cron/limits/{namespace}/{module}:\x01*\x12\x97\x01\n\x0bRemoveLimit\x12\x1f.cronring.v1.RemoveLimitRequest\x1a\x12.cronring.v1.Limit\"S\x82\xd3\xe4\x93\x02M*\x1f/api/v1/cron/limits/{namespace}Z**(/api/v1/cron/limits/{namespace}/{module}\x12j\n\nListLimits\x12\x1e.cronring.v1.ListLimitsRequest\x1a\x1f.cronring.v1.ListLimitsResponse\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/api/v1/cron/limitsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(cronring/protos/cronring/v1/limits.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\'cronring/protos/cronring/v1/lists.proto\"\x93\x02\n\x05Limit\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x16\n\x0emax_concurrent\x18\x03 \x01(\x05\x12\x0f\n\x07running\x18\x04 \x01(\x05\x12.\n\nchanged_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nchanged_by\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\x12\x0c\n\x04\x65tag\x18\x08 \x01(\t\x12\r\n\x05label\x18\t \x01(\t\x12\x0e\n\x06values\x18\n \x01(\x05\x12\x13\n\x0b\x66ull_values\x18\x0b \x01(\x05\x12*\n\x07\x66ullest\x18\x0c \x03(\x0b\x32\x19.cronring.v1.LimitedValue\".\n\x0cLimitedValue\x12\r\n\x05value\x18\x01 \x01(\t\x12\x0f\n\x07running\x18\x02 \x01(\x05\"\x8d\x01\n\x0fSetLimitRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x16\n\x0emax_concurrent\x18\x03 \x01(\x05\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\x12\x0c\n\x04\x65tag\x18\x06 \x01(\t\x12\r\n\x05label\x18\x07 \x01(\t\"x\n\x12RemoveLimitRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\x12\r\n\x05label\x18\x06 \x01(\t\"o\n\x11ListLimitsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\r\n\x05total\x18\x04 \x01(\x08\x42\x0c\n\n_page_size\"t\n\x12ListLimitsResponse\x12\"\n\x06limits\x18\x01 \x03(\x0b\x32\x12.cronring.v1.Limit\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12!\n\x05total\x18\x03 \x01(\x0b\x32\x12.cronring.v1.Total2\xa8\x03\n\x06Limits\x12\x97\x01\n\x08SetLimit\x12\x1c.cronring.v1.SetLimitRequest\x1a\x12.cronring.v1.Limit\"Y\x82\xd3\xe4\x93\x02S\x1a\x1f/api/v1/cron/limits/{namespace}:\x01*Z-\x1a(/api/v1/cron/limits/{namespace}/{module}:\x01*\x12\x97\x01\n\x0bRemoveLimit\x12\x1f.cronring.v1.RemoveLimitRequest\x1a\x12.cronring.v1.Limit\"S\x82\xd3\xe4\x93\x02M*\x1f/api/v1/cron/limits/{namespace}Z**(/api/v1/cron/limits/{namespace}/{module}\x12j\n\nListLimits\x12\x1e.cronring.v1.ListLimitsRequest\x1a\x1f.cronring.v1.ListLimitsResponse\"\x1b\x82\xd3\xe4\x93\x02\x15\x12\x13/api/v1/cron/limitsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,18 +40,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LIMITS'].methods_by_name['RemoveLimit']._serialized_options = b'\202\323\344\223\002M*\037/api/v1/cron/limits/{namespace}Z**(/api/v1/cron/limits/{namespace}/{module}'
   _globals['_LIMITS'].methods_by_name['ListLimits']._loaded_options = None
   _globals['_LIMITS'].methods_by_name['ListLimits']._serialized_options = b'\202\323\344\223\002\025\022\023/api/v1/cron/limits'
-  _globals['_LIMIT']._serialized_start=121
-  _globals['_LIMIT']._serialized_end=396
-  _globals['_LIMITEDVALUE']._serialized_start=398
-  _globals['_LIMITEDVALUE']._serialized_end=444
-  _globals['_SETLIMITREQUEST']._serialized_start=447
-  _globals['_SETLIMITREQUEST']._serialized_end=588
-  _globals['_REMOVELIMITREQUEST']._serialized_start=590
-  _globals['_REMOVELIMITREQUEST']._serialized_end=710
-  _globals['_LISTLIMITSREQUEST']._serialized_start=712
-  _globals['_LISTLIMITSREQUEST']._serialized_end=808
-  _globals['_LISTLIMITSRESPONSE']._serialized_start=810
-  _globals['_LISTLIMITSRESPONSE']._serialized_end=891
-  _globals['_LIMITS']._serialized_start=894
-  _globals['_LIMITS']._serialized_end=1318
+  _globals['_LIMIT']._serialized_start=162
+  _globals['_LIMIT']._serialized_end=437
+  _globals['_LIMITEDVALUE']._serialized_start=439
+  _globals['_LIMITEDVALUE']._serialized_end=485
+  _globals['_SETLIMITREQUEST']._serialized_start=488
+  _globals['_SETLIMITREQUEST']._serialized_end=629
+  _globals['_REMOVELIMITREQUEST']._serialized_start=631
+  _globals['_REMOVELIMITREQUEST']._serialized_end=751
+  _globals['_LISTLIMITSREQUEST']._serialized_start=753
+  _globals['_LISTLIMITSREQUEST']._serialized_end=864
+  _globals['_LISTLIMITSRESPONSE']._serialized_start=866
+  _globals['_LISTLIMITSRESPONSE']._serialized_end=982
+  _globals['_LIMITS']._serialized_start=985
+  _globals['_LIMITS']._serialized_end=1409
 # @@protoc_insertion_point(module_scope)

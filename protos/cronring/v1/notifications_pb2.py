@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from cronring.protos.cronring.v1 import lists_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_lists__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/cronring/protos/cronring/v1/notifications.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbb\x03\n\x07Webhook\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06origin\x18\x02 \x01(\t\x12\x0e\n\x06\x65vents\x18\x03 \x03(\t\x12\x0f\n\x07reasons\x18\x04 \x03(\t\x12\x11\n\tnamespace\x18\x05 \x01(\t\x12\x0e\n\x06module\x18\x06 \x01(\t\x12\x0b\n\x03job\x18\x07 \x01(\t\x12\x30\n\x06labels\x18\x08 \x03(\x0b\x32 .cronring.v1.Webhook.LabelsEntry\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\n \x01(\t\x12/\n\x0b\x64isabled_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x64isabled_reason\x18\x0c \x01(\t\x12\x0f\n\x07waiting\x18\r \x01(\x03\x12\x11\n\tdelivered\x18\x0e \x01(\x03\x12\x0e\n\x06\x66\x61iled\x18\x0f \x01(\x03\x12\x10\n\x08outcomes\x18\x10 \x03(\t\x12\x0c\n\x04\x65tag\x18\x11 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa2\x02\n\x11\x41\x64\x64WebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03url\x18\x02 \x01(\t\x12\x0e\n\x06secret\x18\x03 \x01(\t\x12\x0e\n\x06\x65vents\x18\x04 \x03(\t\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0b\n\x03job\x18\x08 \x01(\t\x12:\n\x06labels\x18\t \x03(\x0b\x32*.cronring.v1.AddWebhookRequest.LabelsEntry\x12\x14\n\x0crequested_by\x18\n \x01(\t\x12\x10\n\x08outcomes\x18\x0b \x03(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"K\n\x12\x41\x64\x64WebhookResponse\x12%\n\x07webhook\x18\x01 \x01(\x0b\x32\x14.cronring.v1.Webhook\x12\x0e\n\x06secret\x18\x02 \x01(\t\"O\n\x13ListWebhooksRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\tB\x0c\n\n_page_size\"W\n\x14ListWebhooksResponse\x12&\n\x08webhooks\x18\x01 \x03(\x0b\x32\x14.cronring.v1.Webhook\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"!\n\x11GetWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"2\n\x14RemoveWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x65tag\x18\x02 \x01(\t\"\x17\n\x15RemoveWebhookResponse\"m\n\x18SetWebhookEnabledRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\"\"\n\x12TestWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"~\n\x13TestWebhookResponse\x12\x11\n\tdelivered\x18\x01 \x01(\x08\x12\x0e\n\x06status\x18\x02 \x01(\x05\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x0f\n\x07took_ms\x18\x05 \x01(\x03\x12\x10\n\x08\x65vent_id\x18\x06 \x01(\t\x12\x0c\n\x04sent\x18\x07 \x01(\tJ\x04\x08\x04\x10\x05\"~\n\x15ListDeliveriesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07webhook\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\t\x12\x0b\n\x03job\x18\x05 \x01(\tB\x0c\n\n_page_size\"\\\n\x16ListDeliveriesResponse\x12)\n\ndeliveries\x18\x01 \x03(\x0b\x32\x15.cronring.v1.Delivery\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x81\x03\n\x08\x44\x65livery\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07webhook\x18\x02 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x03 \x01(\t\x12\r\n\x05\x65vent\x18\x04 \x01(\t\x12\x0b\n\x03job\x18\x05 \x01(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x07 \x01(\x05\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0blast_try_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bnext_try_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blast_status\x18\x0c \x01(\x05\x12\x12\n\nlast_error\x18\r \x01(\t\x12\x0c\n\x04\x62ody\x18\x0e \x01(\t\x12\x12\n\ncontroller\x18\x0f \x01(\t\"M\n\x10RedeliverRequest\x12\x0f\n\x07webhook\x18\x01 \x01(\t\x12\x18\n\x0b\x64\x65livery_id\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x0e\n\x0c_delivery_id\"\'\n\x11RedeliverResponse\x12\x12\n\ndeliveries\x18\x01 \x01(\x03\x32\xdf\x07\n\rNotifications\x12o\n\nAddWebhook\x12\x1e.cronring.v1.AddWebhookRequest\x1a\x1f.cronring.v1.AddWebhookResponse\" \x82\xd3\xe4\x93\x02\x1a\"\x15/api/v1/cron/webhooks:\x01*\x12r\n\x0cListWebhooks\x12 .cronring.v1.ListWebhooksRequest\x1a!.cronring.v1.ListWebhooksResponse\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/api/v1/cron/webhooks\x12h\n\nGetWebhook\x12\x1e.cronring.v1.GetWebhookRequest\x1a\x14.cronring.v1.Webhook\"$\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/v1/cron/webhooks/{name}\x12|\n\rRemoveWebhook\x12!.cronring.v1.RemoveWebhookRequest\x1a\".cronring.v1.RemoveWebhookResponse\"$\x82\xd3\xe4\x93\x02\x1e*\x1c/api/v1/cron/webhooks/{name}\x12\x81\x01\n\x11SetWebhookEnabled\x12%.cronring.v1.SetWebhookEnabledRequest\x1a\x14.cronring.v1.Webhook\"/\x82\xd3\xe4\x93\x02)\x1a$/api/v1/cron/webhooks/{name}/enabled:\x01*\x12~\n\x0bTestWebhook\x12\x1f.cronring.v1.TestWebhookRequest\x1a .cronring.v1.TestWebhookResponse\",\x82\xd3\xe4\x93\x02&\"!/api/v1/cron/webhooks/{name}/test:\x01*\x12z\n\x0eListDeliveries\x12\".cronring.v1.ListDeliveriesRequest\x1a#.cronring.v1.ListDeliveriesResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/api/v1/cron/deliveries\x12\x80\x01\n\tRedeliver\x12\x1d.cronring.v1.RedeliverRequest\x1a\x1e.cronring.v1.RedeliverResponse\"4\x82\xd3\xe4\x93\x02.\")/api/v1/cron/webhooks/{webhook}/redeliver:\x01*b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n/cronring/protos/cronring/v1/notifications.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\'cronring/protos/cronring/v1/lists.proto\"\xbb\x03\n\x07Webhook\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06origin\x18\x02 \x01(\t\x12\x0e\n\x06\x65vents\x18\x03 \x03(\t\x12\x0f\n\x07reasons\x18\x04 \x03(\t\x12\x11\n\tnamespace\x18\x05 \x01(\t\x12\x0e\n\x06module\x18\x06 \x01(\t\x12\x0b\n\x03job\x18\x07 \x01(\t\x12\x30\n\x06labels\x18\x08 \x03(\x0b\x32 .cronring.v1.Webhook.LabelsEntry\x12.\n\ncreated_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\n \x01(\t\x12/\n\x0b\x64isabled_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x64isabled_reason\x18\x0c \x01(\t\x12\x0f\n\x07waiting\x18\r \x01(\x03\x12\x11\n\tdelivered\x18\x0e \x01(\x03\x12\x0e\n\x06\x66\x61iled\x18\x0f \x01(\x03\x12\x10\n\x08outcomes\x18\x10 \x03(\t\x12\x0c\n\x04\x65tag\x18\x11 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa2\x02\n\x11\x41\x64\x64WebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03url\x18\x02 \x01(\t\x12\x0e\n\x06secret\x18\x03 \x01(\t\x12\x0e\n\x06\x65vents\x18\x04 \x03(\t\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\tnamespace\x18\x06 \x01(\t\x12\x0e\n\x06module\x18\x07 \x01(\t\x12\x0b\n\x03job\x18\x08 \x01(\t\x12:\n\x06labels\x18\t \x03(\x0b\x32*.cronring.v1.AddWebhookRequest.LabelsEntry\x12\x14\n\x0crequested_by\x18\n \x01(\t\x12\x10\n\x08outcomes\x18\x0b \x03(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"K\n\x12\x41\x64\x64WebhookResponse\x12%\n\x07webhook\x18\x01 \x01(\x0b\x32\x14.cronring.v1.Webhook\x12\x0e\n\x06secret\x18\x02 \x01(\t\"^\n\x13ListWebhooksRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x08\x42\x0c\n\n_page_size\"z\n\x14ListWebhooksResponse\x12&\n\x08webhooks\x18\x01 \x03(\x0b\x32\x14.cronring.v1.Webhook\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12!\n\x05total\x18\x03 \x01(\x0b\x32\x12.cronring.v1.Total\"!\n\x11GetWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"2\n\x14RemoveWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x65tag\x18\x02 \x01(\t\"\x17\n\x15RemoveWebhookResponse\"m\n\x18SetWebhookEnabledRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x65nabled\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\"\"\n\x12TestWebhookRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"~\n\x13TestWebhookResponse\x12\x11\n\tdelivered\x18\x01 \x01(\x08\x12\x0e\n\x06status\x18\x02 \x01(\x05\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12\x0f\n\x07took_ms\x18\x05 \x01(\x03\x12\x10\n\x08\x65vent_id\x18\x06 \x01(\t\x12\x0c\n\x04sent\x18\x07 \x01(\tJ\x04\x08\x04\x10\x05\"~\n\x15ListDeliveriesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0f\n\x07webhook\x18\x03 \x01(\t\x12\r\n\x05state\x18\x04 \x01(\t\x12\x0b\n\x03job\x18\x05 \x01(\tB\x0c\n\n_page_size\"\\\n\x16ListDeliveriesResponse\x12)\n\ndeliveries\x18\x01 \x03(\x0b\x32\x15.cronring.v1.Delivery\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x81\x03\n\x08\x44\x65livery\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07webhook\x18\x02 \x01(\t\x12\x10\n\x08\x65vent_id\x18\x03 \x01(\t\x12\r\n\x05\x65vent\x18\x04 \x01(\t\x12\x0b\n\x03job\x18\x05 \x01(\t\x12\r\n\x05state\x18\x06 \x01(\t\x12\x10\n\x08\x61ttempts\x18\x07 \x01(\x05\x12.\n\ncreated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0blast_try_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bnext_try_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blast_status\x18\x0c \x01(\x05\x12\x12\n\nlast_error\x18\r \x01(\t\x12\x0c\n\x04\x62ody\x18\x0e \x01(\t\x12\x12\n\ncontroller\x18\x0f \x01(\t\"M\n\x10RedeliverRequest\x12\x0f\n\x07webhook\x18\x01 \x01(\t\x12\x18\n\x0b\x64\x65livery_id\x18\x02 \x01(\x03H\x00\x88\x01\x01\x42\x0e\n\x0c_delivery_id\"\'\n\x11RedeliverResponse\x12\x12\n\ndeliveries\x18\x01 \x01(\x03\x32\xdf\x07\n\rNotifications\x12o\n\nAddWebhook\x12\x1e.cronring.v1.AddWebhookRequest\x1a\x1f.cronring.v1.AddWebhookResponse\" \x82\xd3\xe4\x93\x02\x1a\"\x15/api/v1/cron/webhooks:\x01*\x12r\n\x0cListWebhooks\x12 .cronring.v1.ListWebhooksRequest\x1a!.cronring.v1.ListWebhooksResponse\"\x1d\x82\xd3\xe4\x93\x02\x17\x12\x15/api/v1/cron/webhooks\x12h\n\nGetWebhook\x12\x1e.cronring.v1.GetWebhookRequest\x1a\x14.cronring.v1.Webhook\"$\x82\xd3\xe4\x93\x02\x1e\x12\x1c/api/v1/cron/webhooks/{name}\x12|\n\rRemoveWebhook\x12!.cronring.v1.RemoveWebhookRequest\x1a\".cronring.v1.RemoveWebhookResponse\"$\x82\xd3\xe4\x93\x02\x1e*\x1c/api/v1/cron/webhooks/{name}\x12\x81\x01\n\x11SetWebhookEnabled\x12%.cronring.v1.SetWebhookEnabledRequest\x1a\x14.cronring.v1.Webhook\"/\x82\xd3\xe4\x93\x02)\x1a$/api/v1/cron/webhooks/{name}/enabled:\x01*\x12~\n\x0bTestWebhook\x12\x1f.cronring.v1.TestWebhookRequest\x1a .cronring.v1.TestWebhookResponse\",\x82\xd3\xe4\x93\x02&\"!/api/v1/cron/webhooks/{name}/test:\x01*\x12z\n\x0eListDeliveries\x12\".cronring.v1.ListDeliveriesRequest\x1a#.cronring.v1.ListDeliveriesResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/api/v1/cron/deliveries\x12\x80\x01\n\tRedeliver\x12\x1d.cronring.v1.RedeliverRequest\x1a\x1e.cronring.v1.RedeliverResponse\"4\x82\xd3\xe4\x93\x02.\")/api/v1/cron/webhooks/{webhook}/redeliver:\x01*b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -53,42 +54,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NOTIFICATIONS'].methods_by_name['ListDeliveries']._serialized_options = b'\202\323\344\223\002\031\022\027/api/v1/cron/deliveries'
   _globals['_NOTIFICATIONS'].methods_by_name['Redeliver']._loaded_options = None
   _globals['_NOTIFICATIONS'].methods_by_name['Redeliver']._serialized_options = b'\202\323\344\223\002.\")/api/v1/cron/webhooks/{webhook}/redeliver:\001*'
-  _globals['_WEBHOOK']._serialized_start=128
-  _globals['_WEBHOOK']._serialized_end=571
-  _globals['_WEBHOOK_LABELSENTRY']._serialized_start=526
-  _globals['_WEBHOOK_LABELSENTRY']._serialized_end=571
-  _globals['_ADDWEBHOOKREQUEST']._serialized_start=574
-  _globals['_ADDWEBHOOKREQUEST']._serialized_end=864
-  _globals['_ADDWEBHOOKREQUEST_LABELSENTRY']._serialized_start=526
-  _globals['_ADDWEBHOOKREQUEST_LABELSENTRY']._serialized_end=571
-  _globals['_ADDWEBHOOKRESPONSE']._serialized_start=866
-  _globals['_ADDWEBHOOKRESPONSE']._serialized_end=941
-  _globals['_LISTWEBHOOKSREQUEST']._serialized_start=943
-  _globals['_LISTWEBHOOKSREQUEST']._serialized_end=1022
-  _globals['_LISTWEBHOOKSRESPONSE']._serialized_start=1024
-  _globals['_LISTWEBHOOKSRESPONSE']._serialized_end=1111
-  _globals['_GETWEBHOOKREQUEST']._serialized_start=1113
-  _globals['_GETWEBHOOKREQUEST']._serialized_end=1146
-  _globals['_REMOVEWEBHOOKREQUEST']._serialized_start=1148
-  _globals['_REMOVEWEBHOOKREQUEST']._serialized_end=1198
-  _globals['_REMOVEWEBHOOKRESPONSE']._serialized_start=1200
-  _globals['_REMOVEWEBHOOKRESPONSE']._serialized_end=1223
-  _globals['_SETWEBHOOKENABLEDREQUEST']._serialized_start=1225
-  _globals['_SETWEBHOOKENABLEDREQUEST']._serialized_end=1334
-  _globals['_TESTWEBHOOKREQUEST']._serialized_start=1336
-  _globals['_TESTWEBHOOKREQUEST']._serialized_end=1370
-  _globals['_TESTWEBHOOKRESPONSE']._serialized_start=1372
-  _globals['_TESTWEBHOOKRESPONSE']._serialized_end=1498
-  _globals['_LISTDELIVERIESREQUEST']._serialized_start=1500
-  _globals['_LISTDELIVERIESREQUEST']._serialized_end=1626
-  _globals['_LISTDELIVERIESRESPONSE']._serialized_start=1628
-  _globals['_LISTDELIVERIESRESPONSE']._serialized_end=1720
-  _globals['_DELIVERY']._serialized_start=1723
-  _globals['_DELIVERY']._serialized_end=2108
-  _globals['_REDELIVERREQUEST']._serialized_start=2110
-  _globals['_REDELIVERREQUEST']._serialized_end=2187
-  _globals['_REDELIVERRESPONSE']._serialized_start=2189
-  _globals['_REDELIVERRESPONSE']._serialized_end=2228
-  _globals['_NOTIFICATIONS']._serialized_start=2231
-  _globals['_NOTIFICATIONS']._serialized_end=3222
+  _globals['_WEBHOOK']._serialized_start=169
+  _globals['_WEBHOOK']._serialized_end=612
+  _globals['_WEBHOOK_LABELSENTRY']._serialized_start=567
+  _globals['_WEBHOOK_LABELSENTRY']._serialized_end=612
+  _globals['_ADDWEBHOOKREQUEST']._serialized_start=615
+  _globals['_ADDWEBHOOKREQUEST']._serialized_end=905
+  _globals['_ADDWEBHOOKREQUEST_LABELSENTRY']._serialized_start=567
+  _globals['_ADDWEBHOOKREQUEST_LABELSENTRY']._serialized_end=612
+  _globals['_ADDWEBHOOKRESPONSE']._serialized_start=907
+  _globals['_ADDWEBHOOKRESPONSE']._serialized_end=982
+  _globals['_LISTWEBHOOKSREQUEST']._serialized_start=984
+  _globals['_LISTWEBHOOKSREQUEST']._serialized_end=1078
+  _globals['_LISTWEBHOOKSRESPONSE']._serialized_start=1080
+  _globals['_LISTWEBHOOKSRESPONSE']._serialized_end=1202
+  _globals['_GETWEBHOOKREQUEST']._serialized_start=1204
+  _globals['_GETWEBHOOKREQUEST']._serialized_end=1237
+  _globals['_REMOVEWEBHOOKREQUEST']._serialized_start=1239
+  _globals['_REMOVEWEBHOOKREQUEST']._serialized_end=1289
+  _globals['_REMOVEWEBHOOKRESPONSE']._serialized_start=1291
+  _globals['_REMOVEWEBHOOKRESPONSE']._serialized_end=1314
+  _globals['_SETWEBHOOKENABLEDREQUEST']._serialized_start=1316
+  _globals['_SETWEBHOOKENABLEDREQUEST']._serialized_end=1425
+  _globals['_TESTWEBHOOKREQUEST']._serialized_start=1427
+  _globals['_TESTWEBHOOKREQUEST']._serialized_end=1461
+  _globals['_TESTWEBHOOKRESPONSE']._serialized_start=1463
+  _globals['_TESTWEBHOOKRESPONSE']._serialized_end=1589
+  _globals['_LISTDELIVERIESREQUEST']._serialized_start=1591
+  _globals['_LISTDELIVERIESREQUEST']._serialized_end=1717
+  _globals['_LISTDELIVERIESRESPONSE']._serialized_start=1719
+  _globals['_LISTDELIVERIESRESPONSE']._serialized_end=1811
+  _globals['_DELIVERY']._serialized_start=1814
+  _globals['_DELIVERY']._serialized_end=2199
+  _globals['_REDELIVERREQUEST']._serialized_start=2201
+  _globals['_REDELIVERREQUEST']._serialized_end=2278
+  _globals['_REDELIVERRESPONSE']._serialized_start=2280
+  _globals['_REDELIVERRESPONSE']._serialized_end=2319
+  _globals['_NOTIFICATIONS']._serialized_start=2322
+  _globals['_NOTIFICATIONS']._serialized_end=3313
 # @@protoc_insertion_point(module_scope)

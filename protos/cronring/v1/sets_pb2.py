@@ -25,9 +25,10 @@ _sym_db = _symbol_database.Default()
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from cronring.protos.cronring.v1 import jobs_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2
+from cronring.protos.cronring.v1 import lists_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_lists__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&cronring/protos/cronring/v1/sets.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\"\x98\x01\n\x03Set\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04jobs\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x03\x12.\n\napplied_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\napplied_by\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\"\xef\x01\n\x0f\x41pplySetRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12+\n\x04jobs\x18\x03 \x03(\x0b\x32\x1d.cronring.v1.CreateJobRequest\x12\r\n\x05prune\x18\x04 \x01(\x08\x12\x0f\n\x07release\x18\x05 \x01(\x08\x12\r\n\x05\x61\x64opt\x18\x06 \x01(\x08\x12\x0f\n\x07\x64ry_run\x18\x07 \x01(\x08\x12\x12\n\x05hours\x18\x08 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\t \x01(\t\x12\x0c\n\x04note\x18\n \x01(\t\x12\x0c\n\x04\x65tag\x18\x0b \x01(\tB\x08\n\x06_hours\"\xb7\x02\n\x10\x41pplySetResponse\x12!\n\x04jobs\x18\x01 \x03(\x0b\x32\x13.cronring.v1.SetJob\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x05\x12\x0f\n\x07\x63hanged\x18\x03 \x01(\x05\x12\x0f\n\x07\x61\x64opted\x18\x04 \x01(\x05\x12\x0f\n\x07removed\x18\x05 \x01(\x05\x12\x10\n\x08released\x18\x06 \x01(\x05\x12\x0c\n\x04left\x18\x07 \x01(\x05\x12\x11\n\tunchanged\x18\x08 \x01(\x05\x12\x0f\n\x07refused\x18\t \x01(\x05\x12\x0f\n\x07\x61pplied\x18\n \x01(\x08\x12\x0c\n\x04\x65tag\x18\x0b \x01(\t\x12+\n\x07\x66rom_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08until_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf4\x01\n\x06SetJob\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06\x63hange\x18\x02 \x01(\t\x12,\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x1c.cronring.v1.FieldDifference\x12*\n\x05ticks\x18\x04 \x01(\x0b\x32\x1b.cronring.v1.TickDifference\x12(\n\x07\x62y_hand\x18\x05 \x01(\x0b\x32\x17.cronring.v1.HandChange\x12\x0f\n\x07\x61\x64opted\x18\x06 \x01(\x08\x12\x0e\n\x06paused\x18\x07 \x01(\x08\x12(\n\x07refusal\x18\x08 \x01(\x0b\x32\x17.cronring.v1.JobProblem\":\n\x0f\x46ieldDifference\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0b\n\x03old\x18\x02 \x01(\t\x12\x0b\n\x03new\x18\x03 \x01(\t\"\x82\x02\n\x0eTickDifference\x12\x0e\n\x06\x62\x65\x66ore\x18\x01 \x01(\x03\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x03\x12\x11\n\x04gone\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x10\n\x03new\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12.\n\nfirst_gone\x18\x05 \x03(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tfirst_new\x18\x06 \x03(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08shift_ms\x18\x07 \x01(\x03\x12\x14\n\x0cold_schedule\x18\x08 \x01(\t\x12\x14\n\x0cnew_schedule\x18\t \x01(\tB\x07\n\x05_goneB\x06\n\x04_new\"^\n\nHandChange\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\"0\n\rGetSetRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"^\n\x0fListSetsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\tB\x0c\n\n_page_size\"K\n\x10ListSetsResponse\x12\x1e\n\x04sets\x18\x01 \x03(\x0b\x32\x10.cronring.v1.Set\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"o\n\x12ListSetJobsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\tB\x0c\n\n_page_size\"N\n\x13ListSetJobsResponse\x12\x1e\n\x04jobs\x18\x01 \x03(\x0b\x32\x10.cronring.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"M\n\x11\x45xportJobsRequest\x12&\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x16.cronring.v1.JobFilter\x12\x10\n\x08set_name\x18\x02 \x01(\t2\xc7\x04\n\x04Sets\x12~\n\x08\x41pplySet\x12\x1c.cronring.v1.ApplySetRequest\x1a\x1d.cronring.v1.ApplySetResponse\"5\x82\xd3\xe4\x93\x02/\"*/api/v1/cron/sets/{namespace}/{name}/apply:\x01*\x12\x64\n\x06GetSet\x12\x1a.cronring.v1.GetSetRequest\x1a\x10.cronring.v1.Set\",\x82\xd3\xe4\x93\x02&\x12$/api/v1/cron/sets/{namespace}/{name}\x12\x62\n\x08ListSets\x12\x1c.cronring.v1.ListSetsRequest\x1a\x1d.cronring.v1.ListSetsResponse\"\x19\x82\xd3\xe4\x93\x02\x13\x12\x11/api/v1/cron/sets\x12\x83\x01\n\x0bListSetJobs\x12\x1f.cronring.v1.ListSetJobsRequest\x1a .cronring.v1.ListSetJobsResponse\"1\x82\xd3\xe4\x93\x02+\x12)/api/v1/cron/sets/{namespace}/{name}/jobs\x12o\n\nExportJobs\x12\x1e.cronring.v1.ExportJobsRequest\x1a\x1d.cronring.v1.CreateJobRequest\" \x82\xd3\xe4\x93\x02\x1a\x12\x18/api/v1/cron/jobs:export0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&cronring/protos/cronring/v1/sets.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\x1a\'cronring/protos/cronring/v1/lists.proto\"\x98\x01\n\x03Set\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0c\n\x04jobs\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x03\x12.\n\napplied_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\napplied_by\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\"\xef\x01\n\x0f\x41pplySetRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12+\n\x04jobs\x18\x03 \x03(\x0b\x32\x1d.cronring.v1.CreateJobRequest\x12\r\n\x05prune\x18\x04 \x01(\x08\x12\x0f\n\x07release\x18\x05 \x01(\x08\x12\r\n\x05\x61\x64opt\x18\x06 \x01(\x08\x12\x0f\n\x07\x64ry_run\x18\x07 \x01(\x08\x12\x12\n\x05hours\x18\x08 \x01(\x05H\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\t \x01(\t\x12\x0c\n\x04note\x18\n \x01(\t\x12\x0c\n\x04\x65tag\x18\x0b \x01(\tB\x08\n\x06_hours\"\xb7\x02\n\x10\x41pplySetResponse\x12!\n\x04jobs\x18\x01 \x03(\x0b\x32\x13.cronring.v1.SetJob\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x05\x12\x0f\n\x07\x63hanged\x18\x03 \x01(\x05\x12\x0f\n\x07\x61\x64opted\x18\x04 \x01(\x05\x12\x0f\n\x07removed\x18\x05 \x01(\x05\x12\x10\n\x08released\x18\x06 \x01(\x05\x12\x0c\n\x04left\x18\x07 \x01(\x05\x12\x11\n\tunchanged\x18\x08 \x01(\x05\x12\x0f\n\x07refused\x18\t \x01(\x05\x12\x0f\n\x07\x61pplied\x18\n \x01(\x08\x12\x0c\n\x04\x65tag\x18\x0b \x01(\t\x12+\n\x07\x66rom_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08until_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf4\x01\n\x06SetJob\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06\x63hange\x18\x02 \x01(\t\x12,\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x1c.cronring.v1.FieldDifference\x12*\n\x05ticks\x18\x04 \x01(\x0b\x32\x1b.cronring.v1.TickDifference\x12(\n\x07\x62y_hand\x18\x05 \x01(\x0b\x32\x17.cronring.v1.HandChange\x12\x0f\n\x07\x61\x64opted\x18\x06 \x01(\x08\x12\x0e\n\x06paused\x18\x07 \x01(\x08\x12(\n\x07refusal\x18\x08 \x01(\x0b\x32\x17.cronring.v1.JobProblem\":\n\x0f\x46ieldDifference\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0b\n\x03old\x18\x02 \x01(\t\x12\x0b\n\x03new\x18\x03 \x01(\t\"\x82\x02\n\x0eTickDifference\x12\x0e\n\x06\x62\x65\x66ore\x18\x01 \x01(\x03\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x03\x12\x11\n\x04gone\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x10\n\x03new\x18\x04 \x01(\x03H\x01\x88\x01\x01\x12.\n\nfirst_gone\x18\x05 \x03(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tfirst_new\x18\x06 \x03(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08shift_ms\x18\x07 \x01(\x03\x12\x14\n\x0cold_schedule\x18\x08 \x01(\t\x12\x14\n\x0cnew_schedule\x18\t \x01(\tB\x07\n\x05_goneB\x06\n\x04_new\"^\n\nHandChange\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x61\x63tion\x18\x02 \x01(\t\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\"0\n\rGetSetRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"m\n\x0fListSetsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\r\n\x05total\x18\x04 \x01(\x08\x42\x0c\n\n_page_size\"n\n\x10ListSetsResponse\x12\x1e\n\x04sets\x18\x01 \x03(\x0b\x32\x10.cronring.v1.Set\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12!\n\x05total\x18\x03 \x01(\x0b\x32\x12.cronring.v1.Total\"o\n\x12ListSetJobsRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\tB\x0c\n\n_page_size\"N\n\x13ListSetJobsResponse\x12\x1e\n\x04jobs\x18\x01 \x03(\x0b\x32\x10.cronring.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"M\n\x11\x45xportJobsRequest\x12&\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x16.cronring.v1.JobFilter\x12\x10\n\x08set_name\x18\x02 \x01(\t2\xc7\x04\n\x04Sets\x12~\n\x08\x41pplySet\x12\x1c.cronring.v1.ApplySetRequest\x1a\x1d.cronring.v1.ApplySetResponse\"5\x82\xd3\xe4\x93\x02/\"*/api/v1/cron/sets/{namespace}/{name}/apply:\x01*\x12\x64\n\x06GetSet\x12\x1a.cronring.v1.GetSetRequest\x1a\x10.cronring.v1.Set\",\x82\xd3\xe4\x93\x02&\x12$/api/v1/cron/sets/{namespace}/{name}\x12\x62\n\x08ListSets\x12\x1c.cronring.v1.ListSetsRequest\x1a\x1d.cronring.v1.ListSetsResponse\"\x19\x82\xd3\xe4\x93\x02\x13\x12\x11/api/v1/cron/sets\x12\x83\x01\n\x0bListSetJobs\x12\x1f.cronring.v1.ListSetJobsRequest\x1a .cronring.v1.ListSetJobsResponse\"1\x82\xd3\xe4\x93\x02+\x12)/api/v1/cron/sets/{namespace}/{name}/jobs\x12o\n\nExportJobs\x12\x1e.cronring.v1.ExportJobsRequest\x1a\x1d.cronring.v1.CreateJobRequest\" \x82\xd3\xe4\x93\x02\x1a\x12\x18/api/v1/cron/jobs:export0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,32 +45,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SETS'].methods_by_name['ListSetJobs']._serialized_options = b'\202\323\344\223\002+\022)/api/v1/cron/sets/{namespace}/{name}/jobs'
   _globals['_SETS'].methods_by_name['ExportJobs']._loaded_options = None
   _globals['_SETS'].methods_by_name['ExportJobs']._serialized_options = b'\202\323\344\223\002\032\022\030/api/v1/cron/jobs:export'
-  _globals['_SET']._serialized_start=159
-  _globals['_SET']._serialized_end=311
-  _globals['_APPLYSETREQUEST']._serialized_start=314
-  _globals['_APPLYSETREQUEST']._serialized_end=553
-  _globals['_APPLYSETRESPONSE']._serialized_start=556
-  _globals['_APPLYSETRESPONSE']._serialized_end=867
-  _globals['_SETJOB']._serialized_start=870
-  _globals['_SETJOB']._serialized_end=1114
-  _globals['_FIELDDIFFERENCE']._serialized_start=1116
-  _globals['_FIELDDIFFERENCE']._serialized_end=1174
-  _globals['_TICKDIFFERENCE']._serialized_start=1177
-  _globals['_TICKDIFFERENCE']._serialized_end=1435
-  _globals['_HANDCHANGE']._serialized_start=1437
-  _globals['_HANDCHANGE']._serialized_end=1531
-  _globals['_GETSETREQUEST']._serialized_start=1533
-  _globals['_GETSETREQUEST']._serialized_end=1581
-  _globals['_LISTSETSREQUEST']._serialized_start=1583
-  _globals['_LISTSETSREQUEST']._serialized_end=1677
-  _globals['_LISTSETSRESPONSE']._serialized_start=1679
-  _globals['_LISTSETSRESPONSE']._serialized_end=1754
-  _globals['_LISTSETJOBSREQUEST']._serialized_start=1756
-  _globals['_LISTSETJOBSREQUEST']._serialized_end=1867
-  _globals['_LISTSETJOBSRESPONSE']._serialized_start=1869
-  _globals['_LISTSETJOBSRESPONSE']._serialized_end=1947
-  _globals['_EXPORTJOBSREQUEST']._serialized_start=1949
-  _globals['_EXPORTJOBSREQUEST']._serialized_end=2026
-  _globals['_SETS']._serialized_start=2029
-  _globals['_SETS']._serialized_end=2612
+  _globals['_SET']._serialized_start=200
+  _globals['_SET']._serialized_end=352
+  _globals['_APPLYSETREQUEST']._serialized_start=355
+  _globals['_APPLYSETREQUEST']._serialized_end=594
+  _globals['_APPLYSETRESPONSE']._serialized_start=597
+  _globals['_APPLYSETRESPONSE']._serialized_end=908
+  _globals['_SETJOB']._serialized_start=911
+  _globals['_SETJOB']._serialized_end=1155
+  _globals['_FIELDDIFFERENCE']._serialized_start=1157
+  _globals['_FIELDDIFFERENCE']._serialized_end=1215
+  _globals['_TICKDIFFERENCE']._serialized_start=1218
+  _globals['_TICKDIFFERENCE']._serialized_end=1476
+  _globals['_HANDCHANGE']._serialized_start=1478
+  _globals['_HANDCHANGE']._serialized_end=1572
+  _globals['_GETSETREQUEST']._serialized_start=1574
+  _globals['_GETSETREQUEST']._serialized_end=1622
+  _globals['_LISTSETSREQUEST']._serialized_start=1624
+  _globals['_LISTSETSREQUEST']._serialized_end=1733
+  _globals['_LISTSETSRESPONSE']._serialized_start=1735
+  _globals['_LISTSETSRESPONSE']._serialized_end=1845
+  _globals['_LISTSETJOBSREQUEST']._serialized_start=1847
+  _globals['_LISTSETJOBSREQUEST']._serialized_end=1958
+  _globals['_LISTSETJOBSRESPONSE']._serialized_start=1960
+  _globals['_LISTSETJOBSRESPONSE']._serialized_end=2038
+  _globals['_EXPORTJOBSREQUEST']._serialized_start=2040
+  _globals['_EXPORTJOBSREQUEST']._serialized_end=2117
+  _globals['_SETS']._serialized_start=2120
+  _globals['_SETS']._serialized_end=2703
 # @@protoc_insertion_point(module_scope)

@@ -26,9 +26,10 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from cronring.protos.cronring.v1 import jobs_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2
+from cronring.protos.cronring.v1 import lists_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_lists__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+cronring/protos/cronring/v1/templates.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\"\xdd\x02\n\x08Template\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\"\n\x04spec\x18\x04 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x06 \x01(\t\x12.\n\nchanged_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nchanged_by\x18\x08 \x01(\t\x12\x10\n\x08revision\x18\t \x01(\x03\x12\x0c\n\x04jobs\x18\n \x01(\x03\x12\x11\n\tunchanged\x18\x0b \x01(\x08\x12\x16\n\x0eschedule_words\x18\x0c \x01(\t\x12\x16\n\x0eoutputs_hidden\x18\r \x01(\x08\x12\x0c\n\x04\x65tag\x18\x0e \x01(\t\"\xd1\x01\n\x12SetTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\"\n\x04spec\x18\x04 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12/\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x14\n\x0crequested_by\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\x12\x0c\n\x04\x65tag\x18\x08 \x01(\t\"5\n\x12GetTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"c\n\x14ListTemplatesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\tB\x0c\n\n_page_size\"Z\n\x15ListTemplatesResponse\x12(\n\ttemplates\x18\x01 \x03(\x0b\x32\x15.cronring.v1.Template\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"j\n\x15\x44\x65leteTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\"&\n\x16\x44\x65leteTemplateResponse\x12\x0c\n\x04jobs\x18\x01 \x01(\x03\x32\x89\x04\n\tTemplates\x12{\n\x0bSetTemplate\x12\x1f.cronring.v1.SetTemplateRequest\x1a\x15.cronring.v1.Template\"4\x82\xd3\xe4\x93\x02.\x1a)/api/v1/cron/templates/{namespace}/{name}:\x01*\x12x\n\x0bGetTemplate\x12\x1f.cronring.v1.GetTemplateRequest\x1a\x15.cronring.v1.Template\"1\x82\xd3\xe4\x93\x02+\x12)/api/v1/cron/templates/{namespace}/{name}\x12v\n\rListTemplates\x12!.cronring.v1.ListTemplatesRequest\x1a\".cronring.v1.ListTemplatesResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\x12\x16/api/v1/cron/templates\x12\x8c\x01\n\x0e\x44\x65leteTemplate\x12\".cronring.v1.DeleteTemplateRequest\x1a#.cronring.v1.DeleteTemplateResponse\"1\x82\xd3\xe4\x93\x02+*)/api/v1/cron/templates/{namespace}/{name}b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+cronring/protos/cronring/v1/templates.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&cronring/protos/cronring/v1/jobs.proto\x1a\'cronring/protos/cronring/v1/lists.proto\"\xdd\x02\n\x08Template\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\"\n\x04spec\x18\x04 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncreated_by\x18\x06 \x01(\t\x12.\n\nchanged_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nchanged_by\x18\x08 \x01(\t\x12\x10\n\x08revision\x18\t \x01(\x03\x12\x0c\n\x04jobs\x18\n \x01(\x03\x12\x11\n\tunchanged\x18\x0b \x01(\x08\x12\x16\n\x0eschedule_words\x18\x0c \x01(\t\x12\x16\n\x0eoutputs_hidden\x18\r \x01(\x08\x12\x0c\n\x04\x65tag\x18\x0e \x01(\t\"\xd1\x01\n\x12SetTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\"\n\x04spec\x18\x04 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12/\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x14\n\x0crequested_by\x18\x06 \x01(\t\x12\x0c\n\x04note\x18\x07 \x01(\t\x12\x0c\n\x04\x65tag\x18\x08 \x01(\t\"5\n\x12GetTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"r\n\x14ListTemplatesRequest\x12\x16\n\tpage_size\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\r\n\x05total\x18\x04 \x01(\x08\x42\x0c\n\n_page_size\"}\n\x15ListTemplatesResponse\x12(\n\ttemplates\x18\x01 \x03(\x0b\x32\x15.cronring.v1.Template\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12!\n\x05total\x18\x03 \x01(\x0b\x32\x12.cronring.v1.Total\"j\n\x15\x44\x65leteTemplateRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\x12\x0c\n\x04note\x18\x04 \x01(\t\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\"&\n\x16\x44\x65leteTemplateResponse\x12\x0c\n\x04jobs\x18\x01 \x01(\x03\x32\x89\x04\n\tTemplates\x12{\n\x0bSetTemplate\x12\x1f.cronring.v1.SetTemplateRequest\x1a\x15.cronring.v1.Template\"4\x82\xd3\xe4\x93\x02.\x1a)/api/v1/cron/templates/{namespace}/{name}:\x01*\x12x\n\x0bGetTemplate\x12\x1f.cronring.v1.GetTemplateRequest\x1a\x15.cronring.v1.Template\"1\x82\xd3\xe4\x93\x02+\x12)/api/v1/cron/templates/{namespace}/{name}\x12v\n\rListTemplates\x12!.cronring.v1.ListTemplatesRequest\x1a\".cronring.v1.ListTemplatesResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\x12\x16/api/v1/cron/templates\x12\x8c\x01\n\x0e\x44\x65leteTemplate\x12\".cronring.v1.DeleteTemplateRequest\x1a#.cronring.v1.DeleteTemplateResponse\"1\x82\xd3\xe4\x93\x02+*)/api/v1/cron/templates/{namespace}/{name}b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,20 +44,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TEMPLATES'].methods_by_name['ListTemplates']._serialized_options = b'\202\323\344\223\002\030\022\026/api/v1/cron/templates'
   _globals['_TEMPLATES'].methods_by_name['DeleteTemplate']._loaded_options = None
   _globals['_TEMPLATES'].methods_by_name['DeleteTemplate']._serialized_options = b'\202\323\344\223\002+*)/api/v1/cron/templates/{namespace}/{name}'
-  _globals['_TEMPLATE']._serialized_start=198
-  _globals['_TEMPLATE']._serialized_end=547
-  _globals['_SETTEMPLATEREQUEST']._serialized_start=550
-  _globals['_SETTEMPLATEREQUEST']._serialized_end=759
-  _globals['_GETTEMPLATEREQUEST']._serialized_start=761
-  _globals['_GETTEMPLATEREQUEST']._serialized_end=814
-  _globals['_LISTTEMPLATESREQUEST']._serialized_start=816
-  _globals['_LISTTEMPLATESREQUEST']._serialized_end=915
-  _globals['_LISTTEMPLATESRESPONSE']._serialized_start=917
-  _globals['_LISTTEMPLATESRESPONSE']._serialized_end=1007
-  _globals['_DELETETEMPLATEREQUEST']._serialized_start=1009
-  _globals['_DELETETEMPLATEREQUEST']._serialized_end=1115
-  _globals['_DELETETEMPLATERESPONSE']._serialized_start=1117
-  _globals['_DELETETEMPLATERESPONSE']._serialized_end=1155
-  _globals['_TEMPLATES']._serialized_start=1158
-  _globals['_TEMPLATES']._serialized_end=1679
+  _globals['_TEMPLATE']._serialized_start=239
+  _globals['_TEMPLATE']._serialized_end=588
+  _globals['_SETTEMPLATEREQUEST']._serialized_start=591
+  _globals['_SETTEMPLATEREQUEST']._serialized_end=800
+  _globals['_GETTEMPLATEREQUEST']._serialized_start=802
+  _globals['_GETTEMPLATEREQUEST']._serialized_end=855
+  _globals['_LISTTEMPLATESREQUEST']._serialized_start=857
+  _globals['_LISTTEMPLATESREQUEST']._serialized_end=971
+  _globals['_LISTTEMPLATESRESPONSE']._serialized_start=973
+  _globals['_LISTTEMPLATESRESPONSE']._serialized_end=1098
+  _globals['_DELETETEMPLATEREQUEST']._serialized_start=1100
+  _globals['_DELETETEMPLATEREQUEST']._serialized_end=1206
+  _globals['_DELETETEMPLATERESPONSE']._serialized_start=1208
+  _globals['_DELETETEMPLATERESPONSE']._serialized_end=1246
+  _globals['_TEMPLATES']._serialized_start=1249
+  _globals['_TEMPLATES']._serialized_end=1770
 # @@protoc_insertion_point(module_scope)

@@ -90,6 +90,8 @@ Global___ListWorkspacesRequest: _TypeAlias = ListWorkspacesRequest  # noqa: Y015
 
 @_typing.final
 class ListWorkspacesResponse(_message.Message):
+    """There is no total: to count workspaces would be to read all jobs."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     WORKSPACES_FIELD_NUMBER: _builtins.int

@@ -34,11 +34,11 @@ def request_of(method: MethodDescriptor, **fields: Any) -> Any:
     return kind(**fields)
 
 
-async def ask(filled: Filled, method: MethodDescriptor, **fields: Any) -> Any:
+async def ask(filled: Filled, method: MethodDescriptor, who: Any = ROOT, **fields: Any) -> Any:
     answer: Any = message_factory.GetMessageClass(method.output_type)
     path = f"/{method.containing_service.full_name}/{method.name}"
     call: Any = filled.channel.unary_unary(path, None, answer.FromString)
-    return await call(request_of(method, **fields).SerializeToString(), metadata=ROOT, timeout=TIMEOUT_S)
+    return await call(request_of(method, **fields).SerializeToString(), metadata=who, timeout=TIMEOUT_S)
 
 
 def rows(answer: Any) -> list[Any]:
@@ -91,6 +91,29 @@ async def pages_come_to_the_whole(filled: Filled, name: str) -> None:
         row.SerializeToString(deterministic=True) for row in whole
     ], name
     assert not token, name
+
+
+async def test_totals_are_of_all_pages_and_of_what_one_sees(filled: Filled) -> None:
+    counted = [name for name in OURS if "total" in LISTS[name].input_type.fields_by_name]
+    assert len(counted) == 11, "those of jobs and executions among them"
+    made = {method.name: method for method in METHODS}
+    await ask(filled, made["PutMessage"], namespace="billing", queue="xq", payload="1")
+    await ask(filled, made["CreateRunnerGrant"], namespace="billing", name="east")
+    await ask(filled, made["CreateToken"], grants=[{"role": "viewer", "namespace": "billing"}], name="ci")
+    for name in counted:
+        assert await total_of(filled, name, ROOT) >= (name != "ListSessions"), "nobody has logged in"
+        if name != "ListWebhooks":  # they are of all namespaces
+            await total_of(filled, name, bearer("admin"))
+
+
+async def total_of(filled: Filled, name: str, who: Any) -> int:
+    whole = await ask(filled, LISTS[name], who=who)
+    assert not whole.HasField("total"), name
+    page = await ask(filled, LISTS[name], who=who, page_size=1, total=True)
+    assert (page.total.count, page.total.at_least) == (len(rows(whole)), False), name
+    rest = await ask(filled, LISTS[name], who=who, page_size=1, total=True, page_token=page.next_page_token)
+    assert rest.total == page.total, name
+    return int(page.total.count)
 
 
 def test_watches_are_bounded_by_what_is_there_and_not_by_pages() -> None:

@@ -80,6 +80,34 @@ async def test_a_job_is_explained_with_its_jitter(rest: Rested) -> None:
     assert any(tick["run_at"] != tick["tick"] for tick in said["ticks"])
 
 
+async def test_remarks_count_the_retries_that_the_cluster_gives(rest: Rested) -> None:
+    often = {"spec": {"schedule": "* * * * *", "policy": {"backoff": "2m"}}, "update_mask": "schedule,policy.backoff"}
+    assert (await rest.ask("PATCH", JOB, often)).status == 200
+    new = {**MADE, "name": "m", "spec": {"schedule": "* * * * *", "policy": {"backoff": "2m"}}}
+
+    async def remarks() -> list[str]:
+        """Of the job, and of previews of it and of a new one: they are the same."""
+        asked = {"spec": often["spec"], "update_mask": often["update_mask"]}
+        of_job = (await rest.ask("GET", f"{JOB}/schedule")).body["remarks"]
+        changed = (await rest.ask("POST", f"{JOB}/preview", asked)).body["explanation"]["remarks"]
+        created = (await rest.ask("POST", "/jobs:preview", {"create": new})).body["explanation"]["remarks"]
+        found = [[each["message"] for each in those if each["rule"] == "retries"]
+                 for those in (of_job, changed, created)]  # fmt: skip
+        assert found[1:] == found[:1] * 2
+        return found[0]
+
+    (unsaid,) = await remarks()
+    assert "by a default of the cluster only" in unsaid
+    assert (await rest.ask("PATCH", "/defaults", {"retries": 2})).status == 200
+    (never,) = await remarks()
+    assert "the first retry (by the cluster's default) comes 2m after a failure" in never
+    assert "it never comes" in never
+    refusing = {"spec": {"policy": {"retries": 0}}, "update_mask": "policy.retries"}
+    assert (await rest.ask("PATCH", JOB, refusing)).status == 200
+    said = (await rest.ask("GET", f"{JOB}/schedule")).body["remarks"]
+    assert not [each for each in said if each["rule"] == "retries"], "the job refuses them"
+
+
 async def test_a_preview_says_what_changes_and_changes_nothing(rest: Rested) -> None:
     before = await rest.ask("GET", JOB)
     said = (await preview(rest, {"schedule": "0 4 * * *", "labels": {"a": "b"}}, "schedule,labels", hours=48)).body

@@ -100,6 +100,8 @@ def test_lists_and_revocations(cronring: Cronring) -> None:
     assert (refused.exit_code, "the token 'ci' was revoked" in refused.stderr) == (1, True)
     assert secret not in refused.output
     assert cronring("token", "list").stdout == ""
+    assert cronring("token", "list", "--count").stdout == "0\n"
+    assert cronring("token", "list", "--count", "--revoked").stdout == "1\n"
     assert cronring("token", "list", "--revoked").stdout.splitlines()[0].endswith("REVOKED")
     assert json.loads(cronring("token", "list", "--revoked", "-o", "json").stdout)[0]["revoked_by"] == "ann"
 
@@ -148,6 +150,8 @@ def test_a_join_token_is_all_of_standard_output(cronring: Cronring) -> None:
     assert row.split()[:3] == ["east", "billing/invoices,dunning", "no"]
     (told,) = json.loads(cronring("runner-grant", "list", "-o", "json").stdout)
     assert (told["may_activate"], told["may_enroll"], told["uses_left"]) == (False, True, 3)
+    assert json.loads(cronring("runner-grant", "list", "--count", "-o", "json").stdout) == {"runner_grants": 1}
+    assert cronring("session", "list", "--count").stdout == "0\n"
     assert cronring("runner-grant", "revoke", "east").stdout == "the runner grant east is revoked\n"
     assert "there is no runner grant 'east'" in cronring("runner-grant", "revoke", "east").stderr
     assert "REVOKED" in cronring("runner-grant", "list", "--revoked").stdout

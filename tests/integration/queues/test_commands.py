@@ -1,8 +1,11 @@
 """`cronring queues ...` against a real controller."""
 
 import asyncio
+import json
 import subprocess
 import sys
+from datetime import UTC, datetime
+from pathlib import Path
 
 from cronring.client import AsyncClient
 from tests.support.cluster import READY_S, Cluster
@@ -61,3 +64,19 @@ async def test_a_queue_is_set_and_listed(cluster: Cluster, client: AsyncClient, 
     assert line.split()[-1] == "pass"
     assert (await run(cluster, "set", queue))[0] == 2
     assert (await run(cluster, "list", "--namespace", "a b"))[0] == 0
+
+
+async def test_a_message_is_put_by_hand(cluster: Cluster, client: AsyncClient, queue: str, tmp_path: Path) -> None:
+    code, told = await run(cluster, "put", queue, '{"to": "ada"}', "--workspace", "post")
+    assert (code, told.splitlines()[1]) == (0, f"  see it: cronring queues messages {queue}")
+    (tmp_path / "letter.json").write_text('"later"')
+    code, told = await run(
+        cluster, "put", queue, f"@{tmp_path}/letter.json", "--not-before", "2035-01-01", "-o", "json"
+    )
+    assert code == 0, told
+    messages = await client.queues.messages(queue)
+    assert [(each.workspace, each.payload) for each in messages] == [("post", '{"to":"ada"}'), ("", '"later"')]
+    assert messages[1].id == json.loads(told)["id"]
+    assert messages[1].run_at == datetime(2035, 1, 1, tzinfo=UTC)
+    code, told = await run(cluster, "put", queue, "{not json")
+    assert (code, "JSON" in told) == (1, True), told

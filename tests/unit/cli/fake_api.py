@@ -38,8 +38,10 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2_grpc,
     limits_pb2,
     limits_pb2_grpc,
+    lists_pb2,
     notifications_pb2,
     notifications_pb2_grpc,
+    queues_pb2_grpc,
     schedules_pb2_grpc,
     statistics_pb2,
     statistics_pb2_grpc,
@@ -52,7 +54,9 @@ from tests.unit.cli.fake_audit_log import NothingOnRecord
 from tests.unit.cli.fake_cluster import FakeCluster
 from tests.unit.cli.fake_forecast import FakeForecast
 from tests.unit.cli.fake_history import FakeHistory
+from tests.unit.cli.fake_ledger import FakeLedger
 from tests.unit.cli.fake_orders import FakeOrders
+from tests.unit.cli.fake_queues import FakeQueues
 from tests.unit.cli.fake_schedules import FakeSchedules
 from tests.unit.cli.fake_times import stamp
 
@@ -95,11 +99,12 @@ class FakeApi(
     FakeCluster,
     FakeForecast,
     FakeHistory,
+    FakeLedger,
+    FakeQueues,
     FakeSchedules,
     jobs_pb2_grpc.JobsServicer,
     executions_pb2_grpc.ExecutionsServicer,
     deployments_pb2_grpc.DeploymentsServicer,
-    ledger_pb2_grpc.LedgerServicer,
     limits_pb2_grpc.LimitsServicer,
     notifications_pb2_grpc.NotificationsServicer,
     statistics_pb2_grpc.StatisticsServicer,
@@ -118,6 +123,7 @@ class FakeApi(
             ticks=87, executed=81, on_time=80, late=1, skipped={"overlap": 6}, outcomes={"completed": 81}, jobs=2,
             until=stamp(60),
         )  # fmt: skip
+        self.books: list[ledger_pb2.BookEntry] = []  # of each job
         self.members = ["controller-1", "controller-2"]
         self.limits: list[limits_pb2.Limit] = []
         self.waiting: list[list[jobs_pb2.Activation]] = []
@@ -378,7 +384,8 @@ class FakeApi(
 
     async def ListDeployments(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
-        return deployments_pb2.ListDeploymentsResponse(deployments=self.versions or [self.deployment()])
+        total = lists_pb2.Total(count=1_234) if request.total else None
+        return deployments_pb2.ListDeploymentsResponse(deployments=self.versions or [self.deployment()], total=total)
 
     async def GetDeployment(self, request: Any, context: Any) -> deployments_pb2.Deployment:  # noqa: N802
         await self.check(request, context)
@@ -420,27 +427,6 @@ class FakeApi(
         _asked_by_no_test
     )
 
-    async def Audit(self, request: Any, context: Any) -> ledger_pb2.AuditResponse:  # noqa: N802
-        await self.check(request, context)
-        if request.job not in {"", *(each.key for each in self.jobs)}:
-            await self.not_found(context, f"job {request.job}")
-        return self.audit
-
-    async def ListBooks(self, request: Any, context: Any) -> ledger_pb2.ListBooksResponse:  # noqa: N802
-        await self.check(request, context)
-        return ledger_pb2.ListBooksResponse()
-
-    async def Why(self, request: Any, context: Any) -> ledger_pb2.WhyResponse:  # noqa: N802
-        await self.check(request, context)
-        if request.job not in {each.key for each in self.jobs}:
-            await self.not_found(context, f"job {request.job}")
-        return ledger_pb2.WhyResponse(
-            sentences=["A tick of billing.refresh was due at 8.", "Execution 3 completed."], verdict="executed",
-            job=request.job, tick=stamp(0), attempts=[self.executions[0]], timezone="Europe/Berlin", hosted=True,
-            skip=ledger_pb2.Skip(reason="overlap", first_tick=stamp(0), last_tick=stamp(0), ticks=1),
-            waiting=[ledger_pb2.WaitingRun(id=1, trigger="retry", tick=stamp(0), attempt=2, run_at=stamp(9))],
-        )  # fmt: skip
-
 
 def _services(api: FakeApi) -> list[Callable[[Any], None]]:
     return [
@@ -454,6 +440,7 @@ def _services(api: FakeApi) -> list[Callable[[Any], None]]:
         partial(history_pb2_grpc.add_HistoryServicer_to_server, api),
         partial(cluster_pb2_grpc.add_ClusterServicer_to_server, api),
         partial(forecast_pb2_grpc.add_ForecastServicer_to_server, api),
+        partial(queues_pb2_grpc.add_QueuesServicer_to_server, api),
         partial(schedules_pb2_grpc.add_SchedulesServicer_to_server, api),
         partial(templates_pb2_grpc.add_TemplatesServicer_to_server, TemplatesService(api.templates, BOX)),
         partial(audit_log_pb2_grpc.add_AuditLogServicer_to_server, NothingOnRecord()),

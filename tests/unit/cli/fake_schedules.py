@@ -34,4 +34,5 @@ class FakeSchedules(schedules_pb2_grpc.SchedulesServicer):
         self, request: Any, context: Any
     ) -> schedules_pb2.DescribePoliciesResponse:
         await self.check(request, context)
-        return schedules_pb2.DescribePoliciesResponse()
+        fields = [schedules_pb2.PolicyField(name="retries", kind="count", help="further attempts after a failure")]
+        return schedules_pb2.DescribePoliciesResponse(policies=fields)

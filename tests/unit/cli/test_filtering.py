@@ -70,6 +70,13 @@ def test_counts_say_at_least_where_not_all_were_looked_at(asked: Cronring) -> No
     counted = json.loads(asked("executions", "list", "--count", "-o", "json").stdout)
     assert counted == {"executions": 50_000, "at_least": True}
     assert asked("jobs", "list", "--count", "status:paused").stdout == "1,234\n"
+
+
+def test_deployments_are_counted_by_one_that_is_listed(asked: Cronring, api: FakeApi) -> None:
+    assert asked("deployments", "list", "--count", "--module", "billing", "--active").stdout == "1,234\n"
+    request = api.requests[-1]
+    assert (request.total, request.page_size, request.module, request.active_only) == (True, 1, "billing", True)
+    assert json.loads(asked("deployments", "list", "--count", "-o", "json").stdout) == {"deployments": 1_234}
     assert json.loads(asked("jobs", "list", "--count", "-o", "json").stdout) == {"jobs": 1_234}
 
 

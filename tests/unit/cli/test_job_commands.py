@@ -233,7 +233,8 @@ def test_what_people_read(asked: Cronring, arguments: list[str], says: str) -> N
 
 
 @pytest.mark.parametrize(
-    "command", [name for name in jobs.commands if name not in {"list", "create", "export", "import", "watch"}]
+    "command",
+    [name for name in jobs.commands if name not in {"list", "create", "export", "import", "policies", "watch"}],
 )
 def test_an_unknown_job_suggests_the_nearest(asked: Cronring, command: str) -> None:
     extra = {"backfill": ["--from", "-1h"], "update": ["--manual"]}.get(command, [])
@@ -374,6 +375,8 @@ INSTANT_OPTIONS = [
     (("timeline",), "--since"),
     (("timeline",), "--until"),
     (("why", "billing.refresh"), "--at"),
+    (("jobs", "books", "billing.refresh"), "--before"),
+    (("queues", "put", "reports", "1"), "--not-before"),
     (("jobs", "backfill", "billing.refresh", "--dry-run"), "--from"),
     (("jobs", "backfill", "billing.refresh", "--dry-run", "--from", "-2d"), "--to"),
     (("jobs", "pause", "billing.refresh"), "--until"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from cronring.schema.instant import parse_instant
-from cronring.schema.lint import HERD, LintFinding, lint_module
+from cronring.schema.lint import HERD, LintFinding, lint_job, lint_module
 from cronring.schema.lint_rhythm import shortest_gap
 from cronring.schema.module import Module, Verb
 from cronring.schema.pattern import CronPattern
@@ -117,6 +117,19 @@ def test_retries():
     assert linted(verb("* * * * *", retries=0, backoff="10s")) == []
     (unsaid,) = linted(verb("0 * * * *", backoff="10s"))
     assert (unsaid.rule, unsaid.level, unsaid.remedy) == ("retries", "note", "write retries=3, for example")
+
+
+def test_retries_by_default():
+    """Of a job that doesn't say them, those of the cluster are held against its ticks."""
+    often = verb("* * * * *", backoff="1m")
+    (never,) = lint_job(often, NOW, default_retries=2)
+    assert "the first retry (by the cluster's default) comes 1m after a failure" in never.message
+    assert (never.level, never.remedy) == ("warning", "write a shorter backoff, or retries=0")
+    (some,) = lint_job(verb("* * * * *", backoff="10s"), NOW, default_retries=5)
+    assert (some.level, some.remedy) == ("note", "write retries=2, or a shorter backoff")
+    assert lint_job(verb("0 * * * *", backoff="10s"), NOW, default_retries=5) == [], "how often is said"
+    assert lint_job(verb("* * * * *", retries=0, backoff="1m"), NOW, default_retries=5) == []
+    assert [each.remedy for each in lint_job(often, NOW)] == ["write retries=3, for example"], "the cluster has none"
 
 
 def test_herds():
