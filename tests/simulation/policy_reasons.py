@@ -145,8 +145,9 @@ class Reasons:
         return any(each.attempt > 1 and each.tick < tick <= each.claimed_at <= decided_at for each in taken)
 
     def _was_kept(self, tick: int, decided_at: int) -> bool:
-        """For a run of its own, by run_all; then the policy was changed, and a run of an earlier tick ended."""
-        if all(parse_policy(span.policy).on_missed != "run_all" for span in self._book.spans):
+        """For a run of its own; then the policy was changed, and a run of an earlier tick ended."""
+        policies = [parse_policy(span.policy) for span in self._book.spans]
+        if not any(each.on_missed == "run_all" or each.overlap == "buffer_all" for each in policies):
             return False
         return any(each.tick < tick <= each.claimed_at <= decided_at for each in self._places_taken(decided_at))
 
