@@ -25,6 +25,7 @@ from cronring.protos.problems import DETAILS_KEY
 
 CALL_S: Final = 60.0  # a request that is one answer has it by then, or is told why not
 LAST_EVENT_ID: Final = "Last-Event-ID"
+NO_CONDITION: Final = "is not known to this method; leave it out"  # of If-Match
 _RESUMES: Final = "resume_token"
 _ETAG: Final = "etag"
 _NONE: Final = "-"  # no etag is like this
@@ -129,7 +130,7 @@ class RestContext(RequestShown):
         if not given:
             return
         if _ETAG not in message.DESCRIPTOR.fields_by_name:
-            reading.faults.append((hdrs.IF_MATCH, "is not known to this method; leave it out"))
+            reading.faults.append((hdrs.IF_MATCH, NO_CONDITION))
             return
         tags = [] if given == ["*"] else [tag.strip() for each in given for tag in each.split(",") if tag.strip()]
         if wrong := [tag for tag in tags if not _TAG.fullmatch(tag)]:

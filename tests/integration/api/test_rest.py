@@ -96,8 +96,8 @@ REFUSED: Final[list[tuple[str, str, str, int, str]]] = [
     ("GET", "/jobs?page_size=0", "root", 400, "INVALID"),
     ("GET", "/executions/x", "root", 400, "INVALID"),
     ("GET", "/executions/99999999999999999999", "root", 400, "INVALID"),
-    ("GET", "/nothing", "root", 404, ""),
-    ("PUT", "/jobs", "root", 405, ""),
+    ("GET", "/nothing", "root", 404, "NOT_SERVED"),
+    ("PUT", "/jobs", "root", 405, "NOT_SERVED"),
 ]
 
 
