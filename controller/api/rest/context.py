@@ -49,7 +49,7 @@ class CallerGone(grpc.aio.BaseError):
 class RestContext(RequestShown):
     """Of one request. `stream`: what its answers are written to; None: it has one.
 
-    `trailing`: headers of its answer, besides those of every one.
+    `trailing`: headers of its answer, besides those of every one. `rehearses`: it is a dry run.
     """
 
     def __init__(self, request: web.Request, binding: Binding, aside: Executor, stream: AnswerStream | None) -> None:
@@ -59,6 +59,7 @@ class RestContext(RequestShown):
         self._aside = aside
         self._stream = stream
         self.trailing: dict[str, str] = {}
+        self.rehearses = False
         self._until_s = time.monotonic() + CALL_S
 
     def invocation_metadata(self) -> list[tuple[str, str]]:
@@ -162,6 +163,7 @@ class RestContext(RequestShown):
         of_url.fill(message, {name: self.request.match_info[name] for name in binding.fields})
         if found := faults.faults + of_url.faults:
             raise RefusedMessage("; ".join(f"{field}: {words}" for field, words in found[:3]), found)
+        self.rehearses = getattr(message, "dry_run", False)
         return message.SerializeToString()
 
 

@@ -144,7 +144,8 @@ class Document:
             }
         else:
             done = {"description": "made" if each.makes else "done", "content": {_JSON: {"schema": schema}}}
-        return {"201" if each.makes else "200": done, "default": failed}
+        there = {"200": done | {"description": "nothing was made: it was there, or this is a rehearsal"}}
+        return {"201" if each.makes else "200": done, **(there if each.may_make_nothing else {}), "default": failed}
 
     def _ref(self, descriptor: Any) -> dict[str, Any]:
         name = _name(descriptor)

@@ -82,7 +82,7 @@ class Routes:
         headers: dict[str, str] = {hdrs.CACHE_CONTROL: "no-store", **context.trailing}
         if etag := getattr(message, "etag", ""):
             headers[hdrs.ETAG] = f'"{etag}"'
-        status = 201 if binding.makes else 200
+        status = 201 if binding.has_made(message) and not context.rehearses else 200
         if "secret" in binding.answer.fields_by_name:
             return web.Response(body=body, status=status, content_type=JSON, headers=headers)
         return answered(body, request, self._aside, status=status, kind=JSON, headers=headers)
