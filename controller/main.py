@@ -172,7 +172,7 @@ async def _with_http(base: _Base) -> int:
     address = Address.parse("http_address", base.config.http_address)
     web = Web(base.config.cors_origins, intervals_of(base.config))
     http = HttpServer(
-        base.readiness.why_not, base.metrics.text, base.refusals, web.door, *web.routes,
+        base.readiness.why_not, base.metrics.text, base.refusals, web.door, *web.routes, cors=web.cors,
         metrics_ask=base.config.metrics_auth is MetricsAuth.TOKEN,
     )  # fmt: skip
     try:

@@ -6,6 +6,7 @@ from cronring.controller.api.http import Routed
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.judging import Verdicts
 from cronring.controller.api.login import Login, LoginParts
+from cronring.controller.api.rest.cors import Cors
 from cronring.controller.api.rest.rest import Rest
 from cronring.controller.api.services import ApiParts
 from cronring.controller.api.throttle import Throttle
@@ -25,13 +26,14 @@ from cronring.controller.services.web_sessions import WebSessionVerifier
 class Web:
     """HTTP is served before there is a database, and after: `door` and `login` know nobody then.
 
-    `interval_jobs` None: there is no façade (--no-interval-jobs).
+    `cors_origins`: whose pages may ask, by tokens. `interval_jobs` None: there is no façade (--no-interval-jobs).
     """
 
     def __init__(self, cors_origins: Sequence[str] = (), interval_jobs: IntervalSettings | None = None) -> None:
         self.door = WebDoor()
         self.login = Login()
-        self.rest = Rest(self.door, cors_origins)
+        self.rest = Rest(self.door)
+        self.cors = Cors(cors_origins)
         self._interval_settings = interval_jobs
         self._interval_jobs = None if interval_jobs is None else IntervalJobsRoutes(interval_jobs.namespace)
 
@@ -56,14 +58,14 @@ class Web:
         if self._interval_jobs is not None and self._interval_settings is not None:
             defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
             service = IntervalJobsService(parts.stores, self._interval_settings, defaults, parts.put)
-            self._interval_jobs.service = service
+            self._interval_jobs.open(service, parts.stores.request_keys)
 
     def close(self) -> None:
         """The database goes."""
         self.door.judge = NobodyYet()
         self.login.parts = None
         if self._interval_jobs is not None:
-            self._interval_jobs.service = None
+            self._interval_jobs.close()
 
 
 def intervals_of(config: ProcessConfig) -> IntervalSettings | None:

@@ -11,6 +11,8 @@ from google.protobuf.descriptor import MethodDescriptor
 
 KEY_HEADER: Final = "Idempotency-Key"  # gRPC's metadata has it in lower case
 REPLAYED: Final = "Idempotency-Replayed"
+# Of what takes no key as there is nothing that could be done twice.
+DONE_ONCE_ANYHOW: Final = "is for what changes something and has one answer; leave it out"
 _KEY: Final = re.compile(r"[!-~]{1,255}", re.ASCII)
 
 
@@ -25,7 +27,7 @@ def why_no_key(method: MethodDescriptor) -> str:
     """
     rule = method.GetOptions().Extensions[annotations_pb2.http]
     if rule.WhichOneof("pattern") in {None, "get"} or method.client_streaming or method.server_streaming:
-        return "is for what changes something and has one answer; leave it out"
+        return DONE_ONCE_ANYHOW
     if "secret" in method.output_type.fields_by_name:
         return "is not known to this method: its answer has a secret, which is kept nowhere; its name makes it once"
     return ""

@@ -30,6 +30,7 @@ class Reason(StrEnum):
 
     INVALID = "INVALID"
     NOT_FOUND = "NOT_FOUND"
+    NOT_SERVED = "NOT_SERVED"  # by HTTP: there is no such path, or not this method of it
     UNAUTHENTICATED = "UNAUTHENTICATED"  # nobody knows who asks
     FORBIDDEN = "FORBIDDEN"  # it is known who asks, and they may not
     OUTDATED = "OUTDATED"

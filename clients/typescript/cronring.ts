@@ -769,6 +769,110 @@ export interface HandChange {
   note: string;
 }
 
+export interface IntervalExecution {
+  id: string;
+  job_id: string;
+  /** 1, 2, … of its job */
+  execution_number: number;
+  status: "running" | "completed" | "failed" | "cancelled";
+  started_at: string;
+  completed_at: string | null;
+  duration_ms: number | null;
+  /** that the verb reported under this name, else 0 */
+  items_crawled: number;
+  /** that the verb reported under this name, else 0 */
+  items_indexed: number;
+  error_message: string | null;
+  stack_trace: string | null;
+  cpu_time_ms: number | null;
+  memory_peak_mb: number | null;
+  /** 0 is the first */
+  retry_attempt: number;
+  /** what else the verb reported */
+  metadata: Record<string, unknown>;
+}
+
+export interface IntervalExecutions {
+  executions: IntervalExecution[];
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+export interface IntervalJob {
+  id: string;
+  source_id: string | null;
+  source_name: string | null;
+  url: string | null;
+  verb: string;
+  /** any JSON, for the verb */
+  payload: unknown;
+  interval_minutes: number | null;
+  interval_type: "minutes" | "hours" | "days";
+  schedule_time: string | null;
+  schedule_enabled: boolean;
+  max_retries: number;
+  retry_backoff_seconds: number;
+  metadata: Record<string, unknown>;
+  status: "pending" | "scheduled" | "running" | "paused" | "completed" | "failed" | "cancelled";
+  is_paused: boolean;
+  paused_at: string | null;
+  cancelled_at: string | null;
+  next_run_at: string | null;
+  started_at: string | null;
+  completed_at: string | null;
+  created_at: string;
+  updated_at: string;
+  error_message: string | null;
+  current_retry_count: number;
+}
+
+/** `url` or `verb` is required of a new job. Null is as good as not given. What is only told of a job may be sent back, and is passed over. */
+export interface IntervalJobGiven {
+  source_id?: string | null;
+  source_name?: string | null;
+  url?: string | null;
+  /** MODULE.VERB */
+  verb?: string | null;
+  /** any JSON, for the verb */
+  payload?: unknown;
+  interval_minutes?: number | null;
+  interval_type?: "minutes" | "hours" | "days" | null;
+  /** a cron pattern; the interval wins over it */
+  schedule_time?: string | null;
+  /** false: once, at once */
+  schedule_enabled?: boolean | null;
+  max_retries?: number | null;
+  retry_backoff_seconds?: number | null;
+  /** kept as it is */
+  metadata?: Record<string, unknown> | null;
+}
+
+export interface IntervalJobs {
+  jobs: IntervalJob[];
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+export interface IntervalMetrics {
+  jobs: { scheduled: number; running: number; completed: number; failed: number; cancelled: number };
+  executions: { total: number; average_duration_ms: number; success_rate: number };
+  last_check_at: string | null;
+  last_metrics_update: string | null;
+  stale_locks_cleared: number;
+}
+
+export interface IntervalStats {
+  total_executions: number;
+  successful_runs: number;
+  failed_runs: number;
+  average_duration_ms: number;
+  last_execution_at: string | null;
+  next_scheduled_at: string | null;
+  success_rate: number;
+}
+
 export interface Job {
   key: string;
   namespace: string;
@@ -1394,8 +1498,8 @@ export interface Problem {
   detail: string;
   instance: string;
   /** as gRPC names it, like NOT_FOUND */
-  code?: string;
-  reason?: string;
+  code: string;
+  reason: string;
   violations?: ({ field: string; description: string })[];
   metadata?: Record<string, string>;
   /** of the change; absent: not done */
@@ -2048,6 +2152,20 @@ export interface Operations {
   ListWorkspaces: { query: { page_size?: number; page_token?: string; namespace?: string }; answer: ListWorkspacesResponse };
   GetWorkspace: { path: { namespace: string; workspace: string }; answer: Workspace };
   DeleteWorkspace: { path: { namespace: string; workspace: string }; body: { dry_run?: boolean; expected?: string | number; requested_by?: string; note?: string }; answer: DeleteWorkspaceResponse };
+  CreateIntervalJob: { body: IntervalJobGiven; answer: IntervalJob };
+  ListIntervalJobs: { query: { status?: "pending" | "scheduled" | "running" | "paused" | "completed" | "failed" | "cancelled"; source_id?: string; limit?: number; offset?: number }; answer: IntervalJobs };
+  GetIntervalJob: { path: { id: string }; answer: IntervalJob };
+  UpdateIntervalJob: { path: { id: string }; body: IntervalJobGiven; answer: IntervalJob };
+  DeleteIntervalJob: { path: { id: string }; answer: undefined };
+  PauseIntervalJob: { path: { id: string }; answer: IntervalJob };
+  ResumeIntervalJob: { path: { id: string }; answer: IntervalJob };
+  CancelIntervalJob: { path: { id: string }; answer: IntervalJob };
+  RetryIntervalJob: { path: { id: string }; answer: IntervalJob };
+  TriggerIntervalJob: { path: { id: string }; answer: IntervalJob };
+  ListIntervalExecutions: { path: { id: string }; query: { limit?: number; offset?: number }; answer: IntervalExecutions };
+  GetIntervalJobStats: { path: { id: string }; answer: IntervalStats };
+  GetIntervalExecution: { path: { id: string }; answer: IntervalExecution };
+  GetIntervalMetrics: { answer: IntervalMetrics };
 }
 
 export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
@@ -2162,4 +2280,18 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   ListWorkspaces: ["GET", "/api/v1/cron/workspaces"],
   GetWorkspace: ["GET", "/api/v1/cron/workspaces/{namespace}/{workspace}"],
   DeleteWorkspace: ["POST", "/api/v1/cron/workspaces/{namespace}/{workspace}/delete"],
+  CreateIntervalJob: ["POST", "/api/v1/jobs"],
+  ListIntervalJobs: ["GET", "/api/v1/jobs"],
+  GetIntervalJob: ["GET", "/api/v1/jobs/{id}"],
+  UpdateIntervalJob: ["PUT", "/api/v1/jobs/{id}"],
+  DeleteIntervalJob: ["DELETE", "/api/v1/jobs/{id}"],
+  PauseIntervalJob: ["POST", "/api/v1/jobs/{id}/pause"],
+  ResumeIntervalJob: ["POST", "/api/v1/jobs/{id}/resume"],
+  CancelIntervalJob: ["POST", "/api/v1/jobs/{id}/cancel"],
+  RetryIntervalJob: ["POST", "/api/v1/jobs/{id}/retry"],
+  TriggerIntervalJob: ["POST", "/api/v1/jobs/{id}/trigger"],
+  ListIntervalExecutions: ["GET", "/api/v1/jobs/{id}/executions"],
+  GetIntervalJobStats: ["GET", "/api/v1/jobs/{id}/stats"],
+  GetIntervalExecution: ["GET", "/api/v1/executions/{id}"],
+  GetIntervalMetrics: ["GET", "/api/v1/scheduler/metrics"],
 };

@@ -13,6 +13,7 @@ from cronring.controller.api.connections import Connections, telling
 from cronring.controller.api.judging import check
 from cronring.controller.api.policy import Access, Audience, Reach
 from cronring.controller.api.problems import counted_as
+from cronring.controller.api.rest.cors import Cors
 from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.web_identity import DOOR, WebDoor, web_principal
 from cronring.controller.api.web_problems import problem, unserved
@@ -37,7 +38,8 @@ class HttpServer:
     """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
     `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log. `door`
-    says who asks, `routed` have the other paths. `metrics_ask`: only those may read metrics who may view everything.
+    says who asks, `routed` have the other paths. `cors` None: pages of no other site may ask.
+    `metrics_ask`: only those may read metrics who may view everything.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class HttpServer:
         refused: OnRefusal,
         door: WebDoor,
         *routed: Routed,
+        cors: Cors | None = None,
         metrics_ask: bool = False,
     ) -> None:
         self._not_ready = not_ready
@@ -57,6 +60,8 @@ class HttpServer:
         middlewares: Any = [telling(lambda: self._connections), _problems_as_json(refused)]
         application = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES_MAX)
         application[DOOR] = door
+        if cors is not None:
+            cors.add_to(application)
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
@@ -132,6 +137,11 @@ def _problems_as_json(refused: OnRefusal) -> object:
             if error.status < 400:
                 raise
             return unserved(error, request)
+        except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
+            raise  # nobody is there who could be told, or it is no HTTP
+        except Exception as error:  # the boundary: whatever it is gets a status
+            logging.getLogger("aiohttp.server").exception("http_error", exc_info=error)
+            return problem(error, request)
         assert isinstance(response, web.StreamResponse)
         return response
 

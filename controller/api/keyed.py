@@ -7,9 +7,9 @@ docs/decisions/0097: what has begun goes on without its caller.
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import grpc
 from google.protobuf import descriptor_pool, message_factory
@@ -25,6 +25,7 @@ from cronring.protos.idempotency import KEY_HEADER, REPLAYED, is_key, why_no_key
 from cronring.protos.problems import Fate
 
 Services = Sequence[tuple[str, Callable[[Any], None]]]
+Answer = TypeVar("Answer")
 
 _FORGET_S: Final = 5.0  # a row that isn't gone by then is taken for one whose fate nobody knows
 # So long a request goes on whose caller is gone. It has its place among the calls in hand meanwhile.
@@ -33,7 +34,7 @@ FINISH_S: Final = 30.0
 
 def keyed(services: Services, keys: RequestKeys) -> Services:
     """The same services, where what has a key is done once."""
-    once = _Once(keys)
+    once = Once(keys)
 
     def add_to(add: Callable[[Any], None], server: Any) -> None:
         add(_KeyedServer(server, once))
@@ -44,7 +45,7 @@ def keyed(services: Services, keys: RequestKeys) -> Services:
 class _KeyedServer:
     """A server's place, to servicers."""
 
-    def __init__(self, server: Any, once: "_Once") -> None:
+    def __init__(self, server: Any, once: "Once") -> None:
         self._server = server
         self._once = once
 
@@ -77,8 +78,12 @@ class _KeyedServer:
             if not key:
                 return await behave(request, context)
             whole = RequestKey(str(caller()), rpc, key)
-            answer = await self._once.former_or_done(whole, behave, request, context)
-            return kind.FromString(answer) if isinstance(answer, bytes) else answer
+            digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
+            answer = await self._once.former_or_done(whole, digest, partial(behave, request, context), _bytes_of)
+            if not isinstance(answer, bytes):
+                return answer
+            context.set_trailing_metadata(((REPLAYED.lower(), "true"),))
+            return kind.FromString(answer)
 
         return grpc.unary_unary_rpc_method_handler(call, **coders)
 
@@ -94,11 +99,18 @@ def _refusing(method: Any, behave: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _key(method: Any, context: Any) -> str:
-    """That of this call; "": it has none. Raises InvalidRequest for one that is none, or would not count."""
+    """That of this call; as `only_key`."""
     given = [str(value) for name, value in context.invocation_metadata() or () if name == KEY_HEADER.lower()]
+    return only_key(given, why_no_key(method)) if given else ""
+
+
+def only_key(given: Sequence[str], words: str) -> str:
+    """Of those that a call gives; "": it has none. `words`: why it may have none, or "".
+
+    Raises InvalidRequest for one that is none, or would not count.
+    """
     if not given:
         return ""
-    words = why_no_key(method)
     if not words and (len(given) > 1 or not is_key(given[0])):
         words = "must be one, of 1 to 255 visible characters of ASCII"
     if words:
@@ -106,28 +118,35 @@ def _key(method: Any, context: Any) -> str:
     return given[0]
 
 
-class _Once:
-    """Of all services."""
+def _bytes_of(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+class Once:
+    """Of all that have the same keys: services, and routes that are no service's."""
 
     def __init__(self, keys: RequestKeys) -> None:
         self._keys = keys
         self._forgetting: set[asyncio.Task[None]] = set()
 
     async def former_or_done(
-        self, key: RequestKey, behave: Callable[..., Any], request: Message, context: Any
-    ) -> Message | bytes:
-        """What was answered before, as bytes; or what is answered now.
+        self,
+        key: RequestKey,
+        digest: bytes,
+        behave: Callable[[], Awaitable[Answer]],
+        written: Callable[[Answer], bytes],
+    ) -> Answer | bytes:
+        """What was answered before, as bytes; or what is answered now, which is kept as `written`.
+
+        `digest`: of what is asked for, as SHA-256.
 
         Raises KeyReused, KeyInUse, KeyUndecided, TooManyKeys; and what `behave` does.
         """
-        digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
         with fates.call():  # the key's row is none of what the request changes
             begun = await self._keys.begin(key, digest)
         if isinstance(begun, FormerRequest):
-            answer = _answered(begun, digest)
-            context.set_trailing_metadata(((REPLAYED.lower(), "true"),))
-            return answer
-        doing = asyncio.get_running_loop().create_task(self._done(key, begun, behave(request, context)))
+            return _answered(begun, digest)
+        doing = asyncio.get_running_loop().create_task(self._done(key, begun, behave, written))
         try:
             return await asyncio.shield(doing)
         except asyncio.CancelledError as error:
@@ -140,9 +159,15 @@ class _Once:
             doing.add_done_callback(_noticed)
             del doing  # with its error it would keep this frame, and the request in it
 
-    async def _done(self, key: RequestKey, begun_at: int, behaving: Any) -> Any:
+    async def _done(
+        self,
+        key: RequestKey,
+        begun_at: int,
+        behave: Callable[[], Awaitable[Answer]],
+        written: Callable[[Answer], bytes],
+    ) -> Answer:
         try:
-            answer = await behaving
+            answer = await behave()
         except BaseException:
             if fates.fate() is Fate.NOT_DONE:
                 # Not waited for: this call may have been given up, and PostgreSQL may be away.
@@ -152,7 +177,7 @@ class _Once:
             raise
         with fates.call(), contextlib.suppress(StoreUnavailable, StoreError):
             # If this fails it was done all the same, and nobody does it again: the key is undecided then.
-            await self._keys.end(key, begun_at, answer.SerializeToString())
+            await self._keys.end(key, begun_at, written(answer))
         return answer
 
     async def _forget(self, key: RequestKey, begun_at: int) -> None:

@@ -10,7 +10,7 @@ from google.rpc import code_pb2, status_pb2
 
 from cronring.controller.api import problems
 from cronring.controller.errors import CronringError, Throttled, TooMany
-from cronring.protos.problems import Fate, Reason, Said, said_in
+from cronring.protos.problems import Fate, Reason, Said, said_in, sign
 
 PROBLEM: Final = "application/problem+json"
 AGAIN_S: Final = 5  # after which who was refused for now may try again
@@ -35,6 +35,12 @@ _OF_REASONS: Final[Mapping[str, int]] = {
     Reason.ETAG_MISMATCH: 412,
     Reason.KEY_REUSED: 422,
 }
+# Of what HTTP itself refuses. Who decides by NOT_FOUND means a thing of ours, and not a path that never was.
+_UNSERVED: Final = {
+    404: (code_pb2.NOT_FOUND, Reason.NOT_SERVED),
+    405: (code_pb2.UNIMPLEMENTED, Reason.NOT_SERVED),
+    413: (code_pb2.RESOURCE_EXHAUSTED, Reason.INVALID),
+}
 _BEARER: Final = 'Bearer realm="cronring"'
 
 
@@ -48,7 +54,7 @@ def headers_of(error: CronringError, request: web.Request) -> dict[str, str]:
     return _headers(status_of(error), request, _again_s(error))
 
 
-def problem(error: CronringError, request: web.Request) -> web.Response:
+def problem(error: Exception, request: web.Request) -> web.Response:
     """For programs."""
     return status_problem(problems.status_of(error)[0], request, again_s=_again_s(error))
 
@@ -64,7 +70,8 @@ def status_problem(
     headers = _headers(number, request, again_s)
     if said is not None and said.retry_s is not None:
         headers[hdrs.RETRY_AFTER] = str(again_s)
-    return as_problem(problem_body(status, number, request.path), headers)
+    body = problem_body(status, number, request.path)
+    return web.json_response(body, status=number, content_type=PROBLEM, headers=headers)
 
 
 def problem_body(status: status_pb2.Status, number: int, path: str) -> dict[str, Any]:
@@ -90,18 +97,14 @@ def problem_body(status: status_pb2.Status, number: int, path: str) -> dict[str,
 
 def unserved(error: web.HTTPException, request: web.Request) -> web.Response:
     """What HTTP itself refuses: a path or a method that there isn't. 405 has to say what is allowed."""
-    body = {
-        "type": "about:blank",
-        "title": error.reason,
-        "status": error.status,
-        "detail": f"{request.method} {request.path} is not served here; / has the paths that are",
-        "instance": request.path,
-    }
-    return as_problem(body, {hdrs.ALLOW: error.headers[hdrs.ALLOW]} if hdrs.ALLOW in error.headers else {})
-
-
-def as_problem(body: Mapping[str, Any], headers: Mapping[str, str]) -> web.Response:
-    return web.json_response(body, status=body["status"], content_type=PROBLEM, headers=headers)
+    code, reason = _UNSERVED.get(error.status, (code_pb2.INVALID_ARGUMENT, Reason.INVALID))
+    words = f"{request.method} {request.path} is not served here; / has the paths that are"
+    status = status_pb2.Status(code=code, message=words if reason is Reason.NOT_SERVED else error.reason)
+    sign(status, reason, {})
+    answer = status_problem(status, request, http_status=error.status)
+    if hdrs.ALLOW in error.headers:
+        answer.headers[hdrs.ALLOW] = error.headers[hdrs.ALLOW]
+    return answer
 
 
 def _http_status(status: status_pb2.Status) -> int:
@@ -126,7 +129,7 @@ def _headers(number: int, request: web.Request, again_s: int) -> dict[str, str]:
     return found
 
 
-def _again_s(error: CronringError) -> int:
+def _again_s(error: Exception) -> int:
     """In whole seconds, as HTTP has them."""
     if isinstance(error, Throttled):
         return max(math.ceil(error.retry_s), 1)

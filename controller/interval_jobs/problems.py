@@ -1,15 +1,17 @@
-"""What the façade refuses, as problem+json (RFC 9457)."""
+"""What the façade refuses: the problems that all of HTTP has, with the contract's statuses."""
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
-from cronring.controller.api.web_problems import as_problem
-from cronring.controller.errors import CronringError
+from cronring.controller.api.problems import InvalidRequest, refusal_of, status_of
+from cronring.controller.api.web_problems import status_problem
+from cronring.controller.errors import Busy, CronringError
+from cronring.protos.problems import Fate
 
 BUSY_S: Final = 1  # after which one who was sent away may come again
-SHOWN_MAX: Final = 20
 
 
 class TermFault(NamedTuple):
@@ -20,13 +22,12 @@ class TermFault(NamedTuple):
 
 
 class IntervalRefused(CronringError):
-    """A request that is not answered. `status`: of HTTP. `retry_s`: after which it may be sent again; None: never."""
+    """A request that is not answered. `status`: of HTTP."""
 
-    def __init__(self, status: int, detail: str, faults: Sequence[TermFault] = (), retry_s: int | None = None) -> None:
+    def __init__(self, status: int, detail: str, faults: Sequence[TermFault] = ()) -> None:
         super().__init__(detail)
         self.status = status
         self.faults = tuple(faults)
-        self.retry_s = retry_s
 
 
 def malformed(detail: str) -> IntervalRefused:
@@ -38,24 +39,17 @@ def unfit(faults: Sequence[TermFault]) -> IntervalRefused:
     return IntervalRefused(422, "; ".join(f"{field}: {description}" for field, description in faults[:3]), faults)
 
 
-def busy(detail: str) -> IntervalRefused:
-    """Nothing was done."""
-    return IntervalRefused(429, detail, retry_s=BUSY_S)
-
-
-def refused(error: IntervalRefused, path: str) -> web.Response:
-    response = problem(error.status, str(error), path, error.faults)
-    if error.retry_s is not None:
-        response.headers["Retry-After"] = str(error.retry_s)
-    return response
-
-
-def problem(status: int, detail: str, path: str, faults: Sequence[TermFault] = ()) -> web.Response:
-    """`faults`: told one by one, the first of them."""
-    body: dict[str, object] = {
-        "type": "about:blank", "title": web.Response(status=status).reason, "status": status, "detail": detail,
-        "instance": path,
-    }  # fmt: skip
-    if faults:
-        body["violations"] = [fault._asdict() for fault in faults[:SHOWN_MAX]]
-    return as_problem(body, {hdrs.CACHE_CONTROL: "no-store"})
+def refused(error: CronringError | InvalidRequest, request: web.Request, fate: Fate) -> web.Response:
+    """`fate`: of what the request was to change."""
+    http_status = error.status if isinstance(error, IntervalRefused) else None
+    again_s = None
+    match error:
+        case IntervalRefused() if error.faults:
+            status, _ = status_of(InvalidRequest([*error.faults]))
+        case IntervalRefused():
+            status = refusal_of(str(error), too_large=http_status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        case _:
+            status, _ = status_of(error, fate)
+    if isinstance(error, Busy):
+        http_status, again_s = HTTPStatus.TOO_MANY_REQUESTS, BUSY_S
+    return status_problem(status, request, http_status=http_status, again_s=again_s)

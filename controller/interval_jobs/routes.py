@@ -1,34 +1,36 @@
 """/api/v1/jobs, /api/v1/executions and /api/v1/scheduler: the contract's routes, for those whom the door knows."""
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
+from cronring.controller.api.keyed import Once, only_key
 from cronring.controller.api.places import CallPlaces
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.rest.context import NO_CONDITION
+from cronring.controller.api.rest.packing import answered
 from cronring.controller.api.same_site import SAFE_METHODS
 from cronring.controller.api.scope import require, shows_outputs
 from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.web_identity import web_principal
 from cronring.controller.core.orders.interval_states import IntervalOrder, IntervalStatus
-from cronring.controller.errors import Busy, Conflict, NotFound, StoreUnavailable
+from cronring.controller.errors import CronringError, NotFound, StoreUnavailable
 from cronring.controller.interval_jobs.bodies import execution_body, job_body, metrics_body, stats_body
-from cronring.controller.interval_jobs.problems import (
-    IntervalRefused,
-    TermFault,
-    busy,
-    malformed,
-    problem,
-    refused,
-    unfit,
-)
+from cronring.controller.interval_jobs.problems import IntervalRefused, TermFault, malformed, refused, unfit
 from cronring.controller.interval_jobs.service import IntervalJobsService
 from cronring.controller.interval_jobs.terms import BODY_MAX, NAME_MAX, read_given
+from cronring.controller.ports import fates
 from cronring.controller.ports.caller import acting, known_as
 from cronring.controller.ports.interval_jobs import IntervalJobRow
+from cronring.controller.ports.request_keys import RequestKey, RequestKeys
+from cronring.protos.idempotency import DONE_ONCE_ANYHOW, KEY_HEADER, REPLAYED
 from cronring.schema.duration import measured
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE, JobKey
@@ -46,7 +48,19 @@ STATUSES: Final = tuple(status.value for status in IntervalStatus)
 ORDERS: Final = tuple(order for order in IntervalOrder if order is not IntervalOrder.UPDATE)
 
 GIVEN: Final[web.RequestKey[dict[str, Any]]] = web.RequestKey("given", dict)  # of a request: its body
-Answer = Callable[[IntervalJobsService, web.Request], Awaitable[web.Response]]
+Answer = Callable[[IntervalJobsService, web.Request], Awaitable["_Answered"]]
+
+
+class _Answered(NamedTuple):
+    """What a route answers. `body`: JSON; "": there is none. `location`: of what was made."""
+
+    body: str
+    status: int = 200
+    location: str = ""
+
+    def kept(self) -> bytes:
+        """As it is kept with its request's key."""
+        return json.dumps(self).encode()
 
 
 class _Query(NamedTuple):
@@ -58,12 +72,21 @@ class _Query(NamedTuple):
 
 
 class IntervalJobsRoutes:
-    """The routes. `service` None: there is no database yet, or no more. `namespace`: of all its jobs."""
+    """The routes. Until `open` there is no database. `namespace`: of all its jobs."""
 
     def __init__(self, namespace: str = DEFAULT_NAMESPACE) -> None:
-        self.service: IntervalJobsService | None = None
+        self._service: IntervalJobsService | None = None
+        self._once: Once | None = None
         self._job = JobKey(namespace, "", "")
         self._places = CallPlaces(AT_ONCE, WAITING_MAX)
+        self._aside = ThreadPoolExecutor(1, "large lists")
+
+    def open(self, service: IntervalJobsService, keys: RequestKeys) -> None:
+        self._service, self._once = service, Once(keys)
+
+    def close(self) -> None:
+        """The database goes."""
+        self._service = self._once = None
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         add = router.add_route
@@ -85,32 +108,49 @@ class IntervalJobsRoutes:
         @wraps(answer if not isinstance(answer, partial) else answer.func)
         async def handler(request: web.Request) -> web.Response:
             principal = await web_principal(request)
-            if self.service is None:
+            if self._service is None or self._once is None:
                 raise StoreUnavailable("this controller has no connection to PostgreSQL; try later")
-            with known_as(principal):
+            with known_as(principal), fates.call() as changed:
                 require(Permission.VIEW if request.method in SAFE_METHODS else Permission.OPERATE, self._job.namespace)
                 try:
+                    _check_condition(request)
+                    key = _key(request)
                     if takes:
                         request[GIVEN] = read_given(await _body(request))
                     async with self._places.place(WAITING_S):
-                        return await answer(self.service, request)
-                except IntervalRefused as error:
-                    return refused(error, request.path)
-                except Busy as error:
-                    return refused(busy(str(error)), request.path)
-                except NotFound as error:
-                    return problem(404, str(error), request.path)
-                except Conflict as error:
-                    return problem(409, str(error), request.path)
+                        done = partial(answer, self._service, request)
+                        if not key:
+                            return self._sent(await done(), request)
+                        whole = RequestKey(str(principal), _route(request), key)
+                        found = await self._once.former_or_done(whole, _digest(request), done, _Answered.kept)
+                        if isinstance(found, _Answered):
+                            return self._sent(found, request)
+                        return self._sent(_Answered(*json.loads(found)), request, {REPLAYED: "true"})
+                except (CronringError, InvalidRequest) as error:
+                    return refused(error, request, changed.fate)
 
         return handler
 
-    async def _create(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+    def _sent(
+        self, answer: _Answered, request: web.Request, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> web.Response:
+        if not answer.body:
+            return web.Response(status=answer.status, headers=headers)
+        said = {hdrs.CACHE_CONTROL: "no-store", **headers}
+        if answer.location:
+            said[hdrs.LOCATION] = answer.location
+        response = answered(
+            answer.body.encode(), request, self._aside, status=answer.status, kind="application/json", headers=said
+        )
+        response.charset = "utf-8"
+        return response
+
+    async def _create(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         given = request[GIVEN]
         row = await service.create(given, _actor(request))
-        return _json(self._shown(row), 201, {"Location": f"/api/v1/jobs/{row.interval_id}"})
+        return _json(self._shown(row), 201, f"/api/v1/jobs/{row.interval_id}")
 
-    async def _list(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+    async def _list(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         query = _query(request, "status", "source_id")
         status, source_id = query.others.get("status", ""), query.others.get("source_id")
         if status and status not in STATUSES:
@@ -121,23 +161,23 @@ class IntervalJobsRoutes:
         jobs = [self._shown(row) for row in rows]
         return _json({"jobs": jobs, "total": total, "limit": query.limit, "offset": query.offset})
 
-    async def _get(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+    async def _get(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         return _json(self._shown(await service.get(_id(request))))
 
-    async def _update(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+    async def _update(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         given = request[GIVEN]
         return _json(self._shown(await service.update(_id(request), given, _actor(request))))
 
-    async def _order(self, order: IntervalOrder, service: IntervalJobsService, request: web.Request) -> web.Response:
+    async def _order(self, order: IntervalOrder, service: IntervalJobsService, request: web.Request) -> _Answered:
         return _json(self._shown(await service.order(_id(request), order, _actor(request))))
 
-    async def _runs(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+    async def _runs(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         query, interval_id = _query(request), _id(request)
         runs, total = await service.runs(interval_id, query.limit, query.offset)
         bodies = [execution_body(run, interval_id, outputs=self._outputs) for run in runs]
         return _json({"executions": bodies, "total": total, "limit": query.limit, "offset": query.offset})
 
-    async def _run(self, service: IntervalJobsService, request: web.Request) -> web.Response:
+    async def _run(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         text = _id(request)
         if not (text.isascii() and text.isdigit()) or int(text) > ID_MAX:
             raise NotFound(f"there is no execution {text!r}")
@@ -153,17 +193,42 @@ class IntervalJobsRoutes:
         return shows_outputs(str(self._job))
 
 
-async def _delete(service: IntervalJobsService, request: web.Request) -> web.Response:
+async def _delete(service: IntervalJobsService, request: web.Request) -> _Answered:
     await service.delete(_id(request), _actor(request))
-    return web.Response(status=204)
+    return _Answered("", 204)
 
 
-async def _stats(service: IntervalJobsService, request: web.Request) -> web.Response:
+async def _stats(service: IntervalJobsService, request: web.Request) -> _Answered:
     return _json(stats_body(*await service.figures(_id(request))))
 
 
-async def _metrics(service: IntervalJobsService, _: web.Request) -> web.Response:
+async def _metrics(service: IntervalJobsService, _: web.Request) -> _Answered:
     return _json(metrics_body(*await service.all_figures()))
+
+
+def _key(request: web.Request) -> str:
+    """Its Idempotency-Key; "": it has none. Raises InvalidRequest."""
+    words = DONE_ONCE_ANYHOW if request.method in SAFE_METHODS else ""
+    return only_key(request.headers.getall(KEY_HEADER, []), words)
+
+
+def _check_condition(request: web.Request) -> None:
+    """Nothing here has an ETag, and what was to be conditional must not be done all the same. Raises InvalidRequest."""
+    if hdrs.IF_MATCH in request.headers:
+        raise InvalidRequest([(hdrs.IF_MATCH, NO_CONDITION)])
+
+
+def _route(request: web.Request) -> str:
+    """Whatever job it is of: keys are of one method."""
+    resource = request.match_info.route.resource
+    assert resource is not None, "a route of ours has answered it"
+    return f"{request.method} {resource.canonical}"
+
+
+def _digest(request: web.Request) -> bytes:
+    """Of what is asked for, however its body is written."""
+    asked = json.dumps([request.path, request.get(GIVEN)], sort_keys=True)
+    return hashlib.sha256(asked.encode()).digest()
 
 
 def _id(request: web.Request) -> str:
@@ -224,8 +289,5 @@ def _number(name: str, text: str, least: int, most: int) -> int:
     return int(text)
 
 
-def _json(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
-    return web.Response(
-        text=json.dumps(body, ensure_ascii=False), status=status, content_type="application/json",
-        headers={"Cache-Control": "no-store", **(headers or {})},
-    )  # fmt: skip
+def _json(body: Mapping[str, Any], status: int = 200, location: str = "") -> _Answered:
+    return _Answered(json.dumps(body, ensure_ascii=False), status, location)

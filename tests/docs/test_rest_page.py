@@ -1,6 +1,7 @@
 """Every line of docs/rest.md is typed, by curl, in the order of a reader, at a real controller with a runner."""
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any, Final
 
 import pytest
 
+from cronring.controller.api.rest.streams import BEAT_S
+from cronring.protos.cronring.v1.events_pb2 import Event
 from tests.docs.reading import ROOT, blocks, commands
 from tests.support.cluster import Cluster, Process
 from tests.support.waiting import TIMEOUT_S
@@ -64,6 +67,14 @@ def test_every_line_does_what_its_page_says(controller: Process) -> None:
         assert said or "DELETE" in line, line
     events, _ = typed(f"curl -sN -H 'accept: text/event-stream' {HERE}/api/v1/events", controller, EXECUTION)
     assert events.startswith("id: ")
+
+
+def test_the_page_has_every_event_and_how_often_one_beats() -> None:
+    names = (ROOT / PAGE).read_text().partition("| event | what |")[2].partition("\n\n")[0]
+    told = {name for row in names.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    kinds = {name.removeprefix("KIND_").lower() for name in Event.DESCRIPTOR.enum_types_by_name["Kind"].values_by_name}
+    assert told == kinds - {"unspecified", "position"} | {"beat", "problem"}, "a position alone has no name"
+    assert f"| `beat` | each {BEAT_S:.0f} seconds" in names
 
 
 def test_what_the_page_shows_of_json_is_json() -> None:

@@ -11,6 +11,7 @@ from cronring.controller.api.http import HttpServer
 from cronring.controller.api.judging import Judge, Verdicts
 from cronring.controller.api.keyed import keyed
 from cronring.controller.api.web_identity import KnownWeb, LocalWeb
+from cronring.controller.interval_jobs.settings import interval_settings
 from cronring.controller.ports.identity import Verifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.request_keys import PostgresRequestKeys
@@ -55,13 +56,14 @@ async def rested(
     database: Database, judge: Judge | None, sessions: tuple[Verifier, ...] = (), cors_origins: tuple[str, ...] = ()
 ) -> AsyncIterator[Rested]:
     """`judge`: of tokens, beside whom `sessions` verify cookies; None: as with --insecure."""
-    web, refused = Web(cors_origins), list[str]()
+    web, refused = Web(cors_origins, interval_settings("")), list[str]()
     web.door.judge = LocalWeb() if judge is None else KnownWeb(judge, Verdicts(sessions, unlimited()))
-    http = HttpServer(lambda: None, lambda: b"", counting(refused), web.door, web.login, web.rest)
+    http = HttpServer(lambda: None, lambda: b"", counting(refused), web.door, *web.routes, cors=web.cors)
     port = await http.start("127.0.0.1", 0)
     api = api_on(database)
     calls = Calls(Around(), counting(refused), lambda: None)
     web.rest.open(keyed(api.registrations(), PostgresRequestKeys(database)), calls, counting(refused))
+    web.serve(api.parts)
     url = f"http://127.0.0.1:{port}"
     async with aiohttp.ClientSession(url, cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield Rested(url, session, refused)

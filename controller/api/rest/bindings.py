@@ -2,7 +2,7 @@
 
 import pkgutil
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,11 @@ from cronring.protos.cronring import v1
 
 OURS: Final = "/cronring.v1."
 _FIELD: Final = re.compile(r"\{(\w+)\}")
+_MADE: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "cronring.v1.CreateDeploymentResponse": lambda answer: answer.created,
+    "cronring.v1.Job": lambda job: not (job.unchanged or job.updated),
+    "cronring.v1.ManyJobsResponse": lambda answer: answer.changed > sum(each.updated for each in answer.results),
+}
 _VERBS: Final = ("get", "put", "post", "delete", "patch")
 
 
@@ -43,8 +48,17 @@ class Binding(NamedTuple):
 
     @property
     def makes(self) -> bool:
-        """It makes something that was not there, so success is 201."""
-        return self.verb == "POST" and self.method.name.startswith(("Create", "Add"))
+        """It makes something that was not there, so success is 201; unless `has_made` says no."""
+        return self.verb == "POST" and self.method.name.startswith(("Create", "Add", "Put"))
+
+    @property
+    def may_make_nothing(self) -> bool:
+        """Success may also be that it was there before."""
+        return self.makes and self.answer.full_name in _MADE
+
+    def has_made(self, answer: Any) -> bool:
+        """By its answer, which says so of what may have been there."""
+        return self.makes and (not self.may_make_nothing or _MADE[self.answer.full_name](answer))
 
     @property
     def changes(self) -> bool:

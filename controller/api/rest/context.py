@@ -25,6 +25,7 @@ from cronring.protos.problems import DETAILS_KEY
 
 CALL_S: Final = 60.0  # a request that is one answer has it by then, or is told why not
 LAST_EVENT_ID: Final = "Last-Event-ID"
+NO_CONDITION: Final = "is not known to this method; leave it out"  # of If-Match
 _RESUMES: Final = "resume_token"
 _ETAG: Final = "etag"
 _NONE: Final = "-"  # no etag is like this
@@ -48,7 +49,7 @@ class CallerGone(grpc.aio.BaseError):
 class RestContext(RequestShown):
     """Of one request. `stream`: what its answers are written to; None: it has one.
 
-    `trailing`: headers of its answer, besides those of every one.
+    `trailing`: headers of its answer, besides those of every one. `rehearses`: it is a dry run.
     """
 
     def __init__(self, request: web.Request, binding: Binding, aside: Executor, stream: AnswerStream | None) -> None:
@@ -58,6 +59,7 @@ class RestContext(RequestShown):
         self._aside = aside
         self._stream = stream
         self.trailing: dict[str, str] = {}
+        self.rehearses = False
         self._until_s = time.monotonic() + CALL_S
 
     def invocation_metadata(self) -> list[tuple[str, str]]:
@@ -129,7 +131,7 @@ class RestContext(RequestShown):
         if not given:
             return
         if _ETAG not in message.DESCRIPTOR.fields_by_name:
-            reading.faults.append((hdrs.IF_MATCH, "is not known to this method; leave it out"))
+            reading.faults.append((hdrs.IF_MATCH, NO_CONDITION))
             return
         tags = [] if given == ["*"] else [tag.strip() for each in given for tag in each.split(",") if tag.strip()]
         if wrong := [tag for tag in tags if not _TAG.fullmatch(tag)]:
@@ -161,6 +163,7 @@ class RestContext(RequestShown):
         of_url.fill(message, {name: self.request.match_info[name] for name in binding.fields})
         if found := faults.faults + of_url.faults:
             raise RefusedMessage("; ".join(f"{field}: {words}" for field, words in found[:3]), found)
+        self.rehearses = getattr(message, "dry_run", False)
         return message.SerializeToString()
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the descriptors, their comments, the policy and the caps.
+"""The OpenAPI 3.1 document, made from the descriptors, their comments, the policy and the caps, and a façade's table.
 
 `python -m cronring.controller.api.rest.openapi` (`make protos`) writes openapi.json beside this file, which is served.
 """
@@ -16,14 +16,13 @@ from cronring.controller.api.cookies import SESSION
 from cronring.controller.api.policy import POLICY, Reach
 from cronring.controller.api.rest.bindings import Binding, bindings, fields_of, is_map, services
 from cronring.controller.api.rest.comments import Comments, read_comments
+from cronring.controller.api.rest.facades import FAILED, JSON, Facade
 from cronring.controller.api.rest.reading import MASK, STAMP
 from cronring.controller.api.rest.streams import EVENTS, LINES
 from cronring.controller.api.same_site import CSRF_HEADER
-from cronring.controller.api.web_problems import PROBLEM
 from cronring.protos.caps import CAPS
 
 FILE: Final = Path(__file__).with_name("openapi.json")
-_JSON: Final = "application/json"
 _ABOUT: Final = (
     "The services of cronring, by HTTP and JSON. Names are those of the .proto files. int64 is a text in answers; "
     "requests may have a number or a text. docs/rest.md tells the rest."
@@ -36,7 +35,7 @@ _LARGE: Final = {FieldDescriptor.CPPTYPE_INT64: "int64", FieldDescriptor.CPPTYPE
 _PROBLEM: Final[Mapping[str, Any]] = {
     "type": "object",
     "description": "RFC 9457. `reason` and `status` are for programs, `title` and `detail` for people.",
-    "required": ["type", "title", "status", "detail", "instance"],
+    "required": ["type", "title", "status", "detail", "instance", "code", "reason"],
     "properties": {
         "type": {"type": "string", "format": "uri-reference"},
         "title": {"type": "string"},
@@ -75,12 +74,15 @@ class Document:
         for number, each in _numbered(found):
             paths.setdefault(each.path, {})[each.verb.lower()] = self._operation(each, number)
         tags = [{"name": each.name, "description": self._comments.of(each)} for each in services()]
+        facade = Facade.of_interval_jobs()
+        paths |= facade.paths()
+        self._schemas |= facade.schemas()
         return {
             "openapi": "3.1.0",
             "info": {"title": "cronring", "version": "v1", "description": _ABOUT},
             "servers": [{"url": "/"}],
             "security": [{"bearer": []}, {"session": [], "csrf": []}],
-            "tags": tags,
+            "tags": tags + facade.tags,
             "paths": paths,
             "components": {"schemas": dict(sorted(self._schemas.items())), "securitySchemes": _security()},
         }
@@ -106,7 +108,7 @@ class Document:
             operation["summary"] = re.split(r"(?<=[.:])\s", said)[0].rstrip(".:")
         if each.has_body:
             rest = self._object(each.method.input_type, each.fields)
-            operation["requestBody"] = {"content": {_JSON: {"schema": rest}}}
+            operation["requestBody"] = {"content": {JSON: {"schema": rest}}}
         return operation
 
     def _parameters(self, each: Binding) -> Iterator[dict[str, Any]]:
@@ -129,12 +131,8 @@ class Document:
             yield {"name": prefix + field.name, "in": "query", "schema": schema, **said}
 
     def _responses(self, each: Binding) -> dict[str, Any]:
-        failed = {
-            "description": "a problem; its status says which",
-            "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-        }
         if not each.answer.fields and not each.streams:
-            return {"204": {"description": "done"}, "default": failed}
+            return {"204": {"description": "done"}, "default": FAILED}
         schema = self._ref(each.answer)
         if each.streams:
             words = "one such object for each line; lines may be empty. Or server-sent events that have one"
@@ -143,8 +141,9 @@ class Document:
                 "content": {LINES: {"schema": schema}, EVENTS: {"schema": {"type": "string"}}},
             }
         else:
-            done = {"description": "made" if each.makes else "done", "content": {_JSON: {"schema": schema}}}
-        return {"201" if each.makes else "200": done, "default": failed}
+            done = {"description": "made" if each.makes else "done", "content": {JSON: {"schema": schema}}}
+        there = {"200": done | {"description": "nothing was made: it was there, or this is a rehearsal"}}
+        return {"201" if each.makes else "200": done, **(there if each.may_make_nothing else {}), "default": FAILED}
 
     def _ref(self, descriptor: Any) -> dict[str, Any]:
         name = _name(descriptor)

@@ -8,7 +8,6 @@ from aiohttp import web
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
-from cronring.controller.api.rest.cors import Cors
 from cronring.controller.api.rest.judge import RestJudge
 from cronring.controller.api.rest.pages import add_pages
 from cronring.controller.api.rest.routes import Routes
@@ -17,11 +16,11 @@ from cronring.controller.ports.audit_chain import OnRefusal
 
 
 class Rest:
-    """`door`: says who asks by HTTP. `cors_origins`: whose pages may ask, by tokens."""
+    """`door`: says who asks by HTTP."""
 
-    def __init__(self, door: WebDoor, cors_origins: Sequence[str]) -> None:
+    def __init__(self, door: WebDoor) -> None:
         self._judge = RestJudge(door)
-        self._routes = Routes(Cors(cors_origins))
+        self._routes = Routes()
         self._door: Any = None
 
     def add_to(self, router: web.UrlDispatcher) -> None:

@@ -12,7 +12,6 @@ from google.protobuf.message import Message
 from cronring.controller.api.rest.answers import ASIDE_FROM, JSON, json_of
 from cronring.controller.api.rest.bindings import Binding, bindings
 from cronring.controller.api.rest.context import Aborted, CallerGone, RestContext
-from cronring.controller.api.rest.cors import Cors
 from cronring.controller.api.rest.packing import answered
 from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.web_problems import problem_body, status_problem
@@ -27,8 +26,7 @@ _AWAY: Final = "this controller has no connection to PostgreSQL yet; try later"
 class Routes:
     """To a Door it is the server that handlers are added to; to HTTP it is what answers."""
 
-    def __init__(self, cors: Cors) -> None:
-        self._cors = cors
+    def __init__(self) -> None:
         self.bindings = bindings()
         self._handlers: dict[str, Any] = {}
         self._answering: set[asyncio.Task[Any]] = set()
@@ -45,10 +43,6 @@ class Routes:
     def add_to(self, router: web.UrlDispatcher) -> None:
         for each in self.bindings:
             router.add_route(each.verb, each.path, partial(self._answer, each))
-        if self._cors.is_on:
-            for path in dict.fromkeys(each.path for each in self.bindings):
-                verbs = [each.verb for each in self.bindings if each.path == path]
-                router.add_route("OPTIONS", path, partial(self._cors.preflight, verbs))
 
     async def close(self, grace_s: float) -> None:
         """From now on nothing is answered; what is being answered has so long."""
@@ -72,10 +66,7 @@ class Routes:
         try:
             if binding.streams:
                 return await self._stream(binding, request, handler)
-            answer = await self._one(binding, request, handler)
-            for name, value in self._cors.headers(request).items():
-                answer.headers.add(name, value)
-            return answer
+            return await self._one(binding, request, handler)
         finally:
             answering.discard(task)
 
@@ -91,13 +82,13 @@ class Routes:
         headers: dict[str, str] = {hdrs.CACHE_CONTROL: "no-store", **context.trailing}
         if etag := getattr(message, "etag", ""):
             headers[hdrs.ETAG] = f'"{etag}"'
-        status = 201 if binding.makes else 200
+        status = 201 if binding.has_made(message) and not context.rehearses else 200
         if "secret" in binding.answer.fields_by_name:
             return web.Response(body=body, status=status, content_type=JSON, headers=headers)
         return answered(body, request, self._aside, status=status, kind=JSON, headers=headers)
 
     async def _stream(self, binding: Binding, request: web.Request, handler: Any) -> web.StreamResponse:
-        stream = AnswerStream(request, self._cors.headers(request))
+        stream = AnswerStream(request)
         context = RestContext(request, binding, self._aside, stream)
         try:
             async with stream.beating():
@@ -105,7 +96,6 @@ class Routes:
         except Aborted as error:
             answer = status_problem(error.status, request, http_status=error.http_status)
             if stream.begun is None:
-                answer.headers.update(self._cors.headers(request))
                 return answer
             await stream.fail(problem_body(error.status, answer.status, request.path))
         except CallerGone:

@@ -21,6 +21,7 @@ from tests.support.guarded import api_on
 VIEWERS: Final = {"viewer", "outputs", "operator", "deployer", "admin", "both", "root"}
 OPERATORS: Final = {"operator", "admin", "both", "root"}
 WHO: Final = (*CALLERS, "unknown", "")
+SITE: Final = "https://ops.example"  # its pages may ask
 MADE: Final = {
     "url": "https://a.example", "interval_minutes": 60, "payload": {"card": "4111"}, "metadata": {"card": "4111"}
 }  # fmt: skip
@@ -47,12 +48,12 @@ class Asker:
     """As anybody: by tokens of the callers' names."""
 
     def __init__(self, session: aiohttp.ClientSession, filled: Filled) -> None:
-        self._session = session
+        self.session = session
         self.filled = filled
 
     async def ask(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer test-{who}"} if who else {}
-        async with self._session.request(method, f"/api/v1{path}", json=body, headers=headers) as answer:
+        async with self.session.request(method, f"/api/v1{path}", json=body, headers=headers) as answer:
             return answer.status, None if answer.status == 204 else await answer.json(content_type=None)
 
     async def made(self) -> str:
@@ -71,10 +72,10 @@ async def asker(filled: Filled) -> AsyncIterator[Asker]:
     """The façade of namespace billing."""
     module = Module("crawler", (Verb("fetch", request="dict"),), "billing")
     await filled.world.store.create_deployment(module, "c" * 64, 1, TIMEOUT_MS, True)
-    web, api = Web(interval_jobs=interval_settings("billing/crawler.fetch")), api_on(filled.database)
+    web, api = Web((SITE,), interval_jobs=interval_settings("billing/crawler.fetch")), api_on(filled.database)
     web.door.judge = KnownWeb(judge_of(filled.callers), Verdicts([], unlimited()))
     web.serve(api.parts)
-    server = HttpServer(lambda: None, lambda: b"", counting([]), web.door, *web.routes)
+    server = HttpServer(lambda: None, lambda: b"", counting([]), web.door, *web.routes, cors=web.cors)
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
         yield Asker(session, filled)

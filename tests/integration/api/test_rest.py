@@ -67,6 +67,22 @@ async def test_a_job_is_made_changed_and_removed(rest: Rested) -> None:
     ]  # fmt: skip
 
 
+async def test_only_what_was_made_is_created(rest: Rested) -> None:
+    def new(name: str, **spec: Any) -> dict[str, Any]:
+        return {"namespace": "billing", "module": "xm", "verb": "xa", "name": name, "spec": {"schedule": "1h"} | spec}
+
+    async def made(*jobs: dict[str, Any], **how: bool) -> tuple[int, int]:
+        answer = await rest.ask("POST", "/jobs:create", {"jobs": jobs, **how}, by="operator")
+        return answer.status, answer.body["changed"]
+
+    good, bad = new("a"), new("b", schedule="never")
+    assert await made(good, bad, all_or_nothing=True) == (200, 0)
+    assert await made(bad) == (200, 0)
+    assert await made(good, dry_run=True) == (200, 1)
+    assert await made(good, bad) == (201, 1)
+    assert await made(new("c"), all_or_nothing=True) == (201, 1)
+
+
 async def test_lists_go_on_by_their_tokens_and_filters_are_in_the_query(rest: Rested) -> None:
     found: list[str] = []
     token = ""
@@ -96,8 +112,8 @@ REFUSED: Final[list[tuple[str, str, str, int, str]]] = [
     ("GET", "/jobs?page_size=0", "root", 400, "INVALID"),
     ("GET", "/executions/x", "root", 400, "INVALID"),
     ("GET", "/executions/99999999999999999999", "root", 400, "INVALID"),
-    ("GET", "/nothing", "root", 404, ""),
-    ("PUT", "/jobs", "root", 405, ""),
+    ("GET", "/nothing", "root", 404, "NOT_SERVED"),
+    ("PUT", "/jobs", "root", 405, "NOT_SERVED"),
 ]
 
 

@@ -29,7 +29,7 @@ async def test_a_message_is_put_taken_and_finished(cluster: Cluster, client: Asy
         caller.post(f"default/{queue}/messages:take", consumer="curl", wait_ms=20_000, most=5)
     )  # fmt: skip
     status, put = await caller.post(f"default/{queue}/messages", payload='{"a":1}', workspace="w")
-    assert status == 200
+    assert status == 201
     status, taken = await waiting
     (message,) = taken["messages"]
     assert (status, message["id"], message["payload"], message["workspace"]) == (200, put["id"], '{"a":1}', "w")

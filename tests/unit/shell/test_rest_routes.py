@@ -7,6 +7,7 @@ import pytest
 
 from cronring.controller.api.policy import POLICY
 from cronring.controller.api.rest.bindings import OURS, UnroutedMethodError, bindings, bindings_of
+from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2, queues_pb2
 from cronring.protos.runner.v1 import runner_pb2
 
 FACADE = ("/api/v1/jobs", "/api/v1/executions", "/api/v1/scheduler")
@@ -28,6 +29,27 @@ def test_routes_keep_to_their_own_prefix_and_differ() -> None:
     assert not [each.path for each in found if each.path.startswith(FACADE)]
     shapes = Counter((each.verb, re.sub(r"\{\w+\}", "{}", each.path)) for each in found)
     assert [shape for shape, times in shapes.items() if times > 1] == []
+
+
+def test_success_is_201_only_where_something_new_was_made() -> None:
+    made = {each.method.name: each for each in bindings() if each.makes}
+    assert {name for name, each in made.items() if each.may_make_nothing} == {
+        "CreateDeployment", "CreateJob", "CreateJobs"
+    }  # fmt: skip
+    assert {"AddWebhook", "CreateToken", "PutMessage"} <= set(made)
+    many = jobs_pb2.ManyJobsResponse
+    for name, answer, new in (
+        ("PutMessage", queues_pb2.PutMessageResponse(id=1), True),
+        ("CreateJob", jobs_pb2.Job(), True),
+        ("CreateJob", jobs_pb2.Job(unchanged=True), False),
+        ("CreateJob", jobs_pb2.Job(updated=True), False),
+        ("CreateJobs", many(changed=1, failed=1), True),
+        ("CreateJobs", many(failed=1, rolled_back=True), False),
+        ("CreateJobs", many(changed=1, results=[jobs_pb2.JobResult(updated=True)]), False),
+        ("CreateDeployment", deployments_pb2.CreateDeploymentResponse(created=True), True),
+        ("CreateDeployment", deployments_pb2.CreateDeploymentResponse(), False),
+    ):
+        assert made[name].has_made(answer) is new, (name, answer)
 
 
 def test_what_only_reads_is_got_and_the_rest_is_not() -> None:
