@@ -122,15 +122,11 @@ def create_job(
     created = ask(controllers, question)
     _show(created, "created", output)
     if now and output != "json":
-        say(f"  if it is new, it runs once now: cronring logs -f {created.key}")
-
-
-def _check_when(now: bool) -> None:
-    """Of what has no schedule. Raises UsageError."""
-    if not now:
-        raise click.UsageError(
-            "when does it tick? Give --cron, --every, --at, --after, --manual or --now, or a --template that says so"
-        )
+        there = created.unchanged or created.updated
+        say(
+            f"  one that is there isn't run again: cronring jobs trigger {created.key}" if there
+            else f"  it runs once now: cronring logs -f {created.key}"
+        )  # fmt: skip
 
 
 async def _spec_of(client: "AsyncClient", values: dict[str, Any], target: "Target", template: str) -> "JobSpec":

@@ -169,6 +169,14 @@ def test_all_or_nothing_is_one_call(asked: Cronring, api: FakeApi, tmp_path: Pat
     assert "more than one call takes" in asked(*whole, str(many)).stderr
 
 
+def test_a_schedule_of_a_queue_that_a_line_changes_is_counted_as_changed(asked: Cronring, tmp_path: Path) -> None:
+    job = {"queue": "reports", "every": "5m"}
+    file = file_of(tmp_path, *[json.dumps(job | {"workspace": each}).encode() for each in ("known", "new")])
+    told = json.loads(asked("jobs", "import", "--stream", str(file), "-o", "json").stdout)
+    assert (told["made"], told["changed"], told["unchanged"], told["failed"]) == (1, 1, 0, 0)
+    assert "1 jobs are made, 1 are changed, 0 were there" in asked("jobs", "import", "--stream", str(file)).stdout
+
+
 def test_lines_come_from_standard_input_too(api: FakeApi) -> None:
     done = CliRunner().invoke(
         cli, ["jobs", "import", "--stream", "-", "--dry-run"], input=raw() + b"\n",

@@ -119,7 +119,12 @@ def test_what_is_an_option_of_the_command_is_no_key(key: str) -> None:
 
 def test_a_line_with_now_runs_at_once(asked: Cronring, api: FakeApi, tmp_path: Path) -> None:
     file = tmp_path / "jobs.ndjson"
-    lines = [{"now": True}, {"now": True, "every": "5m"}, {"every": "5m"}, {"now": False, "every": "5m"}]
+    lines: list[dict[str, object]] = [
+        {"now": True},
+        {"now": True, "every": "5m"},
+        {"every": "5m"},
+        {"now": False, "every": "5m"},
+    ]
     file.write_text("".join(json.dumps(VERB | line) + "\n" for line in lines))
     assert asked("jobs", "import", "--stream", str(file)).exit_code == 0
     (request,) = [each for each in api.requests if isinstance(each, jobs_pb2.CreateJobsRequest)]
