@@ -347,7 +347,7 @@ class Controlled(NamedTuple):
     activation: Activation | None = None
 
 
-class Made(NamedTuple):
+class MadeJob(NamedTuple):
     """`unchanged`: it was there already, and the same."""
 
     job: Job
@@ -361,7 +361,7 @@ class Control(ManyJobs, Protocol):
     (what is so, and what would have to be) for what the job's state doesn't allow.
     """
 
-    async def make_job(self, job: NewJob, by: str, note: str = "") -> Made:
+    async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         """Conflict if the module isn't active, lacks the verb, or another job with this key differs.
 
         cronring.controller.core.orders.control.NeverRuns for a schedule whose ticks are all past; so update_job.

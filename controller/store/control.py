@@ -8,7 +8,7 @@ from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.orders import Pause, Resume, refused
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, NewJob, Seen, Who, done
-from cronring.controller.ports.store import Backfill, Made, RunByHand
+from cronring.controller.ports.store import Backfill, MadeJob, RunByHand
 from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
@@ -33,7 +33,7 @@ from cronring.sql.parameters import (
 class PostgresControl(ManyAtOnce):
     """cronring.controller.ports.store.Control."""
 
-    async def make_job(self, job: NewJob, by: str, note: str = "") -> Made:
+    async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         """Idempotent: one that is there already, and the same, is the answer."""
         async with self._database.transaction("creating a job") as transaction:
             return await _make(transaction, job, by, note)
@@ -134,9 +134,9 @@ async def create(transaction: Transaction, job: NewJob, by: str, note: str = "")
     return (await _make(transaction, job, by, note)).job
 
 
-async def _make(transaction: Transaction, job: NewJob, by: str, note: str) -> Made:
+async def _make(transaction: Transaction, job: NewJob, by: str, note: str) -> MadeJob:
     outcome = done(await create_all(transaction, [job], Who(by, note), whole=True))
-    return Made(await job_as_is(transaction, outcome.job_id), outcome.unchanged)
+    return MadeJob(await job_as_is(transaction, outcome.job_id), outcome.unchanged)
 
 
 async def change_to(transaction: Transaction, key: str, change: JobChange, by: str, note: str = "") -> Job:

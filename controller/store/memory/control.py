@@ -5,7 +5,7 @@ from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.orders import Pause, Resume
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, NewJob, Seen, done
-from cronring.controller.ports.store import Backfill, Made, RunByHand
+from cronring.controller.ports.store import Backfill, MadeJob, RunByHand
 from cronring.controller.services.audit_changes import activation_fields, of_job
 from cronring.controller.store.memory.many import MemoryMany
 from cronring.schema.execution import Trigger
@@ -15,9 +15,9 @@ from cronring.schema.instant import format_instant
 class MemoryControl(MemoryMany):
     """Implements cronring.controller.ports.store.Control."""
 
-    async def make_job(self, job: NewJob, by: str, note: str = "") -> Made:
+    async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         outcome = done(await self.create_jobs([job], by, note))
-        return Made(self.jobs[outcome.job_id].job(), outcome.unchanged)
+        return MadeJob(self.jobs[outcome.job_id].job(), outcome.unchanged)
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         return (await self.make_job(job, by, note)).job

@@ -122,11 +122,13 @@ def create_job(
     created = ask(controllers, question)
     _show(created, "created", output)
     if now and output != "json":
-        there = created.unchanged or created.updated
-        say(
-            f"  one that is there isn't run again: cronring jobs trigger {created.key}" if there
-            else f"  it runs once now: cronring logs -f {created.key}"
-        )  # fmt: skip
+        say(f"  {_of_now(created)}")
+
+
+def _of_now(job: "Job") -> str:
+    if job.unchanged or job.updated:
+        return f"one that is there isn't run again: cronring jobs trigger {job.key}"
+    return f"it runs once now: cronring logs -f {job.key}"
 
 
 async def _spec_of(client: "AsyncClient", values: dict[str, Any], target: "Target", template: str) -> "JobSpec":

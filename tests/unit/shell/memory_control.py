@@ -18,7 +18,7 @@ from cronring.controller.ports.reads import (
     JobRow,
     TickRun,
 )
-from cronring.controller.ports.store import Backfill, Controlled, Made, RunByHand
+from cronring.controller.ports.store import Backfill, Controlled, MadeJob, RunByHand
 from cronring.schema.execution import Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey, slot_of
@@ -47,7 +47,7 @@ class MemoryControl:
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         return (await self.make_job(job, by, note)).job
 
-    async def make_job(self, job: NewJob, by: str, note: str = "") -> Made:
+    async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         self._asked("create", by, *([note] if note else []))
         key = f"{JobKey(job.namespace, job.module, job.verb)}:{job.name}"
         if key in self.rows and self.rows[key].spec.schedule != job.spec.schedule:
@@ -59,7 +59,7 @@ class MemoryControl:
         )  # fmt: skip
         unchanged = key in self.rows
         self.rows[key] = self._following(row._replace(template=job.template))
-        return Made(self._job(self.rows[key]), unchanged)
+        return MadeJob(self._job(self.rows[key]), unchanged)
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         self._asked("update", by, *([note] if note else []))
