@@ -932,7 +932,7 @@ export interface Job {
   jitter_is_default: boolean;
   /** absent: it isn't */
   cancelled?: Cancellation;
-  /** in the answer to what was to change it: it was so already */
+  /** in the answer to what was to make or change it: it was so already */
   unchanged: boolean;
   /** that it was made from; empty: none */
   template: string;

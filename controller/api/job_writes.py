@@ -78,7 +78,9 @@ class JobWrites:
         check_followed("spec.policy.after", parse_policy(job.spec.policy).after)
         if queue_of(job.module):
             return await self._scheduled(job, by, why)
-        created = await self._changed(await self._control.create_job(job, by, why))
+        made = await self._control.make_job(job, by, why)
+        created = await self._changed(made.job)
+        created.unchanged = made.unchanged
         if job.run_now:
             self._put(JobsNotified())  # of what runs beside its schedule
         return created

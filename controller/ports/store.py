@@ -347,6 +347,13 @@ class Controlled(NamedTuple):
     activation: Activation | None = None
 
 
+class MadeJob(NamedTuple):
+    """`unchanged`: it was there already, and the same."""
+
+    job: Job
+    unchanged: bool
+
+
 class Control(ManyJobs, Protocol):
     """What operators do to jobs: each method is one transaction, idempotent where a repetition means the same.
 
@@ -354,11 +361,15 @@ class Control(ManyJobs, Protocol):
     (what is so, and what would have to be) for what the job's state doesn't allow.
     """
 
-    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
+    async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         """Conflict if the module isn't active, lacks the verb, or another job with this key differs.
 
         cronring.controller.core.orders.control.NeverRuns for a schedule whose ticks are all past; so update_job.
         """
+        ...
+
+    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
+        """The job of `make_job`, for whom it doesn't matter whether it was there already."""
         ...
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:

@@ -8,7 +8,7 @@ from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.orders import Pause, Resume, refused
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, NewJob, Seen, Who, done
-from cronring.controller.ports.store import Backfill, RunByHand
+from cronring.controller.ports.store import Backfill, MadeJob, RunByHand
 from cronring.controller.services.audit_changes import Changes, RunBeside, activation_fields, of_job
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
@@ -33,10 +33,14 @@ from cronring.sql.parameters import (
 class PostgresControl(ManyAtOnce):
     """cronring.controller.ports.store.Control."""
 
-    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
+    async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         """Idempotent: one that is there already, and the same, is the answer."""
         async with self._database.transaction("creating a job") as transaction:
-            return await create(transaction, job, by, note)
+            return await _make(transaction, job, by, note)
+
+    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
+        """See cronring.controller.ports.store.Control."""
+        return (await self.make_job(job, by, note)).job
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """See cronring.controller.ports.store.Control."""
@@ -127,8 +131,12 @@ class PostgresControl(ManyAtOnce):
 
 async def create(transaction: Transaction, job: NewJob, by: str, note: str = "") -> Job:
     """See PostgresControl.create_job."""
-    outcomes = await create_all(transaction, [job], Who(by, note), whole=True)
-    return await job_as_is(transaction, done(outcomes).job_id)
+    return (await _make(transaction, job, by, note)).job
+
+
+async def _make(transaction: Transaction, job: NewJob, by: str, note: str) -> MadeJob:
+    outcome = done(await create_all(transaction, [job], Who(by, note), whole=True))
+    return MadeJob(await job_as_is(transaction, outcome.job_id), outcome.unchanged)
 
 
 async def change_to(transaction: Transaction, key: str, change: JobChange, by: str, note: str = "") -> Job:

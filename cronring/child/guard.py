@@ -25,10 +25,18 @@ def die_with_parent(lifeline: int, parent: int) -> None:
         if os.getppid() != parent:  # it died before this process got here
             os._exit(1)
         if os.getpgrp() == os.getpid():
-            fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
-            fcntl.fcntl(lifeline, 10, int(signal.SIGKILL))  # F_SETSIG, which the fcntl module of 3.9 doesn't name
-            fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+            kill_at_end(lifeline, os.getpid())
     threading.Thread(target=_watch, args=(lifeline,), name="cronring-lifeline", daemon=True).start()
+
+
+def kill_at_end(lifeline: int, group: int) -> None:
+    """On Linux: the kernel kills the process group once nobody holds the pipe's other end.
+
+    It does as long as one of the group has this end, which it inherits.
+    """
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -group)
+    fcntl.fcntl(lifeline, 10, int(signal.SIGKILL))  # F_SETSIG, which the fcntl module of 3.9 doesn't name
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _watch(lifeline: int) -> None:

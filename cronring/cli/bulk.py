@@ -1,14 +1,13 @@
 """One order to many jobs: which ones, a look before, a bar while it goes on, and a list of what failed."""
 
-import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
+from cronring.cli.consent import LOOK_FIRST, confirm
 from cronring.cli.failures import EXIT_FAILED, Failure
-from cronring.cli.interrupts import confirm
 from cronring.cli.job_options import Label, labels_of, whoami
 from cronring.cli.options import count, option
 from cronring.cli.output import Column, print_json, print_rows
@@ -119,7 +118,7 @@ def order_many(
         if dry_run:
             _tell(rehearsed, wanted, output, dry_run=True)
             return
-        _confirm(rehearsed, wanted)
+        confirm([_counted(rehearsed, wanted, "would be")], LOOK_FIRST)
         if wanted.action in {"delete", "update"}:  # what was not there to be confirmed stays as it is
             wanted = wanted._replace(expected=len(rehearsed))
     done = _ordered(controllers, many, wanted, dry_run=False)
@@ -150,14 +149,6 @@ def _ordered(controllers: tuple[str, ...], many: Many, wanted: BulkOrder, *, dry
         return rows
 
     return list(ask(controllers, question).values())
-
-
-def _confirm(rehearsed: "Sequence[Progress]", wanted: BulkOrder) -> None:
-    counted = _counted(rehearsed, wanted, "would be")
-    if not sys.stdin.isatty():
-        raise click.UsageError(f"{counted}. See which with --dry-run; do it with --yes")
-    say(counted, err=True)
-    confirm()
 
 
 def _tell(rows: "Sequence[Progress]", wanted: BulkOrder, output: str, *, dry_run: bool) -> None:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -69,21 +68,3 @@ def run_loop(
     finally:
         if heard_here:
             signal.signal(signal.SIGINT, hear)
-
-
-def confirm() -> None:
-    """Ask "Do it?" on the terminal. Raises click.Abort for a no, and for Ctrl-C.
-
-    Within a loop Ctrl-C only cancels the task, which would wait for the answer all the same: here it is heard at once.
-    """
-    import click
-
-    before = signal.getsignal(signal.SIGINT)
-    mine = threading.current_thread() is threading.main_thread()  # elsewhere nobody may set handlers
-    if mine:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        click.confirm("Do it?", abort=True, err=True)
-    finally:
-        if mine:
-            signal.signal(signal.SIGINT, before)

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from cronring.cli.failures import Failure
 from cronring.cli.stream import Line
@@ -22,6 +22,10 @@ _ITEM: Final = re.compile(r"jobs\[(\d+)\]\.?(.*)")
 _TOO_MUCH: Final = "RESOURCE_EXHAUSTED"  # of a message with more in it than one may have
 
 
+Fate = Literal["made", "changed", "unchanged"]
+"""What became of a line. `changed`: a queue's schedule was there, and is as the line says by now."""
+
+
 class LineProblem(NamedTuple):
     line: int
     problem: str
@@ -37,14 +41,14 @@ class How(NamedTuple):
     dry_run: bool
 
 
-async def made(client: "AsyncClient", jobs: "Sequence[Lined]", how: How) -> list[LineProblem | bool]:
-    """Of each what was wrong, or whether it is new; with all_or_nothing, of those alone that are wrong, if any are.
+async def made(client: "AsyncClient", jobs: "Sequence[Lined]", how: How) -> list[LineProblem | Fate]:
+    """Of each what was wrong, or what became of it; with all_or_nothing, of those alone that are wrong, if any are.
 
     A call that is refused as a whole, for one line of it or for too much together, is divided until that is found.
     """
     from cronring.client.errors import Invalid, PermissionDenied, Refused
 
-    told: dict[int, LineProblem | bool] = {}
+    told: dict[int, LineProblem | Fate] = {}
     waiting = [list(jobs)] if how.all_or_nothing else list(_by_namespace(jobs))
     while waiting:
         part = waiting.pop()
@@ -72,9 +76,9 @@ async def made(client: "AsyncClient", jobs: "Sequence[Lined]", how: How) -> list
     return list(problems) if how.all_or_nothing and problems else [told[line.number] for line, _ in jobs]
 
 
-async def _asked(client: "AsyncClient", jobs: "Sequence[Lined]", how: How) -> dict[int, LineProblem | bool]:
+async def _asked(client: "AsyncClient", jobs: "Sequence[Lined]", how: How) -> dict[int, LineProblem | Fate]:
     """By the lines' numbers. What there was no time for is asked for again. Raises Failure if there is none at all."""
-    told: dict[int, LineProblem | bool] = {}
+    told: dict[int, LineProblem | Fate] = {}
     pending, why = list(jobs), ""
     for number in range(_TRIES):
         if not pending:
@@ -95,7 +99,7 @@ async def _asked(client: "AsyncClient", jobs: "Sequence[Lined]", how: How) -> di
             elif result.problem:
                 told[line.number] = LineProblem(line.number, result.problem)
             else:
-                told[line.number] = not result.unchanged
+                told[line.number] = "unchanged" if result.unchanged else "changed" if result.updated else "made"
         pending = later
     if not pending:
         return told

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.failures import Failure
 from cronring.cli.instants import canonical
 from cronring.cli.options import OrUnset, count
 from cronring.schema.policy_model import FIELDS, PolicyField
@@ -111,8 +112,16 @@ def given_policy(values: Mapping[str, Any], zone: str = "") -> dict[str, Value]:
         if field.kind == "names" and value:
             given[field.name] = _names(value)
         elif field.kind != "names" and value is not None:
-            given[field.name] = canonical(value, zone) if field.name in _INSTANTS else value
+            given[field.name] = _canonical(field, value, zone) if field.name in _INSTANTS else value
     return given
+
+
+def _canonical(field: PolicyField, value: str, zone: str) -> str:
+    """Raises Failure that names the option."""
+    try:
+        return canonical(value, zone)
+    except Failure as error:
+        raise Failure(f"--{field.name.replace('_', '-')}: {error}") from error
 
 
 def _names(values: Sequence[str]) -> list[str]:

@@ -32,6 +32,7 @@ class Reached(NamedTuple):
     unchanged: int = 0
     failed: int = 0
     tail: str = ""
+    changed: int = 0
 
 
 class Part(NamedTuple):

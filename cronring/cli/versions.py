@@ -1,12 +1,11 @@
 """What a change of versions does to jobs: shown beforehand, asked about, told afterwards."""
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from cronring.cli.interrupts import confirm
+from cronring.cli.consent import LOOK_FIRST, confirm
 from cronring.cli.output import jsonable, print_json
 from cronring.cli.printing import say, say_lines
 from cronring.schema.visible import visible_line
@@ -67,11 +66,6 @@ def tell(done: object, lines: Sequence[str], output: str, *, dry_run: bool) -> N
         say("nothing was changed: it was a dry run", err=True)
 
 
-def is_terminal() -> bool:
-    """Whether there is somebody to ask."""
-    return sys.stdin.isatty()
-
-
 def _confirm(would: Changes) -> None:
     lost = []
     if would.removed:
@@ -81,12 +75,8 @@ def _confirm(would: Changes) -> None:
             f"{_counted(would.orphaned, 'job')} made by hand would be orphaned, and wait for a version with that verb "
             f"({_first(would.orphaned)})"
         )
-    if not lost:
-        return
-    if not is_terminal():
-        raise click.UsageError(f"{'; '.join(lost)}. See which with --dry-run; do it with --yes")
-    say_lines(lost, err=True)
-    confirm()
+    if lost:
+        confirm(lost, LOOK_FIRST)
 
 
 def _counted(keys: Sequence[str], noun: str) -> str:

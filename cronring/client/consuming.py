@@ -28,7 +28,8 @@ class Message:
 
     An exception that leaves it is a failure: it is logged, kept in `error`, and goes no further. The message comes
     again later, after a delay that grows. When its execution is cancelled, or its lease is lost, the work is cancelled.
-    `output`: what the execution says that waits for it.
+    `output`: what the execution says that waits for it. `state`: of one that failed, what `QueueCalls.retry` said
+    becomes of it; "" if nobody could be told.
     """
 
     def __init__(self, taken: Taken, leased: "_Leased") -> None:
@@ -42,6 +43,7 @@ class Message:
         self.attempt = taken.attempt
         self.enqueued_at = taken.enqueued_at
         self.output = ""
+        self.state = ""
         self.error: Exception | None = None
         self.lost = False
         self._leased = leased
@@ -125,7 +127,7 @@ class _Leased:
         """Where its lane is blocked now, what came with it has gone back."""
         self._working = None
         kind, words = type(error).__name__, str(error)[:ERROR_MAX]
-        await self._told(message, lambda: self._calls.retry(self.lease, [message.id], words, kind))
+        message.state = await self._told(message, lambda: self._calls.retry(self.lease, [message.id], words, kind))
         if self.left:
             with contextlib.suppress(*_AWAY):
                 await self.look()
@@ -134,8 +136,8 @@ class _Leased:
         with contextlib.suppress(*_AWAY):
             await self._calls.release(self.lease)
 
-    async def _told(self, message: Message, tell: Callable[[], Awaitable[dict[int, str]]]) -> None:
-        """Until somebody has heard it, or the lease has run out: then it comes again."""
+    async def _told(self, message: Message, tell: Callable[[], Awaitable[dict[int, str]]]) -> str:
+        """Its state, once somebody has heard it; "" if the lease has run out before: then it comes again."""
         pause_s = FIRST_PAUSE_S
         while True:
             try:
@@ -143,14 +145,14 @@ class _Leased:
             except _AWAY as error:
                 if time.monotonic() > self._until_s:
                     _log.warning("message %s has ended, and nobody could be told: %s", message.id, error)
-                    return
+                    return ""
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, LAST_PAUSE_S)
                 continue
             if state in {"gone", "refused"}:
                 _log.warning("message %s has ended, and was %s: somebody else has it, or it was cancelled",
                              message.id, state)  # fmt: skip
-            return
+            return state
 
     def _keep(self, states: dict[int, str]) -> None:
         self.left = deque(each for each in self.left if states.get(each.id) == "held")

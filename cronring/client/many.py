@@ -16,7 +16,10 @@ MANY_TIMEOUT_S: Final = 60.0  # of one try: 10,000 jobs take some seconds on a m
 
 @dataclass(frozen=True, slots=True)
 class JobToMake:
-    """One to be made, as `JobCalls.create` has it. With `queue` that is its target, and module and verb are empty."""
+    """One to be made, as `JobCalls.create` has it. With `queue` that is its target, and module and verb are empty.
+
+    `run_now`: also once at once, if this call makes it; one that is there already isn't run. Not of a set.
+    """
 
     module: str
     verb: str
@@ -27,6 +30,7 @@ class JobToMake:
     explicit: Sequence[str] = ()
     queue: str = ""
     workspace: str = ""
+    run_now: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ def creation(job: JobToMake) -> jobs_pb2.CreateJobRequest:
         namespace=job.namespace, module=job.module, verb=job.verb, name=job.name, spec=convert.job_spec(job.spec),
         template=job.template, explicit=FieldMask(paths=job.explicit),
         queue=jobs_pb2.QueueTarget(queue=job.queue, workspace=job.workspace) if job.queue else None,
+        run_now=job.run_now,
     )  # fmt: skip
 
 

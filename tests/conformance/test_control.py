@@ -47,6 +47,8 @@ async def test_making_the_same_job_again_is_nothing_and_another_is_a_conflict(wo
     await module(world)
     job = await world.control.create_job(NIGHTLY, "me")
     assert await world.control.create_job(NIGHTLY, "you") == job
+    assert await world.control.make_job(NIGHTLY, "you") == (job, True)
+    assert not (await world.control.make_job(NIGHTLY._replace(name="other"), "you")).unchanged
     assert await world.control.create_job(NIGHTLY._replace(spec=NIGHTLY.spec._replace(anchor=job.anchor)), "you") == job
     for other in (
         NIGHTLY._replace(spec=NIGHTLY.spec._replace(schedule="every 2m")),

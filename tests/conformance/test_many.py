@@ -100,6 +100,18 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(world: World) -> None:
     assert (await world.scene.changes(), await world.scene.actions()) == (changes, actions)
 
 
+async def test_one_that_is_made_again_does_not_run_again(world: World) -> None:
+    """As an import that is cut goes on with lines that it has made."""
+    await module(world)
+    lines = [new("one")._replace(run_now=True), new("two"), new("three")._replace(run_now=True)]
+    await world.control.create_jobs(lines[:2], "me")
+    (waiting,) = await world.waiting()
+    assert kinds(await world.control.create_jobs(lines, "me", dry_run=True)) == ["same", "same", "done"]
+    assert await world.waiting() == [waiting]
+    assert kinds(await world.control.create_jobs(lines, "me")) == ["same", "same", "done"]
+    assert [each.job.key for each in await world.waiting()] == [key("one"), key("three")]
+
+
 async def test_the_same_twice_in_a_call_is_one_job(world: World) -> None:
     await module(world)
     other = new("one", SPEC._replace(schedule="every 2m"))

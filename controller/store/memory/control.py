@@ -5,7 +5,7 @@ from cronring.controller.core.orders.control import plan_backfill
 from cronring.controller.core.orders.orders import Pause, Resume
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, NewJob, Seen, done
-from cronring.controller.ports.store import Backfill, RunByHand
+from cronring.controller.ports.store import Backfill, MadeJob, RunByHand
 from cronring.controller.services.audit_changes import activation_fields, of_job
 from cronring.controller.store.memory.many import MemoryMany
 from cronring.schema.execution import Trigger
@@ -15,8 +15,12 @@ from cronring.schema.instant import format_instant
 class MemoryControl(MemoryMany):
     """Implements cronring.controller.ports.store.Control."""
 
+    async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
+        outcome = done(await self.create_jobs([job], by, note))
+        return MadeJob(self.jobs[outcome.job_id].job(), outcome.unchanged)
+
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
-        return self.jobs[done(await self.create_jobs([job], by, note)).job_id].job()
+        return (await self.make_job(job, by, note)).job
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         return self.jobs[done(await self.update_jobs({key: change}, by, note)).job_id].job()

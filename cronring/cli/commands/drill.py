@@ -1,7 +1,6 @@
 """`cronring drill`: see on the own cluster what it promises."""
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,8 +8,9 @@ import click
 
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import job_key
+from cronring.cli.consent import confirm, require_terminal
 from cronring.cli.failures import EXIT_FAILED, Failure
-from cronring.cli.interrupts import EXIT_INTERRUPTED, confirm
+from cronring.cli.interrupts import EXIT_INTERRUPTED
 from cronring.cli.options import Duration, controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import progress_bar, say
@@ -73,8 +73,8 @@ def kill_owner(
         )
     if kill and force:
         raise click.UsageError("--force is for drills without --kill; with --kill somebody must be left to watch")
-    if not yes and not sys.stdin.isatty():
-        raise click.UsageError("it asks for consent, and there is no terminal to ask on; give it with --yes")
+    if not yes:
+        require_terminal()
     wanted = DrillOrder(job, for_s, kill, force, actor(as_name))
     plan = ask(controllers, lambda client: make_plan(client, wanted))
     _agree(plan, wanted, yes=yes)

@@ -13,7 +13,7 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.job_writes import create_job
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.job_lines import JobLines, WrongLine
-from cronring.cli.making import How, LineProblem, made
+from cronring.cli.making import Fate, How, LineProblem, made
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import progress_bar, say
@@ -152,15 +152,16 @@ class _Import:
                 read.wrong.append(LineProblem(line.number, str(error)))
         return read
 
-    def _count(self, part: Part, outcomes: Sequence[LineProblem | bool], wrong: Sequence[LineProblem]) -> None:
+    def _count(self, part: Part, outcomes: Sequence[LineProblem | Fate], wrong: Sequence[LineProblem]) -> None:
         problems = sorted([*wrong, *(each for each in outcomes if isinstance(each, LineProblem))])
         for each in problems:
             say(f"{self._how.name}:{each.line}: {each.problem}", err=True)
         self.problems += problems[: _SHOWN - len(self.problems)]
         before = self.position
         self.position = before._replace(
-            offset=part.offset, line=part.line, made=before.made + sum(each is True for each in outcomes),
-            unchanged=before.unchanged + sum(each is False for each in outcomes), failed=before.failed + len(problems),
+            offset=part.offset, line=part.line, failed=before.failed + len(problems),
+            made=before.made + outcomes.count("made"), changed=before.changed + outcomes.count("changed"),
+            unchanged=before.unchanged + outcomes.count("unchanged"),
         )  # fmt: skip
         if self._kept:
             self._kept.write(self.position._replace(tail=tail(self._opened, part.offset)))
@@ -171,10 +172,12 @@ def _tell(run: _Import, how: How, output: str) -> None:
     position = run.position
     if output == "json":
         print_json({
-            "dry_run": how.dry_run, "lines": position.line, "made": position.made, "unchanged": position.unchanged,
-            "failed": position.failed, "problems": [each._asdict() for each in run.problems],
+            "dry_run": how.dry_run, "lines": position.line, "made": position.made, "changed": position.changed,
+            "unchanged": position.unchanged, "failed": position.failed,
+            "problems": [each._asdict() for each in run.problems],
         })  # fmt: skip
         return
     made = f"{position.made:,} jobs {'would be made' if how.dry_run else 'are made'}"
-    parts_told = [made, f"{position.unchanged:,} were there", f"{position.failed:,} lines are wrong"]
+    changed = [f"{position.changed:,} {'would be changed' if how.dry_run else 'are changed'}"] * bool(position.changed)
+    parts_told = [made, *changed, f"{position.unchanged:,} were there", f"{position.failed:,} lines are wrong"]
     say(f"{position.line:,} lines: {', '.join(parts_told)}")

@@ -122,15 +122,13 @@ def create_job(
     created = ask(controllers, question)
     _show(created, "created", output)
     if now and output != "json":
-        say(f"  if it is new, it runs once now: cronring logs -f {created.key}")
+        say(f"  {_of_now(created)}")
 
 
-def _check_when(now: bool) -> None:
-    """Of what has no schedule. Raises UsageError."""
-    if not now:
-        raise click.UsageError(
-            "when does it tick? Give --cron, --every, --at, --after, --manual or --now, or a --template that says so"
-        )
+def _of_now(job: "Job") -> str:
+    if job.unchanged or job.updated:
+        return f"one that is there isn't run again: cronring jobs trigger {job.key}"
+    return f"it runs once now: cronring logs -f {job.key}"
 
 
 async def _spec_of(client: "AsyncClient", values: dict[str, Any], target: "Target", template: str) -> "JobSpec":

@@ -11,8 +11,8 @@ from cronring.cli.clock import wall_now
 from cronring.cli.commands.queue_consume import consume
 from cronring.cli.commands.queue_names import queue_argument, queue_named
 from cronring.cli.commands.queue_put import put
+from cronring.cli.consent import LOOK_FIRST, confirm
 from cronring.cli.failures import Failure
-from cronring.cli.interrupts import confirm
 from cronring.cli.options import ROW_ID, controllers_option, count, output_option
 from cronring.cli.output import Column, group_name, milliseconds, print_json, print_rows, short_instant
 from cronring.cli.printing import say
@@ -222,8 +222,7 @@ def _order(
     if bool(ids) == everything:
         raise click.UsageError(f"give IDs or --all; `cronring queues dead {queue}` lists them")
     if everything and not dry_run and not agreed:
-        say(f"{what} all dead letters of {queue}", err=True)
-        confirm()
+        confirm([f"would {what} all dead letters of {queue}"], LOOK_FIRST)
     namespace, name = queue_named(queue)
 
     async def question(client: "AsyncClient") -> list[int]:

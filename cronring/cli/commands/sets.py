@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.consent import confirm, require_terminal
 from cronring.cli.failures import Failure
 from cronring.cli.files.reading import FileSet
-from cronring.cli.interrupts import confirm
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
@@ -122,6 +122,7 @@ def delete_set(
     nothing = FileSet(namespace, name, {})
     etag = ""
     if not yes:
+        require_terminal()
         look = ask(controllers, lambda client: question(client, HowToApply(not keep_jobs, keep_jobs, dry_run=True)))
         etag = look.etag
         for line, colour in told(nothing, look, dry_run=True):

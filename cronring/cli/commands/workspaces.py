@@ -1,19 +1,19 @@
 """`cronring workspaces list|show|delete`: everything of one value of the label `workspace`."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
-from cronring.cli.failures import Failure
-from cronring.cli.interrupts import confirm
+from cronring.cli.consent import confirm
+from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import Column, print_json, print_rows
-from cronring.cli.printing import say, visible
+from cronring.cli.printing import say
 from cronring.cli.session import ask, nothing_found
 
 if TYPE_CHECKING:
+    from cronring.client import AsyncClient
     from cronring.client.workspaces import Workspace
 
 namespace_option = click.option("--namespace", default="default", show_default=True, help="Where it is.")
@@ -63,7 +63,7 @@ def list_workspaces(namespace: str, output: str, controllers: tuple[str, ...]) -
 @controllers_option
 def show_workspace(workspace: str, namespace: str, output: str, controllers: tuple[str, ...]) -> None:
     """Count what there is of WORKSPACE: jobs, what runs, what waits beside schedules, and messages."""
-    row = ask(controllers, lambda client: client.workspaces.get(workspace, namespace))
+    row = ask(controllers, lambda client: _found(client, workspace, namespace))
     if output == "json":
         print_json(row)
         return
@@ -101,14 +101,9 @@ def delete_workspace(
       cronring workspaces delete ws_3 --dry-run
       cronring workspaces delete ws_3 --expect 12 --yes --note "left us"
     """
-    found = ask(controllers, lambda client: client.workspaces.get(workspace, namespace))
+    found = ask(controllers, lambda client: _found(client, workspace, namespace))
     if not (dry_run or yes):
-        if not (found.jobs or found.messages):
-            raise Failure(f"{workspace} has no job in {namespace}; `cronring workspaces list` shows those that have")
-        if not sys.stdin.isatty():
-            raise click.UsageError(f"would delete {visible(_told(found))}. Do it with --yes")
-        say(f"would delete {_told(found)}", err=True)
-        confirm()
+        confirm([f"would delete {_told(found)}"])
         expect = found.jobs if expect is None else expect
     done = ask(
         controllers,
@@ -126,6 +121,16 @@ def delete_workspace(
     more = f"; {done.left.jobs} jobs were made meanwhile: repeat the command" if done.left.jobs else ""
     messages = f", and {done.messages} messages" if done.messages else ""
     say(f"{workspace}: {done.deleted} jobs deleted{messages}{told}{more}")
+
+
+async def _found(client: "AsyncClient", workspace: str, namespace: str) -> "Workspace":
+    """Raises Failure where there is nothing of it: nobody makes workspaces, so the name may be wrong."""
+    row = await client.workspaces.get(workspace, namespace)
+    if row.jobs or row.running or row.waiting or row.messages:
+        return row
+    known = [each.workspace for each in await client.workspaces.list(namespace)]
+    listed = f"`cronring workspaces list --namespace {namespace}` shows those that have jobs"
+    raise Failure(f"there is nothing of {workspace!r} in {namespace}.{nearest(workspace, known)} {listed}")
 
 
 def _told(row: "Workspace") -> str:

@@ -60,7 +60,11 @@ class Files:
     def take(self, path: Path, parsed: ParsedFile) -> None:
         """What a file of that name says."""
         found = self._set(path, parsed.values)
-        jobs = parsed.values.get("jobs") or []
+        jobs = parsed.values.get("jobs")
+        if jobs is None:  # a file that was cut short must not read as one that removes everything
+            empty = "jobs = []" if path.suffix.lower() == ".toml" else "jobs: []"
+            self._fault(path, 0, f"it has no jobs: write `{empty}` if its set is to have none of it")
+            return
         if not isinstance(jobs, list):
             self._fault(path, 0, "jobs must be a list, an item for each job")
             return
@@ -78,7 +82,7 @@ class Files:
             self._fault(path, 0, "it names no set: give it one at the top, like `set: billing-prod`")
         if not isinstance(namespace, str) or not namespace:
             self._fault(path, 0, "namespace must be a text, like `namespace: prod`; leave it out for default")
-        of = str(namespace), str(name)
+        of = _text_or_none(namespace), _text_or_none(name)
         return self.sets.setdefault(of, FileSet(*of, {}))
 
     def _job(self, path: Path, line: int, number: int, given: object, found: FileSet) -> None:
@@ -86,7 +90,7 @@ class Files:
         if not isinstance(given, dict):
             self._fault(path, line, f"{who}: it is no mapping of keys and values, like verb: billing.close")
             return
-        problems = list(_moving(given))
+        problems = [*_moving(given), *_at_once(given)]
         try:
             job = self._lines.made(_in_namespace(given, found.namespace))
         except WrongLine as error:
@@ -142,6 +146,11 @@ def key_of(job: "JobToMake") -> str:
     return f"{namespace}{job.module}.{job.verb}:{job.name}"
 
 
+def _text_or_none(value: object) -> str:
+    """A number may be too long to be made a text; it is told as a fault."""
+    return value if isinstance(value, str) else ""
+
+
 def _text(path: Path) -> str:
     """Raises Failure, UnreadableFile."""
     try:
@@ -179,3 +188,8 @@ def _moving(given: Mapping[Any, Any]) -> Iterator[str]:
         value = given.get(name, given.get(name.replace("_", "-")))
         if isinstance(value, str) and _MOVING.fullmatch(value.strip()):
             yield f"{name}: {value!r:.60} is another instant each time; write a date, like 2027-03-29T09:00"
+
+
+def _at_once(given: Mapping[Any, Any]) -> Iterator[str]:
+    if "now" in given:
+        yield "now: a file says which jobs there are, again and again; run one by `cronring jobs trigger`"

@@ -16,6 +16,8 @@ def parse(text: str) -> ParsedFile:
         return ParsedFile(_plain(tomllib.loads(text)), {})
     except tomllib.TOMLDecodeError as error:
         raise UnreadableFile((0, f"it is no TOML: {error}")) from None
+    except ValueError as error:  # a number with more digits than Python reads
+        raise UnreadableFile((0, f"a number can't be read: {error}")) from None
     except RecursionError:
         raise UnreadableFile((0, "it is nested too deep")) from None
 

@@ -132,7 +132,7 @@ class Job(_message.Message):
     jitter_is_default: _builtins.bool
     """policy.jitter is what this cluster gives to a job that states none"""
     unchanged: _builtins.bool
-    """in the answer to what was to change it: it was so already"""
+    """in the answer to what was to make or change it: it was so already"""
     template: _builtins.str
     """that it was made from; empty: none"""
     set_name: _builtins.str

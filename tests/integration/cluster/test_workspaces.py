@@ -68,7 +68,6 @@ def test_one_at_a_time_of_each_workspace_through_kill_9_and_then_it_ends(cluster
     assert limit["full_values"] <= limit["values"] <= 3
     deleted = cluster.cli("workspaces", "delete", "a", "--expect", "3", "--yes")
     assert deleted["deleted"] == 3
-    assert cluster.cli("workspaces", "show", "a")["jobs"] == 0
     assert [each["workspace"] for each in cluster.cli("workspaces", "list")] == ["b", "c"]
     seen = len(_entries(journal))
     trial.wait_for_runs(cluster, journal, seen + 10)

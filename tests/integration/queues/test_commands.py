@@ -1,19 +1,26 @@
 """`cronring queues ...` against a real controller."""
 
 import asyncio
+import contextlib
 import json
+import os
+import select
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from cronring.client import AsyncClient
 from tests.support.cluster import READY_S, Cluster
+from tests.support.waiting import TIMEOUT_S
 
 
-async def run(cluster: Cluster, *arguments: str) -> tuple[int, str]:
+async def run(cluster: Cluster, *arguments: str, group: str = "queues") -> tuple[int, str]:
     """Its exit code, and all that it printed."""
-    command = [sys.executable, "-m", "cronring.cli.main", "queues", *arguments]
+    command = [sys.executable, "-m", "cronring.cli.main", group, *arguments]
     environment = cluster.environment | {"CRONRING_CONTROLLERS": cluster.addresses}
     done = await asyncio.to_thread(
         subprocess.run, command, capture_output=True, text=True, timeout=READY_S, env=environment, check=False
@@ -34,6 +41,8 @@ async def test_a_command_is_run_for_each_message_and_its_exit_code_decides(
         'post 1 {"to":"ada"}', 'post 1 "bad"', 'post 1 {"to":"bob"}',
     ]  # fmt: skip
     assert f"{queue}: 2 done, 1 failed" in told
+    assert "sh ended with exit code 1; the message is dead: `cronring queues dead` lists it" in told
+    assert "Traceback" not in told
     (letter,) = await client.queues.dead_letters(queue)
     assert (letter.payload, letter.error_message) == ('"bad"', "sh ended with exit code 1")
 
@@ -80,3 +89,73 @@ async def test_a_message_is_put_by_hand(cluster: Cluster, client: AsyncClient, q
     assert messages[1].run_at == datetime(2035, 1, 1, tzinfo=UTC)
     code, told = await run(cluster, "put", queue, "{not json")
     assert (code, "JSON" in told) == (1, True), told
+
+
+async def test_a_failure_is_a_line_that_says_how_it_ended_and_what_comes(
+    cluster: Cluster, client: AsyncClient, queue: str
+) -> None:
+    ids = [await client.queues.put(queue, "1", workspace) for workspace in ("a", "b")]
+    script = '[ "$CRONRING_WORKSPACE" = a ] && exit 3; kill -9 $$'
+    code, told = await run(cluster, "consume", queue, "--limit", "2", "--", "sh", "-c", script)
+    assert (code, "Traceback" in told) == (0, False), told
+    again = "the message comes again later"
+    assert sorted(line for line in told.splitlines() if line.startswith("message")) == sorted([
+        f"message {ids[0]}, delivery 1: sh ended with exit code 3; {again}",
+        f"message {ids[1]}, delivery 1: sh was ended by SIGKILL; {again}",
+    ])  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel does not tell of it")
+async def test_a_command_does_not_outlive_its_consumer(
+    cluster: Cluster, client: AsyncClient, queue: str, tmp_path: Path
+) -> None:
+    """Nor what it started: both hold a pipe that closes with the last of them."""
+    await client.queues.put(queue, "1")
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    # The shell's own child has the other end as well.
+    script = f"exec 7> {held}; sleep 600 & echo $$ >&7; wait"
+    command = [sys.executable, "-m", "cronring.cli.main", "queues", "consume", queue, "--", "sh", "-c", script]
+    environment = cluster.environment | {"CRONRING_CONTROLLERS": cluster.addresses}
+    consumer = await asyncio.create_subprocess_exec(*command, env=environment)
+    reading = os.fdopen(await asyncio.to_thread(os.open, held, os.O_RDONLY), "rb")
+    group = int(await asyncio.wait_for(asyncio.to_thread(reading.readline), TIMEOUT_S))
+    try:
+        os.kill(consumer.pid, signal.SIGKILL)
+        await consumer.wait()
+        assert await asyncio.wait_for(asyncio.to_thread(reading.read), TIMEOUT_S) == b"", "its end is the last writer's"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+        reading.close()
+
+
+async def test_what_a_command_left_in_the_background_goes_on_once_it_has_ended(
+    cluster: Cluster, client: AsyncClient, queue: str, tmp_path: Path
+) -> None:
+    await client.queues.put(queue, "1")
+    go, left = tmp_path / "go", tmp_path / "left"
+    ends = []
+    for fifo in (go, left):
+        os.mkfifo(fifo)
+        ends.append(os.open(fifo, os.O_RDWR))  # which waits for nobody
+    script = f"(read -r line < {go}; echo $line > {left}) > /dev/null 2>&1 &"
+    code, told = await run(cluster, "consume", queue, "--until-empty", "--", "sh", "-c", script)
+    assert (code, "1 done" in told) == (0, True), told
+    os.write(ends[0], b"there\n")
+    assert (await asyncio.to_thread(select.select, ends[1:], [], [], TIMEOUT_S))[0], "it was killed"
+    for end in ends:
+        os.close(end)
+
+
+async def test_a_workspace_of_which_there_is_nothing_is_told_so(
+    cluster: Cluster, client: AsyncClient, queue: str
+) -> None:
+    for arguments in (["show"], ["delete"], ["delete", "--yes"], ["delete", "--dry-run"]):
+        code, told = await run(cluster, *arguments, "nope", group="workspaces")
+        assert (code, "there is nothing of 'nope' in default" in told) == (1, True), told
+    await client.queues.put(queue, "1", "nope")
+    assert (await run(cluster, "show", "nope", group="workspaces"))[0] == 0
+    assert (await run(cluster, "delete", "nope", group="workspaces"))[0] == 2
+    code, told = await run(cluster, "delete", "nope", "--yes", group="workspaces")
+    assert (code, "0 jobs deleted, and 1 messages" in told) == (0, True), told

@@ -222,6 +222,7 @@ class FakeApi(
         new_job(request, Module(request.module, (verb,)), verb, Defaults(1_000, ""))
         made = job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
         made.updated = request.HasField("queue") and request.queue.workspace == "known"
+        made.unchanged = request.name == "known"
         return made
 
     async def CreateJobs(self, request: Any, context: Any) -> jobs_pb2.ManyJobsResponse:  # noqa: N802
@@ -238,7 +239,9 @@ class FakeApi(
             refusal = jobs_pb2.JobProblem(
                 code="INVALID_ARGUMENT", reason="TOO_SLOW" if late else "INVALID", problem="no schedule"
             )
-            results.append(jobs_pb2.JobResult(key=key, id=0 if wrong else 1, refusal=refusal if wrong else None))
+            known = each.queue.workspace == "known"
+            refused = refusal if wrong else None
+            results.append(jobs_pb2.JobResult(key=key, id=0 if wrong else 1, refusal=refused, updated=known))
         failed = sum(not each.id for each in results)
         return jobs_pb2.ManyJobsResponse(results=results, changed=len(results) - failed, failed=failed)
 

@@ -72,6 +72,14 @@ def test_now_runs_it_once_beside_its_schedule(asked: Cronring, api: FakeApi, opt
     assert (api.requests[0].spec.schedule, api.requests[0].run_now) == (schedule, True)
 
 
+def test_what_is_there_already_is_told_so_and_not_run_again(asked: Cronring) -> None:
+    again = ("jobs", "create", "billing.refresh", "--name", "known", "--every", "1h")
+    done = asked(*again, "--now")
+    assert "billing.refresh:known was so already; nothing changed" in done.stdout
+    assert "one that is there isn't run again: cronring jobs trigger billing.refresh:known" in done.stdout
+    assert json.loads(asked(*again, "-o", "json").stdout)["unchanged"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

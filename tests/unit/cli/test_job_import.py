@@ -65,22 +65,22 @@ def test_a_line_is_what_the_options_are() -> None:
         (b'{"verb": "a.b", "name": "x", "cron": "\\ud800"}', "surrogate"),
         (b'{"name": "x"}' + b" " * LINE_MAX, "more than"),
         (raw(name=...), 'a "name"'),
-        (raw(name=7), 'a "name"'),
+        (raw(name=7), "name: 7 must be a text"),
         (raw(verb="mail"), "names no verb"),
         (raw(cron=...), "when does it tick?"),
         (raw(every="5m"), "exclude each other"),
         (raw(cron=..., every="5 fortnights"), "--every"),
         (raw(crom="x"), "Did you mean 'cron'?"),
-        (raw(output="json"), "no key 'output'"),
-        (raw(controllers="h:1"), "no key 'controllers'"),
+        (raw(output="json"), "output: it is an option of a command"),
+        (raw(controllers="h:1"), "controllers: it is an option of a command"),
         (raw(labels=["a=b"]), "must be an object"),
         (raw(labels={"a": 1}), "must be a text"),
         (raw(retries="many"), "is not a valid"),
-        (raw(retries=True), "a text or a number"),
+        (raw(retries=True), "a text or a whole number"),
         (raw(retries=-1), "not in the range"),
         (raw(retries=2**31), "not in the range"),
         (raw(manual="yes"), "true or false"),
-        (raw(timeout={}), "a text or a number"),
+        (raw(timeout={}), "a text or a whole number"),
         (raw(on_disconnect="explode"), "is not one of"),
         (raw(retry_on=[1]), "must be a text"),
         (raw(cron=..., at="never"), "never"),
@@ -167,6 +167,14 @@ def test_all_or_nothing_is_one_call(asked: Cronring, api: FakeApi, tmp_path: Pat
     assert (wrong.exit_code, "0 jobs are made" in wrong.stdout, len(api.requests)) == (1, True, before)
     many = file_of(tmp_path, *[raw(name=f"n{number}") for number in range(CALL_MAX + 1)])
     assert "more than one call takes" in asked(*whole, str(many)).stderr
+
+
+def test_a_schedule_of_a_queue_that_a_line_changes_is_counted_as_changed(asked: Cronring, tmp_path: Path) -> None:
+    job = {"queue": "reports", "every": "5m"}
+    file = file_of(tmp_path, *[json.dumps(job | {"workspace": each}).encode() for each in ("known", "new")])
+    told = json.loads(asked("jobs", "import", "--stream", str(file), "-o", "json").stdout)
+    assert (told["made"], told["changed"], told["unchanged"], told["failed"]) == (1, 1, 0, 0)
+    assert "1 jobs are made, 1 are changed, 0 were there" in asked("jobs", "import", "--stream", str(file)).stdout
 
 
 def test_lines_come_from_standard_input_too(api: FakeApi) -> None:

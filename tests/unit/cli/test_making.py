@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cronring.cli.failures import Failure
-from cronring.cli.making import How, LineProblem, made
+from cronring.cli.making import Fate, How, LineProblem, made
 from cronring.cli.stream import Line
 from cronring.client.errors import Invalid, PermissionDenied, Refused
 from cronring.client.many import JobResult, JobToMake, ManyDone
@@ -41,7 +41,7 @@ def job(name: str, labels: int = 0, module: str = "m", namespace: str = "default
     return JobToMake(module, "v", name, JobSpec("manual", labels={f"l{at}": "x" for at in range(labels)}), namespace)
 
 
-async def told(jobs: Sequence[JobToMake], how: How = HOW) -> tuple[Controller, list[LineProblem | bool]]:
+async def told(jobs: Sequence[JobToMake], how: How = HOW) -> tuple[Controller, list[LineProblem | Fate]]:
     controller = Controller()
     client: Any = SimpleNamespace(jobs=controller)
     lines = [(Line(number, b""), each) for number, each in enumerate(jobs, 1)]
@@ -51,24 +51,24 @@ async def told(jobs: Sequence[JobToMake], how: How = HOW) -> tuple[Controller, l
 async def test_lines_that_are_named_are_taken_out() -> None:
     jobs = [job("long" * 9 if at % 4 == 0 else f"n{at}") for at in range(20)]
     _, outcomes = await told(jobs)
-    assert [each if isinstance(each, bool) else each.line for each in outcomes] == [
-        at + 1 if at % 4 == 0 else True for at in range(20)
+    assert [each if isinstance(each, str) else each.line for each in outcomes] == [
+        at + 1 if at % 4 == 0 else "made" for at in range(20)
     ]
     assert outcomes[0] == LineProblem(1, "name is too long")
 
 
 async def test_what_is_too_much_together_is_divided() -> None:
     controller, outcomes = await told([job(f"n{at}", labels=30) for at in range(8)])
-    assert (outcomes, max(controller.calls[1:])) == ([True] * 8, 4)
+    assert (outcomes, max(controller.calls[1:])) == (["made"] * 8, 4)
     _, modules = await told([job("n", module=f"m{at}") for at in range(23)])
-    assert modules == [True] * 23
+    assert modules == ["made"] * 23
     _, alone = await told([job("n1"), job("n2", labels=200), job("n3")])
-    assert [isinstance(each, bool) for each in alone] == [True, False, True]
+    assert [isinstance(each, str) for each in alone] == [True, False, True]
 
 
 async def test_a_namespace_that_is_closed_is_no_other_ones_trouble() -> None:
     _, outcomes = await told([job("n1"), job("n2", namespace="closed"), job("n3")])
-    assert [isinstance(each, bool) for each in outcomes] == [True, False, True]
+    assert [isinstance(each, str) for each in outcomes] == [True, False, True]
 
 
 async def test_all_or_nothing_is_never_divided() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cronring.cli import versions
+from cronring.cli import consent
 from cronring.cli.root import cli
 from cronring.protos.cronring.v1 import deployments_pb2
 from tests.unit.cli.conftest import Cronring
@@ -31,7 +31,7 @@ def good(tmp_path: Path) -> Path:
 
 def answered(api: FakeApi, monkeypatch: pytest.MonkeyPatch, answer: str, *arguments: str) -> Result:
     """On a terminal."""
-    monkeypatch.setattr(versions, "is_terminal", lambda: True)
+    monkeypatch.setattr(consent, "is_terminal", lambda: True)
     return CliRunner().invoke(cli, list(arguments), input=answer, env={"CRONRING_CONTROLLERS": api.address})
 
 

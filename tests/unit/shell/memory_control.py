@@ -18,7 +18,7 @@ from cronring.controller.ports.reads import (
     JobRow,
     TickRun,
 )
-from cronring.controller.ports.store import Backfill, Controlled, RunByHand
+from cronring.controller.ports.store import Backfill, Controlled, MadeJob, RunByHand
 from cronring.schema.execution import Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey, slot_of
@@ -45,6 +45,9 @@ class MemoryControl:
         self.meanwhile: list[Callable[[JobRow], JobRow]] = []  # what others change just before the next updates
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
+        return (await self.make_job(job, by, note)).job
+
+    async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         self._asked("create", by, *([note] if note else []))
         key = f"{JobKey(job.namespace, job.module, job.verb)}:{job.name}"
         if key in self.rows and self.rows[key].spec.schedule != job.spec.schedule:
@@ -54,8 +57,9 @@ class MemoryControl:
             NOW, None, None, None, None, None, None, None, None, "api",
             spec=job.spec._replace(anchor=job.spec.anchor or NOW),
         )  # fmt: skip
+        unchanged = key in self.rows
         self.rows[key] = self._following(row._replace(template=job.template))
-        return self._job(self.rows[key])
+        return MadeJob(self._job(self.rows[key]), unchanged)
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         self._asked("update", by, *([note] if note else []))

@@ -412,3 +412,7 @@ async def test_a_change_to_what_is_so_already_says_so(api: Api) -> None:
     assert (
         await api.update("crawl.sweep:a", "labels", "schedule", labels={"team": "x"}, schedule="0 8 * * *")
     ).unchanged
+
+
+async def test_the_same_job_again_is_told_so(api: Api) -> None:
+    assert [(await api.create()).unchanged for _ in range(2)] == [False, True]
