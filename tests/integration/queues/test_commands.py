@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 
-from cronring.client import AsyncClient
+from cronring.client import AsyncClient, JsonText
 from tests.support.cluster import READY_S, Cluster
 
 
@@ -23,7 +23,7 @@ async def test_a_command_is_run_for_each_message_and_its_exit_code_decides(
 ) -> None:
     await client.queues.set(queue, max_deliveries=1)
     for payload in ('{"to": "ada"}', '"bad"', '{"to": "bob"}'):
-        await client.queues.put(queue, payload, "post")
+        await client.queues.put(queue, JsonText(payload), "post")
     script = 'read -r line; echo "$CRONRING_WORKSPACE $CRONRING_DELIVERY $line"; [ "$line" != \'"bad"\' ]'
     code, told = await run(cluster, "consume", queue, "--until-empty", "--", "sh", "-c", script)
     assert code == 0, told
@@ -37,7 +37,7 @@ async def test_a_command_is_run_for_each_message_and_its_exit_code_decides(
 
 async def test_dead_letters_are_listed_replayed_and_removed(cluster: Cluster, client: AsyncClient, queue: str) -> None:
     await client.queues.set(queue, max_deliveries=1)
-    ids = [await client.queues.put(queue, str(number)) for number in (1, 2)]
+    ids = [await client.queues.put(queue, number) for number in (1, 2)]
     for _ in ids:
         lease = await client.queues.take(queue, "c1", most=1)
         await client.queues.retry(lease, [lease.messages[0].id], "it broke", "ValueError")
@@ -53,7 +53,7 @@ async def test_dead_letters_are_listed_replayed_and_removed(cluster: Cluster, cl
 
 
 async def test_a_queue_is_set_and_listed(cluster: Cluster, client: AsyncClient, queue: str) -> None:
-    await client.queues.put(queue, "1", "a")
+    await client.queues.put(queue, 1, "a")
     code, told = await run(cluster, "set", queue, "--on-retry", "pass", "--note", "no order")
     assert (code, "others pass it" in told) == (0, True)
     (line,) = [line for line in (await run(cluster, "list"))[1].splitlines() if queue in line]

@@ -47,6 +47,7 @@ SILENT: Final = {
             "jobs trigger",
             "limits remove",
             "limits set",
+            "queues put",
             "queues remove",
             "queues replay",
             "queues set",

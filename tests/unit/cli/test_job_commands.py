@@ -382,6 +382,7 @@ INSTANT_OPTIONS = [
     (("jobs", "create", "billing.refresh", "--name", "a", "--every", "1h"), "--anchor"),
     (("jobs", "create", "billing.refresh", "--name", "a", "--every", "1h"), "--start-at"),
     (("jobs", "create", "billing.refresh", "--name", "a", "--every", "1h"), "--end-at"),
+    (("queues", "put", "reports", "1"), "--not-before"),
     (("next", "* * * * *"), "--from"),
     (("explain", "* * * * *"), "--from"),
 ]
