@@ -53,8 +53,9 @@ def rollback(  # noqa: PLR0917 - click passes them by name
     key = _target(module, to, versions)
 
     def do(dry: bool) -> "Activated":
+        by = actor(as_name)
         return ask(
-            controllers, lambda client: client.deployments.activate(key, note, actor(as_name), dry_run=dry, etag=if_match)
+            controllers, lambda client: client.deployments.activate(key, note, by, dry_run=dry, etag=if_match)
         )  # fmt: skip
 
     activated = with_consent(do, _changes, dry_run=dry_run, yes=yes)
