@@ -51,7 +51,7 @@ def jobs(size: int) -> list[JobToMake]:
     """Hardly any is due meanwhile, but for the last one."""
     schedules = [f"{number % 60} {number % 24} 1 * *" for number in range(size - 1)] + ["every 1s"]
     specs = [
-        JobSpec(schedule, payload=f'{{"n": {number}}}', labels={"batch": str(size)})
+        JobSpec(schedule, payload={"n": number}, labels={"batch": str(size)})
         for number, schedule in enumerate(schedules)
     ]
     return [JobToMake("bulk", "run", f"n{size}-{number}", spec) for number, spec in enumerate(specs)]

@@ -148,7 +148,7 @@ async def measured(running: Fleet, base: str, seconds: float, herd: int) -> dict
     (running.folder / "herd.py").write_text(herd_module(herd))
     running.start_runners(1, [running.folder / "doors.py"])
     await deployed(connection, "doors", 0)
-    spec = JobSpec("5 4 1 1 *", payload='{"n": 1}')
+    spec = JobSpec("5 4 1 1 *", payload={"n": 1})
     async with (
         AsyncClient([controller.grpc], insecure=True) as client,
         grpc.aio.insecure_channel(controller.grpc) as channel,

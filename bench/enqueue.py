@@ -23,7 +23,7 @@ SPENT: Final = ("controllers_us", "postgresql_us")
 
 
 async def make_jobs(running: Fleet, jobs: int) -> None:
-    spec = JobSpec(f"0/{PERIOD_S} * * * * *", payload='{"n": 1}')
+    spec = JobSpec(f"0/{PERIOD_S} * * * * *", payload={"n": 1})
     wanted = [
         JobToMake("", "", f"job_{number}", spec, queue="bench", workspace=f"ws_{number % WORKSPACES}")
         for number in range(jobs)

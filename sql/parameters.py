@@ -1801,6 +1801,11 @@ class LockPlaces(Statement):
     limit_ids: Sequence[int]
 
 
+class LockQueue(Statement):
+    namespace: str
+    queue: str
+
+
 class LockWebhook(Statement):
     name: str
 

@@ -1531,6 +1531,8 @@ export interface Queue {
   changed_at?: string;
   changed_by: string;
   note: string;
+  /** of what is set, not of messages */
+  etag: string;
 }
 
 export interface QueueMessage {
@@ -2129,7 +2131,7 @@ export interface Operations {
   ListDeadLetters: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListDeadLettersResponse };
   ReplayDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: ReplayDeadLettersResponse };
   RemoveDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: RemoveDeadLettersResponse };
-  SetQueue: { path: { namespace: string; queue: string }; body: { max_deliveries?: number; on_retry?: string; dead_kept_days?: number; requested_by?: string; note?: string }; answer: Queue };
+  SetQueue: { path: { namespace: string; queue: string }; body: { max_deliveries?: number; on_retry?: string; dead_kept_days?: number; requested_by?: string; note?: string; etag?: string }; answer: Queue };
   ExplainSchedule: { query: { schedule?: string; "policy.timezone"?: string; "policy.dst_gap"?: string; "policy.dst_overlap"?: string; "policy.start_at"?: string; "policy.end_at"?: string; "policy.window"?: string; "policy.jitter"?: string; "policy.on_missed"?: string; "policy.catch_up_window"?: string; "policy.overlap"?: string; "policy.max_concurrent"?: number; "policy.retries"?: number; "policy.backoff"?: string; "policy.retry_on"?: string[]; "policy.pause_after_failures"?: number; "policy.late_after"?: string; "policy.after"?: string; "policy.priority"?: number; "policy.memory_limit"?: string; "policy.cpu_limit"?: string; "policy.history"?: string; "policy.history_runs"?: number; "policy.completes"?: string; anchor?: string; from_at?: string; count?: number; year?: number }; answer: Explanation };
   ExplainJob: { path: { job: string }; query: { from_at?: string; count?: number; year?: number }; answer: Explanation };
   PreviewJob: { path: { key: string }; body: { spec?: JobSpec; update_mask?: string; hours?: number; create?: CreateJobRequest }; answer: PreviewJobResponse };

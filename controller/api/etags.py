@@ -13,6 +13,7 @@ from cronring.controller.errors import NotAsSeen
 from cronring.controller.ports.defaults import DefaultsRow
 from cronring.controller.ports.limits import LimitRow
 from cronring.controller.ports.many import NewJob
+from cronring.controller.ports.queues import QueueName, QueueSeen
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.store import ActiveVersion
 from cronring.controller.ports.templates import TemplateRow
@@ -45,6 +46,11 @@ def defaults_etag(box: TokenBox, row: DefaultsRow) -> str:
 def webhook_etag(box: TokenBox, seen: WebhookSeen) -> str:
     """The rest of a webhook stays as it was made."""
     return _locked(box, *seen)
+
+
+def queue_etag(box: TokenBox, name: QueueName, seen: QueueSeen) -> str:
+    """Of a queue's settings, also where nobody has set any. Its messages are what happens to it."""
+    return _locked(box, *name, *seen.settings, seen.changed_at)
 
 
 def deployment_etag(box: TokenBox, key: str, active: ActiveVersion) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cronring.controller.api.consuming import ConsumingCalls, queue_name
+from cronring.controller.api.etags import check_etag, queue_etag
 from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.queue_messages import dead_letter_message, queue_message, waiting_message
@@ -11,7 +12,7 @@ from cronring.controller.api.queue_waiting import QueueWaiting
 from cronring.controller.api.requests import Context, actor, name, note, number, one_of
 from cronring.controller.api.scope import namespaces, require
 from cronring.controller.api.token_box import TokenBox
-from cronring.controller.ports.queues import QueueName, Queues
+from cronring.controller.ports.queues import CheckQueue, QueueName, QueueRow, Queues, QueueSeen
 from cronring.protos.cronring.v1 import queues_pb2, queues_pb2_grpc
 from cronring.schema.identity import Permission
 
@@ -40,7 +41,7 @@ class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
         )
         page = rows[:size]
         return queues_pb2.ListQueuesResponse(
-            queues=map(queue_message, page),
+            queues=map(self._told, page),
             next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].queue}") if len(rows) > size else "",
             total=await total(request, lambda: self._queues.count_queues(named or None, seen)),
         )
@@ -100,7 +101,19 @@ class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
             changes["dead_kept_days"] = number(request, "dead_kept_days", 0, DAYS_MAX)
         if len(changes) == 1:
             raise InvalidRequest([("max_deliveries", "give this, on_retry or dead_kept_days: nothing is changed yet")])
-        return queue_message(await self._queues.set_queue(found, changes, actor(request.requested_by, context)))
+        by, check = actor(request.requested_by, context), self._check(request.etag, found)
+        return self._told(await self._queues.set_queue(found, changes, by, check))
+
+    def _told(self, row: QueueRow) -> queues_pb2.Queue:
+        message = queue_message(row)
+        message.etag = queue_etag(self._box, QueueName(row.namespace, row.queue), row.seen)
+        return message
+
+    def _check(self, etag: str, queue: QueueName) -> CheckQueue:
+        def check(seen: QueueSeen) -> None:
+            check_etag(etag, queue_etag(self._box, queue, seen), f"what is set of the queue {str(queue)!r}")
+
+        return check
 
 
 def _ordered(

@@ -1,6 +1,6 @@
 """Queues of messages: what consumers and operators ask of them. Instants are int microseconds since 1970."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.ports.reads import Namespaces
@@ -53,6 +53,18 @@ class QueueSettings(NamedTuple):
     note: str = ""
 
 
+class QueueSeen(NamedTuple):
+    """What is set of a queue. `changed_at` None: nobody has set anything."""
+
+    settings: QueueSettings = QueueSettings()
+    changed_at: int | None = None
+
+
+# docs/decisions/0101: an etag is checked under the lock
+CheckQueue = Callable[[QueueSeen], None]
+"""Is told what is set, before it is changed and while nobody else can; raises to leave it so."""
+
+
 class QueueRow(NamedTuple):
     """Counts up to COUNTED_MAX. `consumers`: who has leases now. `changed_at` None: nobody has set anything."""
 
@@ -70,6 +82,11 @@ class QueueRow(NamedTuple):
     changed_at: int | None
     changed_by: str
     note: str
+
+    @property
+    def seen(self) -> QueueSeen:
+        settings = QueueSettings(self.max_deliveries, self.on_retry, self.dead_kept_days, self.note)
+        return QueueSeen(settings, self.changed_at)
 
 
 class QueueFigure(NamedTuple):
@@ -208,6 +225,8 @@ class Queues(Consuming, Protocol):
         """Which are no more: of these, or the oldest ones."""
         ...
 
-    async def set_queue(self, name: QueueName, changes: dict[str, object], by: str) -> QueueRow:
+    async def set_queue(
+        self, name: QueueName, changes: dict[str, object], by: str, check: CheckQueue | None = None
+    ) -> QueueRow:
         """`changes`: fields of QueueSettings; the others stay as they are."""
         ...

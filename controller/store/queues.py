@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from cronring.controller.ports.queues import (
     BEFORE_ALL,
     COUNTED_MAX,
+    CheckQueue,
     DeadLetterRow,
     Delivery,
     MessageRow,
@@ -12,6 +13,7 @@ from cronring.controller.ports.queues import (
     QueueFigure,
     QueueName,
     QueueRow,
+    QueueSeen,
     QueueSettings,
 )
 from cronring.controller.ports.reads import Namespaces
@@ -29,6 +31,7 @@ from cronring.sql.parameters import (
     ListDeadLetters,
     ListMessages,
     ListQueues,
+    LockQueue,
     PutMessage,
     ReleaseMessages,
     RemoveDeadLetters,
@@ -173,11 +176,17 @@ class PostgresQueues(PostgresConsuming):
                 await record(transaction, of_queue(name, None, {what: found}))
         return found
 
-    async def set_queue(self, name: QueueName, changes: dict[str, object], by: str) -> QueueRow:
+    async def set_queue(
+        self, name: QueueName, changes: dict[str, object], by: str, check: CheckQueue | None = None
+    ) -> QueueRow:
         """See cronring.controller.ports.queues.Queues."""
         async with self._database.transaction("setting a queue") as transaction:
+            await transaction.fetch(LockQueue(namespace=name.namespace, queue=name.queue))
             rows = await transaction.fetch(GetQueue(namespace=name.namespace, queue=name.queue))
-            before = QueueSettings._make(rows[0]) if rows else QueueSettings()
+            seen = QueueSeen(QueueSettings._make(rows[0][:-1]), rows[0][-1]) if rows else QueueSeen()
+            if check is not None:
+                check(seen)
+            before = seen.settings
             after = before._replace(**changes)  # type: ignore[arg-type]  # its fields' values
             await transaction.fetch(
                 SetQueue(

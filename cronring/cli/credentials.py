@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from cronring.cli.conditions import with_given_key
 from cronring.cli.failures import Failure
 from cronring.cli.printing import say
 from cronring.client.environment import TOKEN, TOKEN_FILE, Identity, of_dev, read_token
@@ -62,10 +63,11 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "AsyncClient"
 
     identity = identity_of(addresses)
     try:
-        return AsyncClient(
+        client = AsyncClient(
             addresses, timeout_s, token=identity.token, ca=identity.ca, server_name=identity.server_name,
             insecure=identity.insecure, waiting=_waiting,
         )  # fmt: skip
+        return with_given_key(client)
     except ValueError as error:
         raise Failure(str(error)) from None
 

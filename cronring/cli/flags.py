@@ -24,6 +24,7 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     **{f"spec.policy.{field.name}": (field.name,) for field in FIELDS},
     "namespace": ("namespace", "verb", "name"),
     "module": ("module", "verb"),
+    "Idempotency-Key": ("idempotency_key",),
     "from_at": ("from",),
     "until_at": ("to",),
     "id": ("cancel", "execution_id", "id"),

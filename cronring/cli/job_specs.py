@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 def spec_of(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
     """`zone`: of instants without one; None: --timezone."""
     from cronring.client.model import JobSpec
+    from cronring.client.payloads import JsonText
 
     clocks = zone or values["timezone"] or ""
     schedule = schedule_text(values["cron"], values["every"], values["at"], values["manual"], clocks)
@@ -22,7 +23,7 @@ def spec_of(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
         schedule=schedule or "",
         policy=given_policy(values, clocks),
         anchor=resolved(values["anchor"], clocks).replace(microsecond=0) if values["anchor"] else None,
-        payload=values["payload"] or "",
+        payload=JsonText(values["payload"] or ""),
         labels=labels_of(values["label"]),
         timeout_ms=timeout_ms(values["timeout"]),
         on_disconnect=values["on_disconnect"] or "",

@@ -19,11 +19,14 @@ class Stopped(Exception):
 class Change:
     """`key`: whoever is asked again knows it by that. `repeatable`: done twice, it comes to the same.
 
+    `needs_key`: it is not to be done without.
+
     `maybe`: the first try that may have done it. `is_lost`: no controller has said what became of one.
     """
 
-    def __init__(self, key: str = "", *, repeatable: bool = False) -> None:
+    def __init__(self, key: str = "", *, repeatable: bool = False, needs_key: bool = False) -> None:
         self.key = key
+        self._needs_key = needs_key
         self._repeatable = repeatable
         self.maybe: tuple[str, Failed] | None = None
         self.is_lost = False
@@ -45,7 +48,7 @@ class Change:
             raise Stopped
 
     def _not_done(self, failed: Failed) -> None:
-        if failed.reason == Reason.TOO_MANY_KEYS and self.maybe is None:
+        if failed.reason == Reason.TOO_MANY_KEYS and self.maybe is None and not self._needs_key:
             raise Keyless
         if self.key and failed.kind is Kind.REFUSED and failed.reason not in {"", *_OF_KEYS}:
             self.maybe = None  # what had been begun under this key would have been the answer

@@ -2,20 +2,22 @@
 
 import asyncio
 import contextlib
+import copy
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 from grpc import ChannelConnectivity
 from grpc.aio import AioRpcError, Channel
 
 from cronring.client.answers import BoundedChannel, Unreadable
 from cronring.client.changes import Change, Keyless, Stopped
-from cronring.client.errors import ClientError, OutcomeUnknown, Unavailable, Unreachable
+from cronring.client.errors import ClientError, Invalid, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.failures import UNSENT, Failed, Kind, judged, meaning
 from cronring.client.forks import CHANNELS
 from cronring.client.patience import Patience, unheard
 from cronring.protos.admission import ANSWER_BYTES_MAX
+from cronring.protos.idempotency import KEY_HEADER, is_key
 from cronring.protos.problems import Fate
 from cronring.protos.reach import Port, probe
 from cronring.schema.address import is_address
@@ -58,6 +60,18 @@ class Failover:
         self._channels: dict[str, BoundedChannel] = {}
         self._current = 0
         self._places = asyncio.Semaphore(AT_ONCE_MAX)
+        self._key = ""
+
+    def with_key(self, key: str) -> Self:
+        """The same, over the same channels; changes have this idempotency key. Raises Invalid for what is none."""
+        other = copy.copy(self)
+        other._key = checked(key)  # noqa: SLF001 - of the same class
+        return other
+
+    def takes_no_key(self, call: str, instead: str) -> None:
+        """Raises Invalid where there is one."""
+        if self._key:
+            raise keyless(call, instead)
 
     @property
     def current_address(self) -> str:
@@ -68,7 +82,8 @@ class Failover:
         return self._timeout_s
 
     async def close(self) -> None:
-        channels, self._channels = list(self._channels.values()), {}
+        channels = list(self._channels.values())
+        self._channels.clear()
         for channel in channels:
             await channel.close()
         CHANNELS.closed(len(channels))
@@ -103,9 +118,11 @@ class Failover:
         """The first answer. Raises OutcomeUnknown where it may have been done; `look` says where that can be seen.
 
         It has a key, by which it is done once, whoever is asked again. `repeatable`: it needs none, as done twice it
-        comes to the same. `secret`: it can have none, as its answer is kept nowhere; it is never sent again.
+        comes to the same. `secret`: it can have none, as its answer is kept nowhere; it is never sent again. A key of
+        the caller's own goes with it in any case: whether it counts, controllers say.
         """
-        change = Change("" if repeatable or secret else secrets.token_urlsafe(KEY_BYTES), repeatable=repeatable)
+        own = "" if repeatable or secret else secrets.token_urlsafe(KEY_BYTES)
+        change = Change(self._key or own, repeatable=repeatable and not self._key, needs_key=bool(self._key))
         try:
             return await self._asked(call, change)
         except Keyless:
@@ -260,6 +277,19 @@ class Failover:
             self._current = (self._addresses.index(address) + 1) % len(self._addresses)
             yield None
         raise await self._none_of(tried)
+
+
+def keyless(call: str, instead: str) -> Invalid:
+    """What it means that somebody gives it a key."""
+    return Invalid(f"{call} takes no {KEY_HEADER}: it makes many changes; {instead}")
+
+
+def checked(key: str) -> str:
+    """Raises Invalid for what is no idempotency key."""
+    if not is_key(key):
+        why = "must have 1 to 255 visible characters of ASCII"
+        raise Invalid(f"{key[:100]!r} is no {KEY_HEADER}", [(KEY_HEADER, why)])
+    return key
 
 
 def _credentials(token: str) -> tuple[tuple[str, str], ...]:

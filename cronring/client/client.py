@@ -1,5 +1,6 @@
 """The client's face: `client.jobs`, and its other groups of calls, each named as a service is."""
 
+import copy
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -58,7 +59,10 @@ class AsyncClient(Scheduling):
         server_name: str = "", insecure: bool | None = None, waiting: Callable[[str], None] = unheard,
     ) -> None:  # fmt: skip
         tls = client_tls(addresses, ca, server_name, insecure=insecure)
-        self._failover = Failover(addresses, timeout_s, tls, token, waiting)
+        self._speak_by(Failover(addresses, timeout_s, tls, token, waiting))
+
+    def _speak_by(self, failover: Failover) -> None:
+        self._failover = failover
         self.audit_log = AuditLogCalls(self._failover)
         self.cluster = ClusterCalls(self._failover)
         self.defaults = DefaultsCalls(self._failover)
@@ -92,6 +96,17 @@ class AsyncClient(Scheduling):
         where, token, ca, insecure = found()
         return cls(where, timeout_s, token=token, ca=ca, insecure=insecure, waiting=waiting)
 
+    def with_key(self, key: str) -> Self:
+        """This client for one change that has an idempotency key of yours: `client.with_key(k).jobs.trigger(...)`.
+
+        Whoever makes the same change with the same key again, here or in another process, is answered as before:
+        within 24 hours it is done once. With another request KeyReused is raised. Calls that take no key raise Invalid.
+        It has this client's connections. What only reads has no key. Raises Invalid for what is no key.
+        """
+        other = copy.copy(self)
+        other._speak_by(self._failover.with_key(key))  # noqa: SLF001 - of the same class
+        return other
+
     def events(self, after: str = "", namespace: str = "") -> AsyncIterator[Event]:
         """What happens to jobs, executions and the cluster, from now on, or after a position: for ever.
 
@@ -116,6 +131,7 @@ class AsyncClient(Scheduling):
         until_empty: bool = False,
     ) -> Consumer:  # fmt: skip
         """Messages of the queue, for `async for`: each is done when its `async with` is. See Consumer."""
+        self._failover.takes_no_key("consume", "a lease makes sure of each")
         return Consumer(self.queues, queue, consumer, namespace, most=most, hold=hold, until_empty=until_empty)
 
     @property

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Generic, Self, TypeVar
 
 from cronring.client.errors import OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.queues import Lease, QueueCalls, Taken
@@ -23,16 +23,13 @@ _AWAY: Final = (Unreachable, Unavailable, OutcomeUnknown)
 _log: Final = logging.getLogger(__name__)
 
 
-class Message:
-    """A message, and a context in which it is worked on. Once that is left, it is done.
+class Received:
+    """What both faces have of a message, and its end. `output`: what the execution says that waits for it.
 
-    An exception that leaves it is a failure: it is logged, kept in `error`, and goes no further. The message comes
-    again later, after a delay that grows. When its execution is cancelled, or its lease is lost, the work is cancelled.
-    `output`: what the execution says that waits for it. `state`: of one that failed, what `QueueCalls.retry` said
-    becomes of it; "" if nobody could be told.
+    `state`: of one that failed, what `QueueCalls.retry` said becomes of it; "" if nobody could be told.
     """
 
-    def __init__(self, taken: Taken, leased: "_Leased") -> None:
+    def __init__(self, taken: Taken, leased: "_Leased[Any]") -> None:
         self.id = taken.id
         self.workspace = taken.workspace
         self.payload = taken.payload
@@ -47,7 +44,6 @@ class Message:
         self.error: Exception | None = None
         self.lost = False
         self._leased = leased
-        self._task: asyncio.Task[Any] | None = None
 
     @property
     def lease(self) -> int:
@@ -59,8 +55,37 @@ class Message:
         return json.loads(self.payload) if self.payload else None
 
     def lose(self) -> None:
-        """It is somebody else's, or nobody's any more: who works on it is cancelled."""
+        """It is somebody else's, or nobody's any more."""
         self.lost = True
+
+    async def over(self, error: BaseException | None) -> bool:
+        """Say what became of it. Whether that settles the error."""
+        if self.lost:
+            _log.warning("message %s is not ours any more: what its work came to is not told", self.id)
+            return isinstance(error, Exception)
+        if isinstance(error, Exception):
+            self.error = error
+            _log.warning("message %s failed at delivery %s", self.id, self.delivery, exc_info=error)
+            await self._leased.failed(self, error)
+            return True
+        if error is None:
+            await self._leased.done(self)
+        return False
+
+
+class Message(Received):
+    """A message, and a context in which it is worked on. Once that is left, it is done.
+
+    An exception that leaves it is a failure: it is logged, kept in `error`, and goes no further. The message comes
+    again later, after a delay that grows. When its execution is cancelled, or its lease is lost, the work is cancelled.
+    `output`: what the execution says that waits for it.
+    """
+
+    _task: asyncio.Task[Any] | None = None
+
+    def lose(self) -> None:
+        """It is somebody else's, or nobody's any more: who works on it is cancelled."""
+        super().lose()
         if self._task is not None:
             self._task.cancel()
 
@@ -72,33 +97,29 @@ class Message:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         task, self._task = self._task, None
-        if self.lost and task is not None:
-            _log.warning("message %s is not ours any more: its work was cancelled", self.id)
-            if task.cancelling():
-                task.uncancel()
-            return isinstance(error, asyncio.CancelledError | Exception)
-        if isinstance(error, Exception):
-            self.error = error
-            _log.warning("message %s failed at delivery %s", self.id, self.delivery, exc_info=error)
-            await self._leased.failed(self, error)
-            return True
-        if error is None:
-            await self._leased.done(self)
-        return False
+        settled = self.lost and isinstance(error, asyncio.CancelledError)
+        if self.lost and task is not None and task.cancelling():
+            task.uncancel()
+        return await self.over(error) or settled
 
 
-class _Leased:
+Item = TypeVar("Item", bound=Received)
+
+
+class _Leased(Generic[Item]):
     """What one take gave: in order, and without what has ended or is lost."""
 
-    def __init__(self, calls: QueueCalls, lease: Lease, hold: timedelta) -> None:
+    def __init__(
+        self, calls: QueueCalls, lease: Lease, hold: timedelta, make: "Callable[[Taken, _Leased[Any]], Item]"
+    ) -> None:
         self._calls = calls
         self.lease = lease
         self._hold = hold
         self._until_s = time.monotonic() + hold.total_seconds()
-        self.left = deque(Message(taken, self) for taken in lease.messages)
-        self._working: Message | None = None
+        self.left = deque(make(taken, self) for taken in lease.messages)
+        self._working: Item | None = None
 
-    def next(self) -> Message | None:
+    def next(self) -> Item | None:
         self._working = self.left.popleft() if self.left else None
         return self._working
 
@@ -119,11 +140,11 @@ class _Leased:
         self._until_s = began_s + self._hold.total_seconds()
         self._keep(states)
 
-    async def done(self, message: Message) -> None:
+    async def done(self, message: Received) -> None:
         self._working = None
         await self._told(message, lambda: self._calls.finish(self.lease, [message.id], message.output))
 
-    async def failed(self, message: Message, error: Exception) -> None:
+    async def failed(self, message: Received, error: Exception) -> None:
         """Where its lane is blocked now, what came with it has gone back."""
         self._working = None
         kind, words = type(error).__name__, str(error)[:ERROR_MAX]
@@ -136,7 +157,7 @@ class _Leased:
         with contextlib.suppress(*_AWAY):
             await self._calls.release(self.lease)
 
-    async def _told(self, message: Message, tell: Callable[[], Awaitable[dict[int, str]]]) -> str:
+    async def _told(self, message: Received, tell: Callable[[], Awaitable[dict[int, str]]]) -> str:
         """Its state, once somebody has heard it; "" if the lease has run out before: then it comes again."""
         pause_s = FIRST_PAUSE_S
         while True:
@@ -161,19 +182,15 @@ class _Leased:
             working.lose()
 
 
-class Consumer:
-    """`async for` gives one message after the other, for ever. Work on each within `async with message:`.
-
-    Its lease is extended meanwhile. `stop` ends the loop after the message that is worked on, and gives back what else
-    was taken. `until_empty` ends it once nothing is ready. The first take raises Unreachable if no controller answers;
-    later ones are tried again. All raise what controllers refuse, as PermissionDenied or Invalid.
-    """
+class Consuming(Generic[Item]):
+    """What both faces of a consumer are. `make`: a message of what was taken."""
 
     def __init__(
         self, calls: QueueCalls, queue: str, consumer: str, namespace: str, *, most: int, hold: timedelta,
-        until_empty: bool = False,
+        until_empty: bool, make: Callable[[Taken, _Leased[Any]], Item],
     ) -> None:  # fmt: skip
         self._calls = calls
+        self._make = make
         self._queue = queue
         self._consumer = consumer
         self._namespace = namespace
@@ -187,12 +204,9 @@ class Consumer:
         """May be called by a handler of a signal."""
         self._stopping.set()
 
-    def __aiter__(self) -> AsyncIterator[Message]:
-        return self._messages()
-
-    async def _messages(self) -> AsyncGenerator[Message, None]:
+    async def messages(self) -> AsyncGenerator[Item, None]:
         while (lease := await self._unless_stopped()) is not None:
-            leased = _Leased(self._calls, lease, self._hold)
+            leased = self._leased(lease)
             holding = asyncio.get_running_loop().create_task(leased.hold_on())
             try:
                 while not self._stopping.is_set() and (message := leased.next()) is not None:
@@ -220,7 +234,10 @@ class Consumer:
             if self._stopping.is_set() and taking.done() and not taking.cancelled() and taking.exception() is None:
                 lease = taking.result()
                 if lease is not None:
-                    await _Leased(self._calls, lease, self._hold).give_back()
+                    await self._leased(lease).give_back()
+
+    def _leased(self, lease: Lease) -> _Leased[Item]:
+        return _Leased(self._calls, lease, self._hold, self._make)
 
     async def _take(self) -> Lease | None:
         """None: nothing is ready, and nothing is waited for."""
@@ -245,3 +262,21 @@ class Consumer:
             if lease.number or self._until_empty:
                 return lease if lease.number else None
             pause_s = FIRST_PAUSE_S
+
+
+class Consumer(Consuming[Message]):
+    """`async for` gives one message after the other, for ever. Work on each within `async with message:`.
+
+    Its lease is extended meanwhile. `stop` ends the loop after the message that is worked on, and gives back what else
+    was taken. `until_empty` ends it once nothing is ready. The first take raises Unreachable if no controller answers;
+    later ones are tried again. All raise what controllers refuse, as PermissionDenied or Invalid.
+    """
+
+    def __init__(
+        self, calls: QueueCalls, queue: str, consumer: str, namespace: str, *, most: int, hold: timedelta,
+        until_empty: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(calls, queue, consumer, namespace, most=most, hold=hold, until_empty=until_empty, make=Message)
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return self.messages()

@@ -11,6 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.client import model, versions
 from cronring.client.errors import Invalid
+from cronring.client.payloads import JsonText, json_text
 from cronring.protos.cronring.v1 import (
     cluster_pb2,
     deployments_pb2,
@@ -56,7 +57,13 @@ def timestamp(moment: datetime | None) -> Timestamp | None:
 def _read(message: Any, names: Iterable[str]) -> dict[str, Any]:
     """Fields of a message that its value has by the same names."""
     values = ((name, getattr(message, name)) for name in names)
-    return {name: instant(value) if isinstance(value, Timestamp) else value for name, value in values}
+    return {name: _plain(name, value) for name, value in values}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, Timestamp):
+        return instant(value)
+    return JsonText(value) if name == "payload" else value
 
 
 def alike(kind: type[Value], message: Message) -> Value:
@@ -101,14 +108,16 @@ def spec(message: jobs_pb2.JobSpec) -> model.JobSpec:
 
 
 def job_spec(spec: model.JobSpec) -> jobs_pb2.JobSpec:
-    """Raises Invalid for a policy that is none of cronring's; what its value may be, the controllers say."""
+    """Raises Invalid for a policy that is none of cronring's, or a payload that JSON hasn't. Controllers judge more."""
     unknown = [name for name in spec.policy if name not in _POLICY_KINDS]
     if unknown:
         raise Invalid(f"there is no policy {unknown[0]!r}; there are {', '.join(_POLICY_KINDS)}")
     given = {name: value for name, value in spec.policy.items() if value != ""}  # empty: unset, if its path is named
     raw: dict[str, Any] = {name: _POLICY_KINDS[name](value) for name, value in given.items()}
     values: dict[str, Any] = {name: getattr(spec, name) for name in _SPEC}
-    values |= {"policy": schema_pb2.Policy(**raw), "anchor": timestamp(spec.anchor)}
+    values |= {
+        "policy": schema_pb2.Policy(**raw), "anchor": timestamp(spec.anchor), "payload": json_text(spec.payload),
+    }  # fmt: skip
     return jobs_pb2.JobSpec(**values)
 
 
@@ -126,6 +135,7 @@ def template(message: templates_pb2.Template) -> model.Template:
         revision=message.revision,
         jobs=message.jobs,
         unchanged=message.unchanged,
+        etag=message.etag,
     )
 
 
@@ -165,7 +175,7 @@ def activation(message: jobs_pb2.Activation) -> model.Activation:
         ticks_left=message.ticks_left,
         attempt=message.attempt,
         run_at=instant(message.run_at),
-        payload=message.payload,
+        payload=JsonText(message.payload),
         outputs_hidden=message.outputs_hidden,
         beside=message.beside,
         execution_id=message.execution_id,
@@ -215,6 +225,7 @@ def deployment(message: deployments_pb2.Deployment) -> versions.Deployment:
         schema_text=message.schema_text,
         activated_at=instant(message.activated_at),
         deactivated_at=instant(message.deactivated_at),
+        etag=message.etag,
     )
 
 

@@ -60,7 +60,7 @@ class DefaultsCalls:
     ) -> ClusterDefaults:
         """Set what is given; None: it stays. 0 and "" unset. Jobs have it at once, and what runs keeps what it had.
 
-        Raises Invalid; Conflict for an etag of what has been changed since.
+        Raises Invalid; EtagMismatch for an etag of what has been changed since.
         """
         request = defaults_pb2.UpdateDefaultsRequest(
             timeout_ms=timeout_ms, late_after=late_after, retries=retries, etag=etag, requested_by=by, note=note

@@ -90,25 +90,33 @@ class DeploymentCalls:
         )
 
     async def activate(
-        self, key: str, note: str = "", by: str = "", min_replicas: int = 1, *, dry_run: bool = False
+        self, key: str, note: str = "", by: str = "", min_replicas: int = 1, *, dry_run: bool = False, etag: str = ""
     ) -> versions.Activated:
-        """Make a version that is there the active one again. Idempotent. Raises NotFound."""
+        """Make a version that is there the active one again. Idempotent. Raises NotFound.
+
+        `etag`: only if this version still has it, else EtagMismatch is raised. It changes with what is active.
+        """
         timeout = self._failover.timeout_s
         request = deployments_pb2.ActivateDeploymentRequest(
-            key=key, note=note, requested_by=by, min_replicas=min_replicas, dry_run=dry_run
+            key=key, note=note, requested_by=by, min_replicas=min_replicas, dry_run=dry_run, etag=etag
         )
         return convert.activated(
             await self._change(
                 lambda channel: DeploymentsStub(channel).ActivateDeployment(request, timeout=timeout),
                 dry_run=dry_run,
-                repeatable=True,
+                repeatable=not etag,
             )
         )
 
-    async def kill(self, key: str, note: str = "", by: str = "", *, dry_run: bool = False) -> versions.Killed:
-        """End it; what runs finishes. `dry_run`: only say what would become of its jobs. Raises NotFound."""
+    async def kill(
+        self, key: str, note: str = "", by: str = "", *, dry_run: bool = False, etag: str = ""
+    ) -> versions.Killed:
+        """End it; what runs finishes. `dry_run`: only say what would become of its jobs. Raises NotFound.
+
+        `etag`: as of `activate`.
+        """
         timeout = self._failover.timeout_s
-        request = deployments_pb2.KillDeploymentRequest(key=key, requested_by=by, note=note, dry_run=dry_run)
+        request = deployments_pb2.KillDeploymentRequest(key=key, requested_by=by, note=note, dry_run=dry_run, etag=etag)
         return convert.killed(
             await self._change(
                 lambda channel: DeploymentsStub(channel).KillDeployment(request, timeout=timeout),

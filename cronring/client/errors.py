@@ -71,6 +71,14 @@ class Conflict(ClientError):
         self.info = dict(info or {})
 
 
+class EtagMismatch(Conflict):
+    """What the `etag` was of has been changed since, or is gone. Nothing was done: read it anew, and decide again."""
+
+
+class KeyReused(Conflict):
+    """This idempotency key was given before, with another request. Take another one for this."""
+
+
 class OutcomeUnknown(ClientError):
     """It may have been done, and may not: the answer was lost. Look before repeating it. `done`: it was done."""
 

@@ -12,7 +12,9 @@ from cronring.client.errors import (
     ClientError,
     Conflict,
     DatabaseAway,
+    EtagMismatch,
     Invalid,
+    KeyReused,
     NotFound,
     PermissionDenied,
     Refused,
@@ -33,6 +35,10 @@ _PLAIN: Final[Mapping[StatusCode, Callable[[str], ClientError]]] = {
     StatusCode.NOT_FOUND: NotFound,
     StatusCode.UNAUTHENTICATED: Unauthenticated,
     StatusCode.PERMISSION_DENIED: PermissionDenied,
+}
+_PRECISE: Final[Mapping[str, Callable[[str], ClientError]]] = {
+    Reason.ETAG_MISMATCH: EtagMismatch,
+    Reason.KEY_REUSED: KeyReused,
 }
 
 
@@ -89,6 +95,8 @@ def meaning(error: AioRpcError) -> ClientError:
     match error.code():
         case StatusCode.INVALID_ARGUMENT:
             return _invalid(details, word)
+        case _ if word is not None and word.reason in _PRECISE:
+            return _PRECISE[word.reason](details)
         case StatusCode.FAILED_PRECONDITION:
             return Conflict(details, word.metadata if word else {})
         case StatusCode.UNAVAILABLE if word is not None and word.reason == Reason.DATABASE_AWAY:

@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -16,6 +16,7 @@ from cronring.client.lasting import lasting
 from cronring.client.many import ManyJobCalls, creation, job_to_make
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
+from cronring.client.payloads import json_text
 from cronring.client.waiting import begun
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.cronring.v1.jobs_pb2_grpc import JobsStub
@@ -124,21 +125,27 @@ class JobCalls(ManyJobCalls):
         return convert.job(await self._once(lambda stub, timeout: stub.CreateJob(request, timeout=timeout), look))
 
     async def update(
-        self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "", note: str = ""
+        self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "", note: str = "", *, etag: str = ""
     ) -> model.Job:
         """Set what `fields` names of the spec: "schedule", "policy", "policy.retries", "labels", "labels.team", ...
 
-        What it names and the spec lacks is unset. Only jobs made by `create` change so.
+        What it names and the spec lacks is unset. Only jobs made by `create` change so. `etag`: only if the job still
+        has this one, else EtagMismatch is raised.
         """
         request = jobs_pb2.UpdateJobRequest(
-            key=key, spec=convert.job_spec(spec), update_mask=FieldMask(paths=fields), requested_by=by, note=note
-        )
-        return convert.job(await self._again(lambda stub, timeout: stub.UpdateJob(request, timeout=timeout), key))
+            key=key, spec=convert.job_spec(spec), update_mask=FieldMask(paths=fields), requested_by=by, note=note,
+            etag=etag,
+        )  # fmt: skip
 
-    async def delete(self, key: str, by: str = "", note: str = "") -> None:
-        """Remove a job made by `create`. What runs finishes."""
-        request = jobs_pb2.DeleteJobRequest(key=key, requested_by=by, note=note)
-        await self._once(lambda stub, timeout: stub.DeleteJob(request, timeout=timeout), f"`cronring jobs show {key}`")
+        def update(stub: "JobsAsyncStub", timeout: float) -> Awaitable[jobs_pb2.Job]:
+            return stub.UpdateJob(request, timeout=timeout)
+
+        return convert.job(await (self._once(update, _show(key)) if etag else self._again(update, key)))
+
+    async def delete(self, key: str, by: str = "", note: str = "", *, etag: str = "") -> None:
+        """Remove a job made by `create`. What runs finishes. `etag`: as of `update`."""
+        request = jobs_pb2.DeleteJobRequest(key=key, requested_by=by, note=note, etag=etag)
+        await self._once(lambda stub, timeout: stub.DeleteJob(request, timeout=timeout), _show(key))
 
     async def pause(self, key: str, note: str = "", by: str = "", until: datetime | None = None) -> model.Job:
         """No tick runs until `until`, or until `resume`. A paused job's pause gets this note (if any) and this end."""
@@ -163,7 +170,7 @@ class JobCalls(ManyJobCalls):
 
         if dry_run:
             return convert.skipped_tick(await self._unary(skip))
-        call = self._once(skip, f"`cronring jobs show {key}`") if tick is None else self._again(skip, key)
+        call = self._once(skip, _show(key)) if tick is None else self._again(skip, key)
         return convert.skipped_tick(await call)
 
     async def cancel(self, key: str, note: str = "", by: str = "") -> tuple[model.Job, int]:
@@ -212,6 +219,7 @@ class JobCalls(ManyJobCalls):
             spec=None if spec is None else convert.job_spec(spec),
             update_mask=FieldMask(paths=fields) if fields else None,
         )  # fmt: skip
+        self._failover.takes_no_key("jobs.control", "update_many and delete_many take one")
         repeatable = dry_run or (action not in _NOT_REPEATABLE and expected is None)
         look = "" if repeatable else _ACTIONS
         async for message in self._failover.finite(lambda channel: JobsStub(channel).ControlJobs(request), look):
@@ -232,14 +240,18 @@ class JobCalls(ManyJobCalls):
 
         return await follow(fetch, limit)
 
-    async def trigger(self, key: str, payload: str | None = None, by: str = "", note: str = "") -> model.Activation:
-        """Run it once, as soon as it may. `payload`: JSON in place of the job's own."""
-        request = jobs_pb2.TriggerJobRequest(key=key, payload=payload, requested_by=by, note=note)
+    async def trigger(self, key: str, payload: Any = None, by: str = "", note: str = "") -> model.Activation:
+        """Run it once, as soon as it may. `payload`: a value that JSON has, in place of the job's own (None).
+
+        JSON that is text already is given as JsonText.
+        """
+        given = None if payload is None else json_text(payload)
+        request = jobs_pb2.TriggerJobRequest(key=key, payload=given, requested_by=by, note=note)
         return convert.activation(
             await self._once(lambda stub, timeout: stub.TriggerJob(request, timeout=timeout), _runs_of(key))
         )
 
-    async def run(self, key: str, payload: str | None = None, by: str = "", note: str = "") -> model.Execution | None:
+    async def run(self, key: str, payload: Any = None, by: str = "", note: str = "") -> model.Execution | None:
         """Trigger it, and wait for the run's end. None: the run was cancelled before it began.
 
         What it ended with is `outcome`; its `output` is there. Raises as `trigger`; Unreachable or Unavailable once no
@@ -302,9 +314,8 @@ class JobCalls(ManyJobCalls):
 
     async def _again(self, call: "Callable[[JobsAsyncStub, float], Awaitable[Answer]]", key: str) -> Answer:
         return await self._failover.change(
-            lambda channel: call(JobsStub(channel), self._failover.timeout_s), f"`cronring jobs show {key}`",
-            repeatable=True,
-        )  # fmt: skip
+            lambda channel: call(JobsStub(channel), self._failover.timeout_s), _show(key), repeatable=True
+        )
 
     async def watch(
         self, namespace: str = "", module: str = "", verb: str = "", status: str = ""
@@ -333,6 +344,10 @@ class JobCalls(ManyJobCalls):
             except (Invalid, Refused) as error:
                 if not merge.goes_on_after(error):
                     raise
+
+
+def _show(key: str) -> str:
+    return f"`cronring jobs show {key}`"
 
 
 def _runs_of(key: str) -> str:

@@ -45,6 +45,7 @@ class Limit:
     values: int
     full_values: int
     fullest: builtins.list[LimitedValue]
+    etag: str = ""  # of what is set, for `set` and `remove`
 
 
 class LimitCalls:
@@ -62,24 +63,28 @@ class LimitCalls:
         label: str = "",
         by: str = "",
         note: str = "",
+        etag: str = "",
     ) -> Limit:
         """At most so many executions of the module ("": of the namespace) run at once. Raises Invalid.
 
         `label`: so many of each of its values, as `workspace`. What has no such label is not limited by it.
+        `etag`: only if the limit still has this one, else EtagMismatch is raised.
         """
         request = limits_pb2.SetLimitRequest(
-            namespace=namespace, module=module, max_concurrent=max_concurrent, requested_by=by, note=note, label=label
-        )
+            namespace=namespace, module=module, max_concurrent=max_concurrent, requested_by=by, note=note, label=label,
+            etag=etag,
+        )  # fmt: skip
         return _limit(
-            await self._change(lambda stub, timeout: stub.SetLimit(request, timeout=timeout), repeatable=True)
+            await self._change(lambda stub, timeout: stub.SetLimit(request, timeout=timeout), repeatable=not etag)
         )
 
     async def remove(
-        self, module: str = "", namespace: str = "default", *, label: str = "", by: str = "", note: str = ""
-    ) -> Limit:
-        """As it was. Raises NotFound."""
+        self, module: str = "", namespace: str = "default", *, label: str = "", by: str = "", note: str = "",
+        etag: str = "",
+    ) -> Limit:  # fmt: skip
+        """As it was. Raises NotFound. `etag`: as of `set`."""
         request = limits_pb2.RemoveLimitRequest(
-            namespace=namespace, module=module, requested_by=by, note=note, label=label
+            namespace=namespace, module=module, requested_by=by, note=note, label=label, etag=etag
         )
         return _limit(await self._change(lambda stub, timeout: stub.RemoveLimit(request, timeout=timeout)))
 
@@ -119,4 +124,5 @@ def _limit(message: limits_pb2.Limit) -> Limit:
         message.values,
         message.full_values,
         [LimitedValue(each.value, each.running) for each in message.fullest],
+        message.etag,
     )

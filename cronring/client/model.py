@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class JobSpec:
     schedule: str = ""  # a pattern, "every 30m", "at 2026-03-01T08:00:00Z", or "manual"
     policy: Mapping[str, str | int | list[str]] = field(default_factory=dict)
     anchor: datetime | None = None  # of an interval
-    payload: str = ""  # JSON for the verb's parameter
+    payload: Any = None  # for the verb's parameter: a value that JSON has, or JsonText; None: none
     labels: Mapping[str, str] = field(default_factory=dict)
     timeout_ms: int | None = None
     on_disconnect: str = ""
@@ -102,6 +103,7 @@ class Job(JobSpec):
     default_late_after: str = ""  # the cluster's, where its policy says none
     default_retries: int = 0  # likewise
     updated: bool = False  # in the answer to `schedule`: it was there, and was changed
+    etag: str = ""  # of its definition, for `update` and `delete`; only from `get`, `create` and `update`
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ class Template:
     revision: int
     jobs: int
     unchanged: bool = False
+    etag: str = ""  # for `set` and `delete`; not from `list`
 
 
 @dataclass(frozen=True, slots=True)

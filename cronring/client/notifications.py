@@ -38,6 +38,7 @@ class Webhook:
     delivered: int
     failed: int
     outcomes: tuple[str, ...]
+    etag: str = ""  # of what it is, and whether it is enabled: for `remove` and `set_enabled`
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +140,22 @@ class NotificationCalls:
             await self._failover.unary(lambda channel: NotificationsStub(channel).GetWebhook(request, timeout=timeout))
         )
 
-    async def remove(self, name: str) -> None:
-        """With its log."""
-        timeout, request = self._failover.timeout_s, pb2.RemoveWebhookRequest(name=name)
+    async def remove(self, name: str, *, etag: str = "") -> None:
+        """With its log. `etag`: only if it still has this one, else EtagMismatch is raised."""
+        timeout, request = self._failover.timeout_s, pb2.RemoveWebhookRequest(name=name, etag=etag)
         await self._failover.change(
             lambda channel: NotificationsStub(channel).RemoveWebhook(request, timeout=timeout), _LIST
         )
 
-    async def set_enabled(self, name: str, *, enabled: bool, reason: str = "", by: str = "") -> Webhook:
-        """Idempotent."""
+    async def set_enabled(self, name: str, *, enabled: bool, reason: str = "", by: str = "", etag: str = "") -> Webhook:
+        """Idempotent. `etag`: as of `remove`."""
         timeout = self._failover.timeout_s
-        request = pb2.SetWebhookEnabledRequest(name=name, enabled=enabled, reason=reason, requested_by=by)
+        request = pb2.SetWebhookEnabledRequest(name=name, enabled=enabled, reason=reason, requested_by=by, etag=etag)
         return _webhook(
             await self._failover.change(
                 lambda channel: NotificationsStub(channel).SetWebhookEnabled(request, timeout=timeout),
                 _LIST,
-                repeatable=True,
+                repeatable=not etag,
             )
         )
 
@@ -198,7 +199,7 @@ def _webhook(message: pb2.Webhook) -> Webhook:
         message.name, message.origin, tuple(message.events), tuple(message.reasons), message.namespace, message.module,
         message.job, dict(sorted(message.labels.items())), convert.instant(message.created_at), message.created_by,
         convert.instant(message.disabled_at), message.disabled_reason, message.waiting, message.delivered,
-        message.failed, tuple(message.outcomes),
+        message.failed, tuple(message.outcomes), message.etag,
     )  # fmt: skip
 
 

@@ -4,11 +4,12 @@ import builtins
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cronring.client import convert
 from cronring.client.channel import Failover
 from cronring.client.paging import follow
+from cronring.client.payloads import json_text
 from cronring.protos.cronring.v1 import queues_pb2
 from cronring.protos.cronring.v1.queues_pb2_grpc import QueuesStub
 
@@ -63,6 +64,7 @@ class Queue:
     changed_at: datetime | None
     changed_by: str
     note: str
+    etag: str  # of what is set, for `set`
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +116,21 @@ class QueueCalls:
     async def put(
         self,
         queue: str,
-        payload: str,
+        payload: Any,
         workspace: str = "",
         namespace: str = "default",
         *,
         not_before: datetime | None = None,
     ) -> int:
-        """The id of a new message. `payload`: JSON. Raises Invalid; OutcomeUnknown where it may be there already."""
+        """The id of a new message. `payload`: a value that JSON has; JSON that is text already is given as JsonText.
+
+        Raises Invalid; OutcomeUnknown where it may be there already.
+        """
         request = queues_pb2.PutMessageRequest(
             namespace=namespace,
             queue=queue,
             workspace=workspace,
-            payload=payload,
+            payload=json_text(payload),
             not_before=convert.timestamp(not_before),
         )
         call = self._change(lambda stub, timeout: stub.PutMessage(request, timeout=timeout), repeatable=False)
@@ -278,8 +283,12 @@ class QueueCalls:
         dead_kept_days: int | None = None,
         by: str = "",
         note: str = "",
+        etag: str = "",
     ) -> Queue:
-        """None: stays as it is. `on_retry`: `block` or `pass`. Raises Invalid."""
+        """None: stays as it is. `on_retry`: `block` or `pass`. Raises Invalid.
+
+        `etag`: only if the settings still have this one, else EtagMismatch is raised.
+        """
         request = queues_pb2.SetQueueRequest(
             namespace=namespace,
             queue=queue,
@@ -288,8 +297,9 @@ class QueueCalls:
             dead_kept_days=dead_kept_days,
             requested_by=by,
             note=note,
+            etag=etag,
         )
-        call = self._change(lambda stub, timeout: stub.SetQueue(request, timeout=timeout), repeatable=True)
+        call = self._change(lambda stub, timeout: stub.SetQueue(request, timeout=timeout), repeatable=not etag)
         return convert.alike(Queue, await call)
 
     async def _change(

@@ -1,6 +1,5 @@
 """Schedules whose target is a queue: `client.schedule("reports", every="5m", payload={...}, workspace="ws_3")`."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -36,19 +35,20 @@ class Scheduling:
         by: str = "",
         note: str = "",
     ) -> model.Job:
-        """Each tick puts a message with this payload (any JSON value) into the queue. Made again, it is changed.
+        """Each tick puts a message with this payload into the queue. Made again, it is changed.
 
         There is one schedule for each queue, workspace and name. `updated` and `unchanged` of the answer say what has
         become of one that was there. `awaited`: a tick ends when its consumer ends the message, within `timeout_ms`.
         Else it is completed when the message is in the queue.
 
+        `payload`: a value that JSON has; JSON that is text already is given as JsonText.
         Should the answer be lost, it is safe to call it again. Raises Invalid for a schedule or a policy that is none.
         """
         wanted = dict(policy or {}) | ({"completes": "consumed"} if awaited else {})
         spec = model.JobSpec(
             schedule=_schedule(every, cron, at, manual),
             policy=wanted,
-            payload="" if payload is None else json.dumps(payload),
+            payload=payload,
             labels=labels or {},
             timeout_ms=timeout_ms,
         )

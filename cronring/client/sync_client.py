@@ -1,16 +1,20 @@
 """The sync client's face: the same as AsyncClient's, for scripts, threads, notebooks and workers."""
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from cronring.client.channel import checked
 from cronring.client.client import AsyncClient
 from cronring.client.environment import found
 from cronring.client.events import Event, EventPage
 from cronring.client.model import JobEvent
 from cronring.client.patience import unheard
+from cronring.client.queues import HOLD
 from cronring.client.sync.audit_log import AuditLogCalls
 from cronring.client.sync.cluster import ClusterCalls
 from cronring.client.sync.defaults import DefaultsCalls
@@ -32,7 +36,8 @@ from cronring.client.sync.sets import SetCalls
 from cronring.client.sync.statistics import StatisticsCalls
 from cronring.client.sync.templates import TemplateCalls
 from cronring.client.sync.workspaces import WorkspaceCalls
-from cronring.client.wire import Wire
+from cronring.client.sync_consuming import SyncConsumer
+from cronring.client.wire import KeyedWire, Wire
 
 
 class Client(Scheduling):
@@ -54,7 +59,10 @@ class Client(Scheduling):
             waiting=waiting,
         )  # fmt: skip
         make()  # what doesn't go together is told now; nothing of gRPC begins before the first call
-        super().__init__(Wire(make))
+        self._speak_by(Wire(make))
+
+    def _speak_by(self, wire: Wire) -> None:
+        Scheduling.__init__(self, wire)
         self.audit_log = AuditLogCalls(self._wire)
         self.cluster = ClusterCalls(self._wire)
         self.defaults = DefaultsCalls(self._wire)
@@ -82,6 +90,13 @@ class Client(Scheduling):
         where, token, ca, insecure = found()
         return cls(where, timeout_s, token=token, ca=ca, insecure=insecure, waiting=waiting)
 
+    def with_key(self, key: str) -> Self:
+        """As AsyncClient.with_key."""
+        checked(key)
+        other = copy.copy(self)
+        other._speak_by(KeyedWire(self._wire, key))  # noqa: SLF001 - of the same class
+        return other
+
     def events(self, after: str = "", namespace: str = "") -> Iterator[Event]:
         """As AsyncClient.events."""
         return self._wire.each(lambda client: client.events(after, namespace))
@@ -93,6 +108,14 @@ class Client(Scheduling):
     def watch_jobs(self, namespace: str = "", module: str = "", verb: str = "", status: str = "") -> Iterator[JobEvent]:
         """As AsyncClient.watch_jobs."""
         return self._wire.each(lambda client: client.watch_jobs(namespace, module, verb, status))
+
+    def consume(
+        self, queue: str, *, consumer: str, namespace: str = "default", most: int = 10, hold: timedelta = HOLD,
+        until_empty: bool = False,
+    ) -> SyncConsumer:  # fmt: skip
+        """Messages of the queue, for `for`: each is done when its `with` is. See SyncConsumer."""
+        self._wire.takes_no_key("consume", "a lease makes sure of each")
+        return SyncConsumer(self._wire, queue, consumer, namespace, most=most, hold=hold, until_empty=until_empty)
 
     @property
     def current_address(self) -> str:

@@ -34,17 +34,19 @@ class TemplateCalls:
         namespace: str = "default",
         by: str = "",
         note: str = "",
+        etag: str = "",
     ) -> model.Template:
         """Make a template, or set what `fields` names of it: as `jobs.update` does, and "description".
 
-        Without fields the template is what is given, and no more. Raises Invalid.
+        Without fields the template is what is given, and no more. Raises Invalid. `etag`: only if it still has this
+        one ("*": only if it is there), else EtagMismatch is raised.
         """
         request = templates_pb2.SetTemplateRequest(
             namespace=namespace, name=name, description=description, spec=convert.job_spec(spec),
-            update_mask=FieldMask(paths=fields), requested_by=by, note=note,
+            update_mask=FieldMask(paths=fields), requested_by=by, note=note, etag=etag,
         )  # fmt: skip
         return convert.template(
-            await self._change(lambda stub, timeout: stub.SetTemplate(request, timeout=timeout), repeatable=True)
+            await self._change(lambda stub, timeout: stub.SetTemplate(request, timeout=timeout), repeatable=not etag)
         )
 
     async def get(self, name: str, namespace: str = "default") -> model.Template:
@@ -62,9 +64,13 @@ class TemplateCalls:
 
         return await follow(fetch, limit)
 
-    async def delete(self, name: str, namespace: str = "default", by: str = "", note: str = "") -> int:
-        """How many jobs came from it; they stay as they are. Raises NotFound."""
-        request = templates_pb2.DeleteTemplateRequest(namespace=namespace, name=name, requested_by=by, note=note)
+    async def delete(
+        self, name: str, namespace: str = "default", by: str = "", note: str = "", *, etag: str = ""
+    ) -> int:
+        """How many jobs came from it; they stay as they are. Raises NotFound. `etag`: as of `set`."""
+        request = templates_pb2.DeleteTemplateRequest(
+            namespace=namespace, name=name, requested_by=by, note=note, etag=etag
+        )
         return (await self._change(lambda stub, timeout: stub.DeleteTemplate(request, timeout=timeout))).jobs
 
     async def _change(

@@ -20,6 +20,7 @@ class Deployment:
     schema_text: str
     activated_at: datetime | None  # the latest time
     deactivated_at: datetime | None
+    etag: str = ""  # for `activate` and `kill`: also of which version is active; not from `list`
 
 
 @dataclass(frozen=True, slots=True)

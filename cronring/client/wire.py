@@ -5,6 +5,7 @@ docs/decisions/0096: why a thread, and what holds when a process forks.
 
 import asyncio
 import atexit
+import contextlib
 import os
 import threading
 import warnings
@@ -13,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from typing import Any, Final, TypeVar
 
+from cronring.client.channel import keyless
 from cronring.client.client import AsyncClient
 from cronring.client.errors import ClientError
 from cronring.client.forks import CHANNELS
@@ -74,6 +76,10 @@ class _Loop:
         task = self._loop.create_task(answering)
         task.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
 
+    def soon(self, call: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # it is closed
+            self._loop.call_soon_threadsafe(call)
+
     def close(self) -> None:
         try:
             self.wait(self._ended(), _CLOSE_S)
@@ -81,12 +87,13 @@ class _Loop:
             self._stop()
 
     async def _ended(self) -> None:
-        """Whoever waits for an answer in another thread is told."""
-        await self.client.close()
+        """Whoever waits for an answer in another thread is told. Streams end first: their end may ask something."""
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
+        await self.client.close()
 
     def _stop(self) -> None:
         with self._lock:
@@ -97,6 +104,11 @@ class _Loop:
             future.cancel()
         if not self._thread.is_alive():
             self._loop.close()
+
+
+async def _next(stream: AsyncIterator[Answer]) -> Answer:
+    """Begun in its loop, which then knows it, and ends it when it is closed itself."""
+    return await anext(stream)
 
 
 async def _made(make: Callable[[], AsyncClient]) -> AsyncClient:
@@ -128,7 +140,7 @@ class Wire:
         try:
             while True:
                 try:
-                    item = loop.wait(anext(stream))
+                    item = loop.wait(_next(stream))
                 except StopAsyncIteration:
                     return
                 yield item
@@ -136,6 +148,14 @@ class Wire:
             if not loop.is_closed:
                 (loop.let_go if loop.is_here else loop.wait)(stream.aclose())
             self._end()
+
+    def takes_no_key(self, call: str, instead: str) -> None:
+        """Raises Invalid where there is one."""
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """In the client's thread, if that is there. It waits for nobody, so a handler of a signal may do it."""
+        if (loop := self._loop) is not None:
+            loop.soon(call)
 
     def close(self) -> None:
         """Ends all connections. The next call makes them anew."""
@@ -174,6 +194,29 @@ class Wire:
             _LEFT.append(self._loop)
         self._lock = threading.RLock()
         self._calls, self._loop = 0, None
+
+
+class KeyedWire(Wire):
+    """Another one's, for calls that have an idempotency key. It has no thread of its own, so none is set up."""
+
+    def __init__(self, wire: Wire, key: str) -> None:
+        self._wire = wire
+        self._with = key
+
+    def takes_no_key(self, call: str, instead: str) -> None:
+        raise keyless(call, instead)
+
+    def run(self, call: Callable[[AsyncClient], Coroutine[Any, Any, Answer]]) -> Answer:
+        return self._wire.run(lambda client: call(client.with_key(self._with)))
+
+    def each(self, call: Callable[[AsyncClient], AsyncIterator[Answer]]) -> Iterator[Answer]:
+        return self._wire.each(lambda client: call(client.with_key(self._with)))
+
+    def soon(self, call: Callable[[], None]) -> None:
+        self._wire.soon(call)
+
+    def close(self) -> None:
+        self._wire.close()
 
 
 _WIRES: Final["weakref.WeakSet[Wire]"] = weakref.WeakSet()

@@ -137,11 +137,14 @@ RETURNING id;
 -- name: RemoveDeadLetters
 DELETE FROM cron_dead_letters WHERE id = ANY(:ids::bigint[]) RETURNING id;
 
+-- name: LockQueue
+-- Also of a queue that has no row yet. Who sets it holds this until the transaction's end.
+SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' queue ' || :namespace || '/' || :queue, 0));
+
 -- name: GetQueue
--- What somebody has set of it, locked; no row: nobody has.
-SELECT max_deliveries, on_retry, dead_kept_days, note FROM cron_queues
-WHERE namespace = :namespace AND queue = :queue
-FOR UPDATE;
+-- What somebody has set of it, and when; no row: nobody has.
+SELECT max_deliveries, on_retry, dead_kept_days, note, changed_at FROM cron_queues
+WHERE namespace = :namespace AND queue = :queue;
 
 -- name: SetQueue
 INSERT INTO cron_queues (namespace, queue, max_deliveries, on_retry, dead_kept_days, changed_by, note)

@@ -47,7 +47,7 @@ async def _make_jobs(stage: Stage) -> None:
     awaited: dict[str, str | int | list[str]] = {"completes": "consumed", "retries": 1, "backoff": "1s"}
     jobs = [
         JobToMake(
-            "", "", "n", JobSpec("* * * * * *", awaited if number % 2 else {}, payload=str(number)), queue="reports",
+            "", "", "n", JobSpec("* * * * * *", awaited if number % 2 else {}, payload=number), queue="reports",
             workspace=f"ws_{number}",
         )
         for number in range(WORKSPACES)

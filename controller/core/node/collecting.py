@@ -37,7 +37,9 @@ class Collecting:
     @property
     def looks(self) -> bool:
         """It may be asked for now. Else nobody has to say what is ending, which is as long as a herd."""
-        return self._wished and not self._asked and self._context.store_ok and self._context.now_ns >= self._not_before_ns
+        return (
+            self._wished and not self._asked and self._context.store_ok and self._context.now_ns >= self._not_before_ns
+        )
 
     def look(self, ending: Collection[int]) -> None:
         """`ending`: what was fetched, and whose end is not committed yet."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.options import Duration, controllers_option, count, output_option
 from cronring.cli.output import print_fields, print_json, short_instant
 from cronring.cli.session import ask
@@ -54,9 +55,7 @@ def show(output: str, controllers: tuple[str, ...]) -> None:
 def _changing(command: Callable[..., None]) -> Callable[..., None]:
     """What both that change them take."""
     for each in (
-        controllers_option, output_option, as_option, note_option,
-        click.option("--if-match", metavar="ETAG", default="",
-                     help="Only if they still have this etag (-o json names it)."),
+        controllers_option, output_option, as_option, note_option, idempotency_key_option, if_match_option,
     ):  # fmt: skip
         command = each(command)
     return command

@@ -8,6 +8,7 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.check import warn_of_idle
 from cronring.cli.commands.plan import COLOURS, in_words
 from cronring.cli.completion import active_module, deployment_key
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.dependencies import followed_by_module, warn_of_unknown
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.filtering import count_option
@@ -149,6 +150,7 @@ async def _keys(client: "AsyncClient") -> list[str]:
 @option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
 @click.option("--min-replicas", type=count(), default=1, show_default=True, help="Runners it wants.")
 @consent_options
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -215,12 +217,14 @@ def _summary(deployed: "Deployed", *, dry_run: bool) -> list[str]:
 @click.argument("name", metavar="MODULE|KEY", shell_complete=active_module)
 @option("--namespace", default="default", show_default=True, help="Where the module is.")
 @consent_options
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
-def undeploy(
-    name: str, namespace: str, dry_run: bool, yes: bool, note: str, as_name: str | None, output: str,
+def undeploy(  # noqa: PLR0917 - click passes them by name
+    name: str, namespace: str, dry_run: bool, yes: bool, if_match: str, note: str, as_name: str | None, output: str,
     controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """End the active deployment of a module (or the deployment with this key): the jobs that it declares are removed.
@@ -238,7 +242,7 @@ def undeploy(
     def do(dry: bool) -> "Killed":
         async def question(client: "AsyncClient") -> "Killed":
             key = await _find(client, name, namespace)
-            return await client.deployments.kill(key, note, actor(as_name), dry_run=dry)
+            return await client.deployments.kill(key, note, actor(as_name), dry_run=dry, etag=if_match)
 
         return ask(controllers, question)
 

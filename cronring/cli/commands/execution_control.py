@@ -6,6 +6,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
+from cronring.cli.conditions import idempotency_key_option
 from cronring.cli.event_lines import execution_line
 from cronring.cli.execution_rows import listed
 from cronring.cli.failures import EXIT_FAILED, Failure
@@ -27,6 +28,7 @@ OUTCOMES = [outcome.value for outcome in Outcome]
 @click.command("cancel")
 @click.argument("execution_id", type=ROW_ID, metavar="ID")
 @click.option("--wait", is_flag=True, help="Wait until it has ended, and say how, and what comes next.")
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -69,6 +71,7 @@ def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) ->
 @click.command("retry")
 @click.argument("execution_id", type=ROW_ID, metavar="ID")
 @click.option("--wait", is_flag=True, help="Follow its output until it has ended, and show its outcome.")
+@idempotency_key_option
 @note_option
 @as_option
 @output_option

@@ -125,6 +125,7 @@ def tell(text: str | None, jobs: "list[Job]") -> None:
 def make_jobs(crontab: "Crontab", verb: VerbName, controllers: tuple[str, ...]) -> "list[Job]":
     """A job of the verb for each entry, named by its command. Those that are there already stay as they are."""
     from cronring.client.model import JobSpec
+    from cronring.client.payloads import JsonText
     from cronring.schema.crontab_module import TIMEOUT_MS, command_payload, verb_names
 
     names = verb_names(crontab.entries)
@@ -132,7 +133,7 @@ def make_jobs(crontab: "Crontab", verb: VerbName, controllers: tuple[str, ...]) 
     async def question(client: "AsyncClient") -> "list[Job]":
         jobs = []
         for entry in crontab.entries:
-            payload = command_payload(entry)
+            payload = JsonText(command_payload(entry))
             spec = JobSpec(entry.pattern, entry.policy(), None, payload, {"made-by": "import-crontab"}, TIMEOUT_MS)
             name = names[entry.line]
             jobs.append(await client.jobs.create(verb.module, verb.verb, name, spec, verb.namespace, whoami()))

@@ -7,6 +7,7 @@ import click
 
 from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import deployment_key, job_key, template_name
+from cronring.cli.conditions import idempotency_key_option
 from cronring.cli.dependencies import followed
 from cronring.cli.instants import Moment, instant_option, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def _order(command: "Callable[..., None]") -> "Callable[..., None]":
     """KEY, or which jobs; and what all orders take."""
-    for each in (controllers_option, output_option, as_option, note_option, many_options):
+    for each in (controllers_option, output_option, as_option, note_option, idempotency_key_option, many_options):
         command = each(command)
     return click.argument("key", required=False, shell_complete=job_key)(command)
 

@@ -6,6 +6,7 @@ import click
 
 from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import job_key
+from cronring.cli.conditions import idempotency_key_option
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import telling_how_it_goes_on
 from cronring.cli.instants import instant_option, past, resolved
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @payload_option
 @click.option("--wait", is_flag=True, help="Follow its output until it has ended, and show its outcome.")
 @many_options
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -58,7 +60,9 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
         return
 
     async def question(client: "AsyncClient") -> "tuple[Activation, Execution | None]":
-        triggering = client.jobs.trigger(key, payload, by, note)
+        from cronring.client.payloads import JsonText
+
+        triggering = client.jobs.trigger(key, None if payload is None else JsonText(payload), by, note)
         activation = await or_nearest(triggering, "job", key, lambda: job_keys(client))
         return activation, await run_to_its_end(client, activation, output) if wait else None
 
@@ -90,6 +94,7 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
 @click.option("--again", is_flag=True, help="Also ticks that have completed.")
 @click.option("--dry-run", is_flag=True, help="Only say which ticks, and which of them ran already.")
 @click.option("--wait", is_flag=True, help="Wait for the last of them, and show how they ended.")
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -186,6 +191,7 @@ def _print_rehearsal(backfill: "Backfill", again: bool) -> None:
 @click.command("activations")
 @click.argument("key", shell_complete=job_key)
 @click.option("--cancel", type=ROW_ID, metavar="ID", help="Cancel this one before it runs.")
+@idempotency_key_option
 @note_option
 @as_option
 @output_option

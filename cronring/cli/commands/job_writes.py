@@ -16,6 +16,7 @@ from cronring.cli.bulk import (
     order_many,
 )
 from cronring.cli.completion import job_key, template_name
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.dependencies import followed, warn_of_unknown
 from cronring.cli.instants import resolved
 from cronring.cli.job_options import VerbParam, changed_options, job_options, queue_options
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Only say what it would come to.")
 @job_options
 @policy_options
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -153,6 +155,8 @@ async def _previewed_new(client: "AsyncClient", values: dict[str, Any], target: 
 @policy_options
 @many_options
 @expect_option
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -161,6 +165,7 @@ def update_job(
     key: str | None,
     remove_label: tuple[str, ...],
     expect: int | None,
+    if_match: str,
     note: str,
     as_name: str | None,
     output: str,
@@ -203,12 +208,14 @@ def update_job(
             zone = (await client.jobs.get(name)).timezone
         return spec_of(values, zone)
 
+    if dry_run and if_match:
+        raise click.UsageError("--dry-run and --if-match exclude each other: a dry run names the etag as it is now")
     if dry_run:
         _preview(controllers, name, spec, fields, output)
         return
 
     async def change(client: "AsyncClient") -> "Job":
-        job = await client.jobs.update(name, await spec(client), fields, actor(as_name), note)
+        job = await client.jobs.update(name, await spec(client), fields, actor(as_name), note, etag=if_match)
         await warn_of_unknown(client, [followed(job)] if values["after"] else [])
         return job
 
@@ -240,6 +247,8 @@ def _show_preview(found: "Preview", output: str) -> None:
 @click.argument("key", required=False, shell_complete=job_key)
 @many_options
 @expect_option
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -247,6 +256,7 @@ def _show_preview(found: "Preview", output: str) -> None:
 def delete_job(
     key: str | None,
     expect: int | None,
+    if_match: str,
     note: str,
     as_name: str | None,
     output: str,
@@ -274,7 +284,8 @@ def delete_job(
     name = key
 
     async def question(client: "AsyncClient") -> None:
-        await or_nearest(client.jobs.delete(name, actor(as_name), note), "job", name, lambda: job_keys(client))
+        deleting = client.jobs.delete(name, actor(as_name), note, etag=if_match)
+        await or_nearest(deleting, "job", name, lambda: job_keys(client))
 
     ask(controllers, question)
     if output == "json":

@@ -7,6 +7,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import limited_group
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import Column, group_name, print_json, print_rows, short_instant
 from cronring.cli.printing import say
@@ -56,13 +57,16 @@ def limits() -> None:
 @group_argument
 @by_option
 @click.option("--max-concurrent", "--max", type=count(), metavar="N", required=True, help="How many at once.")
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
 def set_limit(
-    group: str, by: str, max_concurrent: int, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
-) -> None:
+    group: str, by: str, max_concurrent: int, if_match: str, note: str, as_name: str | None, output: str,
+    controllers: tuple[str, ...],
+) -> None:  # fmt: skip
     """At most N executions of GROUP run at once. What runs already goes on, and counts.
 
     With --by: N of each value of that label. Jobs that have no such label are not limited by it.
@@ -78,7 +82,9 @@ def set_limit(
     namespace, module, label = _named(group, by)
     row = ask(
         controllers,
-        lambda client: client.limits.set(max_concurrent, module, namespace, label=label, by=actor(as_name), note=note),
+        lambda client: client.limits.set(
+            max_concurrent, module, namespace, label=label, by=actor(as_name), note=note, etag=if_match
+        ),
     )
     if output == "json":
         print_json(row)
@@ -115,18 +121,22 @@ def list_limits(namespace: str, output: str, controllers: tuple[str, ...]) -> No
 @limits.command("remove")
 @group_argument
 @by_option
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
 def remove_limit(
-    group: str, by: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
+    group: str, by: str, if_match: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
 ) -> None:
     """Let as many of GROUP run as there are. What waits for a place begins at once."""
     namespace, module, label = _named(group, by)
 
     async def question(client: "AsyncClient") -> "Limit":
-        answer: Awaitable[Limit] = client.limits.remove(module, namespace, label=label, by=actor(as_name), note=note)
+        answer: Awaitable[Limit] = client.limits.remove(
+            module, namespace, label=label, by=actor(as_name), note=note, etag=if_match
+        )
         named = group_name(namespace, module) + (f" --by {by}" if by else "")
         return await or_nearest(answer, "limit", named, lambda: _groups(client), "cronring limits list")
 

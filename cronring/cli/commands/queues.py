@@ -1,4 +1,4 @@
-"""`cronring queues list|messages|dead|replay|remove|set`: messages that wait for consumers, and those that died."""
+"""`cronring queues list|put|messages|dead|replay|remove|set`: messages that wait for consumers, and those that died."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,6 +11,7 @@ from cronring.cli.clock import wall_now
 from cronring.cli.commands.queue_consume import consume
 from cronring.cli.commands.queue_names import queue_argument, queue_named
 from cronring.cli.commands.queue_put import put
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.consent import LOOK_FIRST, confirm
 from cronring.cli.failures import Failure
 from cronring.cli.options import ROW_ID, controllers_option, count, output_option
@@ -132,6 +133,7 @@ yes_option = click.option("--yes", is_flag=True, help="Don't ask before doing it
 @replay_all_option
 @dry_run_option
 @yes_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -156,6 +158,7 @@ def replay(  # noqa: PLR0917 - click passes them by name
 @remove_all_option
 @dry_run_option
 @yes_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -181,12 +184,14 @@ def remove(  # noqa: PLR0917 - click passes them by name
 @click.option("--on-retry", type=click.Choice(["block", "pass"]),
               help="While a message waits for its retry, its lane waits with it, or others pass it.")  # fmt: skip
 @click.option("--dead-kept-days", type=click.IntRange(1, 3_650), metavar="N", help="How long dead letters stay.")
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
-def set_queue(
-    queue: str, max_deliveries: int | None, on_retry: str | None, dead_kept_days: int | None, note: str,
+def set_queue(  # noqa: PLR0917 - click passes them by name
+    queue: str, max_deliveries: int | None, on_retry: str | None, dead_kept_days: int | None, if_match: str, note: str,
     as_name: str | None, output: str, controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Set what becomes of messages that fail. What isn't given stays as it is.
@@ -201,7 +206,7 @@ def set_queue(
     namespace, name = queue_named(queue)
     row = ask(controllers, lambda client: client.queues.set(
         name, namespace, max_deliveries=max_deliveries, on_retry=on_retry, dead_kept_days=dead_kept_days,
-        by=actor(as_name), note=note,
+        by=actor(as_name), note=note, etag=if_match,
     ))  # fmt: skip
     if output == "json":
         print_json(row)

@@ -6,6 +6,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import active_module, deployment_key
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import short_instant
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 @click.option("--to", metavar="KEY", shell_complete=deployment_key, help="This version.  [default: the one before]")
 @option("--namespace", default="default", show_default=True, help="Where the module is.")
 @consent_options
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
 def rollback(  # noqa: PLR0917 - click passes them by name
-    module: str, to: str | None, namespace: str, dry_run: bool, yes: bool, note: str, as_name: str | None, output: str,
-    controllers: tuple[str, ...],
+    module: str, to: str | None, namespace: str, dry_run: bool, yes: bool, if_match: str, note: str,
+    as_name: str | None, output: str, controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Make an older version of MODULE the active one: the one that was active before, or --to KEY.
 
@@ -50,8 +53,9 @@ def rollback(  # noqa: PLR0917 - click passes them by name
     key = _target(module, to, versions)
 
     def do(dry: bool) -> "Activated":
+        by = actor(as_name)
         return ask(
-            controllers, lambda client: client.deployments.activate(key, note, actor(as_name), dry_run=dry)
+            controllers, lambda client: client.deployments.activate(key, note, by, dry_run=dry, etag=if_match)
         )  # fmt: skip
 
     activated = with_consent(do, _changes, dry_run=dry_run, yes=yes)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.consent import confirm, require_terminal
 from cronring.cli.failures import Failure
 from cronring.cli.files.reading import FileSet
@@ -96,12 +97,14 @@ def show_set(name: str, namespace: str, output: str, controllers: tuple[str, ...
 @namespace_option
 @click.option("--keep-jobs", is_flag=True, help="Leave its jobs to nobody: another set may adopt them.")
 @click.option("--yes", is_flag=True, help="Don't ask before doing it.")
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
-def delete_set(
-    name: str, namespace: str, keep_jobs: bool, yes: bool, note: str, as_name: str | None, output: str,
+def delete_set(  # noqa: PLR0917 - click passes them by name
+    name: str, namespace: str, keep_jobs: bool, yes: bool, if_match: str, note: str, as_name: str | None, output: str,
     controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Remove the set NAME with all its jobs. What runs finishes, and history stays.
@@ -120,15 +123,14 @@ def delete_set(
         return await client.sets.apply(name, [], how, namespace, by=actor(as_name), note=note)
 
     nothing = FileSet(namespace, name, {})
-    etag = ""
     if not yes:
         require_terminal()
         look = ask(controllers, lambda client: question(client, HowToApply(not keep_jobs, keep_jobs, dry_run=True)))
-        etag = look.etag
+        if_match = if_match or look.etag
         for line, colour in told(nothing, look, dry_run=True):
             say(line, err=True, colour=colour)
         confirm()
-    done = ask(controllers, lambda client: question(client, HowToApply(not keep_jobs, keep_jobs, etag=etag)))
+    done = ask(controllers, lambda client: question(client, HowToApply(not keep_jobs, keep_jobs, etag=if_match)))
     if output == "json":
         print_json(as_json(nothing, done))
     else:

@@ -7,6 +7,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import template_name
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.job_options import job_options
 from cronring.cli.job_specs import given_fields, spec_of
 from cronring.cli.options import controllers_option, output_option
@@ -43,6 +44,8 @@ def template() -> None:
 @job_options
 @click.option("--remove-label", metavar="KEY", multiple=True, help="May be repeated.")
 @policy_options
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -74,7 +77,7 @@ def set_template(
             zone = await _zone(client, name, namespace)
         return await client.templates.set(
             name, spec_of(values, zone), () if replace else fields, description=description or "",
-            namespace=namespace, by=actor(values["as_name"]), note=values["note"],
+            namespace=namespace, by=actor(values["as_name"]), note=values["note"], etag=values["if_match"],
         )  # fmt: skip
 
     done = ask(values["controllers"], question)
@@ -152,12 +155,14 @@ def show_template(name: str, namespace: str, output: str, controllers: tuple[str
 @template.command("delete")
 @click.argument("name", shell_complete=template_name)
 @namespace_option
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
 def delete_template(
-    name: str, namespace: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
+    name: str, namespace: str, if_match: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
 ) -> None:
     """Delete a template. Jobs that came from it stay as they are, and still name it.
 
@@ -167,7 +172,7 @@ def delete_template(
     """
 
     async def question(client: "AsyncClient") -> int:
-        deleting = client.templates.delete(name, namespace, actor(as_name), note)
+        deleting = client.templates.delete(name, namespace, actor(as_name), note, etag=if_match)
         return await _or_nearest(client, deleting, name)
 
     jobs = ask(controllers, question)

@@ -6,6 +6,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
+from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.failures import EXIT_FAILED
 from cronring.cli.job_options import Label
 from cronring.cli.options import (
@@ -145,11 +146,13 @@ def show(name: str, output: str, controllers: tuple[str, ...]) -> None:
 
 @webhook.command()
 @click.argument("name")
+@if_match_option
+@idempotency_key_option
 @output_option
 @controllers_option
-def remove(name: str, output: str, controllers: tuple[str, ...]) -> None:
+def remove(name: str, if_match: str, output: str, controllers: tuple[str, ...]) -> None:
     """Remove a webhook, with its log and what waits for it."""
-    ask(controllers, lambda client: _known(client, client.notifications.remove(name), name))
+    ask(controllers, lambda client: _known(client, client.notifications.remove(name, etag=if_match), name))
     if output == "json":
         print_json({"removed": name})
         return
@@ -158,22 +161,28 @@ def remove(name: str, output: str, controllers: tuple[str, ...]) -> None:
 
 @webhook.command()
 @click.argument("name")
+@if_match_option
+@idempotency_key_option
 @output_option
 @controllers_option
-def enable(name: str, output: str, controllers: tuple[str, ...]) -> None:
+def enable(name: str, if_match: str, output: str, controllers: tuple[str, ...]) -> None:
     """Tell a webhook again that was disabled: of what happens from now on, and of what waited for it."""
-    _set_enabled(controllers, name, output, enabled=True)
+    _set_enabled(controllers, name, output, if_match, enabled=True)
 
 
 @webhook.command()
 @click.argument("name")
+@if_match_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
-def disable(name: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
+def disable(
+    name: str, if_match: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
+) -> None:
     """Tell a webhook nothing until it is enabled again."""
-    _set_enabled(controllers, name, output, enabled=False, note=note, by=actor(as_name))
+    _set_enabled(controllers, name, output, if_match, enabled=False, note=note, by=actor(as_name))
 
 
 @webhook.command()
@@ -244,12 +253,12 @@ def redeliver(name: str, delivery_id: int | None, output: str, controllers: tupl
 
 
 def _set_enabled(
-    controllers: tuple[str, ...], name: str, output: str, *, enabled: bool, note: str = "", by: str = ""
+    controllers: tuple[str, ...], name: str, output: str, if_match: str, *, enabled: bool, note: str = "", by: str = ""
 ) -> None:
     found = ask(
         controllers,
         lambda client: _known(
-            client, client.notifications.set_enabled(name, enabled=enabled, reason=note, by=by), name
+            client, client.notifications.set_enabled(name, enabled=enabled, reason=note, by=by, etag=if_match), name
         ),
     )
     if output == "json":

@@ -41,7 +41,7 @@ def said(job: "JobToMake", payload_as: Callable[[Any], Any]) -> dict[str, Any]:
     if spec.anchor is not None:
         values["anchor"] = instant_text(spec.anchor)
     if spec.payload:
-        values["payload"] = _payload(spec.payload, payload_as)
+        values["payload"] = _payload(str(spec.payload), payload_as)
     if spec.labels:
         values["labels"] = dict(sorted(spec.labels.items()))
     if spec.timeout_ms:

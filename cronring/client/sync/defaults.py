@@ -26,7 +26,7 @@ class DefaultsCalls:
     ) -> ClusterDefaults:
         """Set what is given; None: it stays. 0 and "" unset. Jobs have it at once, and what runs keeps what it had.
 
-        Raises Invalid; Conflict for an etag of what has been changed since.
+        Raises Invalid; EtagMismatch for an etag of what has been changed since.
         """
         return self._wire.run(
             lambda client: client.defaults.update(

@@ -43,11 +43,19 @@ class DeploymentCalls:
         return self._wire.run(lambda client: client.deployments.compare(key, from_key, days))
 
     def activate(
-        self, key: str, note: str = "", by: str = "", min_replicas: int = 1, *, dry_run: bool = False
+        self, key: str, note: str = "", by: str = "", min_replicas: int = 1, *, dry_run: bool = False, etag: str = ""
     ) -> versions.Activated:
-        """Make a version that is there the active one again. Idempotent. Raises NotFound."""
-        return self._wire.run(lambda client: client.deployments.activate(key, note, by, min_replicas, dry_run=dry_run))
+        """Make a version that is there the active one again. Idempotent. Raises NotFound.
 
-    def kill(self, key: str, note: str = "", by: str = "", *, dry_run: bool = False) -> versions.Killed:
-        """End it; what runs finishes. `dry_run`: only say what would become of its jobs. Raises NotFound."""
-        return self._wire.run(lambda client: client.deployments.kill(key, note, by, dry_run=dry_run))
+        `etag`: only if this version still has it, else EtagMismatch is raised. It changes with what is active.
+        """
+        return self._wire.run(
+            lambda client: client.deployments.activate(key, note, by, min_replicas, dry_run=dry_run, etag=etag)
+        )
+
+    def kill(self, key: str, note: str = "", by: str = "", *, dry_run: bool = False, etag: str = "") -> versions.Killed:
+        """End it; what runs finishes. `dry_run`: only say what would become of its jobs. Raises NotFound.
+
+        `etag`: as of `activate`.
+        """
+        return self._wire.run(lambda client: client.deployments.kill(key, note, by, dry_run=dry_run, etag=etag))

@@ -3,6 +3,7 @@
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from cronring.client import model
 from cronring.client.model import JobEvent
@@ -101,16 +102,19 @@ class JobCalls(ManyJobCalls):
             )
         )
 
-    def update(self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "", note: str = "") -> model.Job:
+    def update(
+        self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "", note: str = "", *, etag: str = ""
+    ) -> model.Job:
         """Set what `fields` names of the spec: "schedule", "policy", "policy.retries", "labels", "labels.team", ...
 
-        What it names and the spec lacks is unset. Only jobs made by `create` change so.
+        What it names and the spec lacks is unset. Only jobs made by `create` change so. `etag`: only if the job still
+        has this one, else EtagMismatch is raised.
         """
-        return self._wire.run(lambda client: client.jobs.update(key, spec, fields, by, note))
+        return self._wire.run(lambda client: client.jobs.update(key, spec, fields, by, note, etag=etag))
 
-    def delete(self, key: str, by: str = "", note: str = "") -> None:
-        """Remove a job made by `create`. What runs finishes."""
-        return self._wire.run(lambda client: client.jobs.delete(key, by, note))
+    def delete(self, key: str, by: str = "", note: str = "", *, etag: str = "") -> None:
+        """Remove a job made by `create`. What runs finishes. `etag`: as of `update`."""
+        return self._wire.run(lambda client: client.jobs.delete(key, by, note, etag=etag))
 
     def pause(self, key: str, note: str = "", by: str = "", until: datetime | None = None) -> model.Job:
         """No tick runs until `until`, or until `resume`. A paused job's pause gets this note (if any) and this end."""
@@ -185,11 +189,14 @@ class JobCalls(ManyJobCalls):
         """What operators did to a job, to a deployment, to a template, or at all: the newest first."""
         return self._wire.run(lambda client: client.jobs.actions(key, deployment, limit, template))
 
-    def trigger(self, key: str, payload: str | None = None, by: str = "", note: str = "") -> model.Activation:
-        """Run it once, as soon as it may. `payload`: JSON in place of the job's own."""
+    def trigger(self, key: str, payload: Any = None, by: str = "", note: str = "") -> model.Activation:
+        """Run it once, as soon as it may. `payload`: a value that JSON has, in place of the job's own (None).
+
+        JSON that is text already is given as JsonText.
+        """
         return self._wire.run(lambda client: client.jobs.trigger(key, payload, by, note))
 
-    def run(self, key: str, payload: str | None = None, by: str = "", note: str = "") -> model.Execution | None:
+    def run(self, key: str, payload: Any = None, by: str = "", note: str = "") -> model.Execution | None:
         """Trigger it, and wait for the run's end. None: the run was cancelled before it began.
 
         What it ended with is `outcome`; its `output` is there. Raises as `trigger`; Unreachable or Unavailable once no

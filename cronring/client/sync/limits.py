@@ -21,20 +21,33 @@ class LimitCalls:
         label: str = "",
         by: str = "",
         note: str = "",
+        etag: str = "",
     ) -> Limit:
         """At most so many executions of the module ("": of the namespace) run at once. Raises Invalid.
 
         `label`: so many of each of its values, as `workspace`. What has no such label is not limited by it.
+        `etag`: only if the limit still has this one, else EtagMismatch is raised.
         """
         return self._wire.run(
-            lambda client: client.limits.set(max_concurrent, module, namespace, label=label, by=by, note=note)
+            lambda client: client.limits.set(
+                max_concurrent, module, namespace, label=label, by=by, note=note, etag=etag
+            )
         )
 
     def remove(
-        self, module: str = "", namespace: str = "default", *, label: str = "", by: str = "", note: str = ""
+        self,
+        module: str = "",
+        namespace: str = "default",
+        *,
+        label: str = "",
+        by: str = "",
+        note: str = "",
+        etag: str = "",
     ) -> Limit:
-        """As it was. Raises NotFound."""
-        return self._wire.run(lambda client: client.limits.remove(module, namespace, label=label, by=by, note=note))
+        """As it was. Raises NotFound. `etag`: as of `set`."""
+        return self._wire.run(
+            lambda client: client.limits.remove(module, namespace, label=label, by=by, note=note, etag=etag)
+        )
 
     def list(self, namespace: str = "") -> builtins.list[Limit]:
         """By namespace, its own before those of its modules. `namespace`: "" for all."""

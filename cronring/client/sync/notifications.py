@@ -52,14 +52,14 @@ class NotificationCalls:
         """Raises NotFound, as all below do."""
         return self._wire.run(lambda client: client.notifications.get(name))
 
-    def remove(self, name: str) -> None:
-        """With its log."""
-        return self._wire.run(lambda client: client.notifications.remove(name))
+    def remove(self, name: str, *, etag: str = "") -> None:
+        """With its log. `etag`: only if it still has this one, else EtagMismatch is raised."""
+        return self._wire.run(lambda client: client.notifications.remove(name, etag=etag))
 
-    def set_enabled(self, name: str, *, enabled: bool, reason: str = "", by: str = "") -> Webhook:
-        """Idempotent."""
+    def set_enabled(self, name: str, *, enabled: bool, reason: str = "", by: str = "", etag: str = "") -> Webhook:
+        """Idempotent. `etag`: as of `remove`."""
         return self._wire.run(
-            lambda client: client.notifications.set_enabled(name, enabled=enabled, reason=reason, by=by)
+            lambda client: client.notifications.set_enabled(name, enabled=enabled, reason=reason, by=by, etag=etag)
         )
 
     def test(self, name: str) -> Tested:

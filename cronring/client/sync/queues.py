@@ -3,6 +3,7 @@
 import builtins
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from cronring.client.queues import HOLD, DeadLetter, Lease, Queue, QueueMessage
 from cronring.client.wire import Wire
@@ -17,13 +18,16 @@ class QueueCalls:
     def put(
         self,
         queue: str,
-        payload: str,
+        payload: Any,
         workspace: str = "",
         namespace: str = "default",
         *,
         not_before: datetime | None = None,
     ) -> int:
-        """The id of a new message. `payload`: JSON. Raises Invalid; OutcomeUnknown where it may be there already."""
+        """The id of a new message. `payload`: a value that JSON has; JSON that is text already is given as JsonText.
+
+        Raises Invalid; OutcomeUnknown where it may be there already.
+        """
         return self._wire.run(
             lambda client: client.queues.put(queue, payload, workspace, namespace, not_before=not_before)
         )
@@ -126,8 +130,12 @@ class QueueCalls:
         dead_kept_days: int | None = None,
         by: str = "",
         note: str = "",
+        etag: str = "",
     ) -> Queue:
-        """None: stays as it is. `on_retry`: `block` or `pass`. Raises Invalid."""
+        """None: stays as it is. `on_retry`: `block` or `pass`. Raises Invalid.
+
+        `etag`: only if the settings still have this one, else EtagMismatch is raised.
+        """
         return self._wire.run(
             lambda client: client.queues.set(
                 queue,
@@ -137,5 +145,6 @@ class QueueCalls:
                 dead_kept_days=dead_kept_days,
                 by=by,
                 note=note,
+                etag=etag,
             )
         )

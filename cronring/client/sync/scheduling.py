@@ -33,12 +33,13 @@ class Scheduling:
         by: str = "",
         note: str = "",
     ) -> model.Job:
-        """Each tick puts a message with this payload (any JSON value) into the queue. Made again, it is changed.
+        """Each tick puts a message with this payload into the queue. Made again, it is changed.
 
         There is one schedule for each queue, workspace and name. `updated` and `unchanged` of the answer say what has
         become of one that was there. `awaited`: a tick ends when its consumer ends the message, within `timeout_ms`.
         Else it is completed when the message is in the queue.
 
+        `payload`: a value that JSON has; JSON that is text already is given as JsonText.
         Should the answer be lost, it is safe to call it again. Raises Invalid for a schedule or a policy that is none.
         """
         return self._wire.run(

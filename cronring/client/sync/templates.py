@@ -23,14 +23,16 @@ class TemplateCalls:
         namespace: str = "default",
         by: str = "",
         note: str = "",
+        etag: str = "",
     ) -> model.Template:
         """Make a template, or set what `fields` names of it: as `jobs.update` does, and "description".
 
-        Without fields the template is what is given, and no more. Raises Invalid.
+        Without fields the template is what is given, and no more. Raises Invalid. `etag`: only if it still has this
+        one ("*": only if it is there), else EtagMismatch is raised.
         """
         return self._wire.run(
             lambda client: client.templates.set(
-                name, spec, fields, description=description, namespace=namespace, by=by, note=note
+                name, spec, fields, description=description, namespace=namespace, by=by, note=note, etag=etag
             )
         )
 
@@ -42,6 +44,6 @@ class TemplateCalls:
         """By namespace and name, without payloads. `namespace`: "" for all."""
         return self._wire.run(lambda client: client.templates.list(namespace, limit))
 
-    def delete(self, name: str, namespace: str = "default", by: str = "", note: str = "") -> int:
-        """How many jobs came from it; they stay as they are. Raises NotFound."""
-        return self._wire.run(lambda client: client.templates.delete(name, namespace, by, note))
+    def delete(self, name: str, namespace: str = "default", by: str = "", note: str = "", *, etag: str = "") -> int:
+        """How many jobs came from it; they stay as they are. Raises NotFound. `etag`: as of `set`."""
+        return self._wire.run(lambda client: client.templates.delete(name, namespace, by, note, etag=etag))

@@ -471,6 +471,7 @@ class Queue(_message.Message):
     CHANGED_AT_FIELD_NUMBER: _builtins.int
     CHANGED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     queue: _builtins.str
     depth: _builtins.int
@@ -487,6 +488,8 @@ class Queue(_message.Message):
     dead_kept_days: _builtins.int
     changed_by: _builtins.str
     note: _builtins.str
+    etag: _builtins.str
+    """of what is set, not of messages"""
     @_builtins.property
     def oldest_at(self) -> _timestamp_pb2.Timestamp:
         """since when the oldest of them is there"""
@@ -512,10 +515,11 @@ class Queue(_message.Message):
         changed_at: _timestamp_pb2.Timestamp | None = ...,
         changed_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "oldest_at", b"oldest_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "consumers", b"consumers", "dead", b"dead", "dead_kept_days", b"dead_kept_days", "depth", b"depth", "lanes", b"lanes", "leased", b"leased", "max_deliveries", b"max_deliveries", "namespace", b"namespace", "note", b"note", "oldest_at", b"oldest_at", "on_retry", b"on_retry", "queue", b"queue"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "changed_by", b"changed_by", "consumers", b"consumers", "dead", b"dead", "dead_kept_days", b"dead_kept_days", "depth", b"depth", "etag", b"etag", "lanes", b"lanes", "leased", b"leased", "max_deliveries", b"max_deliveries", "namespace", b"namespace", "note", b"note", "oldest_at", b"oldest_at", "on_retry", b"on_retry", "queue", b"queue"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -964,6 +968,7 @@ class SetQueueRequest(_message.Message):
     DEAD_KEPT_DAYS_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     queue: _builtins.str
@@ -976,6 +981,8 @@ class SetQueueRequest(_message.Message):
     requested_by: _builtins.str
     """who asks: a remark; with --insecure, who did it"""
     note: _builtins.str
+    etag: _builtins.str
+    """Only if it still has this one, or one of these, with commas between: else ABORTED, reason "ETAG_MISMATCH"."""
     def __init__(
         self,
         *,
@@ -986,10 +993,11 @@ class SetQueueRequest(_message.Message):
         dead_kept_days: _builtins.int | None = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        etag: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_dead_kept_days", b"_dead_kept_days", "_max_deliveries", b"_max_deliveries", "_on_retry", b"_on_retry", "dead_kept_days", b"dead_kept_days", "max_deliveries", b"max_deliveries", "on_retry", b"on_retry"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_dead_kept_days", b"_dead_kept_days", "_max_deliveries", b"_max_deliveries", "_on_retry", b"_on_retry", "dead_kept_days", b"dead_kept_days", "max_deliveries", b"max_deliveries", "namespace", b"namespace", "note", b"note", "on_retry", b"on_retry", "queue", b"queue", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_dead_kept_days", b"_dead_kept_days", "_max_deliveries", b"_max_deliveries", "_on_retry", b"_on_retry", "dead_kept_days", b"dead_kept_days", "etag", b"etag", "max_deliveries", b"max_deliveries", "namespace", b"namespace", "note", b"note", "on_retry", b"on_retry", "queue", b"queue", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__dead_kept_days: _TypeAlias = _typing.Literal["dead_kept_days"]  # noqa: Y015
     _WhichOneofArgType__dead_kept_days: _TypeAlias = _typing.Literal["_dead_kept_days", b"_dead_kept_days"]  # noqa: Y015

@@ -96,7 +96,7 @@ async def test_ticks_during_a_run_overlap_whatever_is_changed_meanwhile(cluster:
             return len(await client.deployments.list(active_only=True)) == 3
 
         await wait_until(are_active, "the modules are deployed", 40)
-        spec = JobSpec(SCHEDULE, {"overlap": "skip"}, payload='"it"')
+        spec = JobSpec(SCHEDULE, {"overlap": "skip"}, payload="it")
         for key in (RAISED, TOGGLED):
             await client.jobs.create(key.partition(".")[0], "hold", "it", spec)
         for key in (RAISED, TOGGLED, REDEPLOYED):

@@ -6,7 +6,6 @@ of actions must tell one story every time. Delays only spread the racers: nothin
 
 import asyncio
 import itertools
-import json
 import random
 import time
 from collections import Counter
@@ -159,7 +158,7 @@ async def test_a_cancellation_that_races_the_end_has_one_outcome(racers: Racers)
     for _ in rounds(seen, "cancelled", "had ended"):
         one, other = racers.two()
         lasts_s = 0.15
-        activation = await one.jobs.trigger(key, json.dumps(lasts_s), "ann")
+        activation = await one.jobs.trigger(key, lasts_s, "ann")
         assert activation.tick is not None
         found: list[Execution] = []
 
@@ -255,7 +254,7 @@ async def test_of_two_who_retry_an_execution_one_attempt_comes(racers: Racers) -
     key = "races.brief"
     for _ in range(ROUNDS):
         one, other = racers.two()
-        activation = await one.jobs.trigger(key, "30", "ann")
+        activation = await one.jobs.trigger(key, 30, "ann")
         assert activation.tick is not None
         found: list[Execution] = []
 

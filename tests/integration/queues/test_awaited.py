@@ -113,8 +113,8 @@ async def test_the_end_of_a_workspace_is_that_of_its_messages(client: AsyncClien
     lease = await taken(client, queue)
     (message,) = lease.messages
     for _ in range(2):
-        await client.queues.put(queue, "1", queue)
-    await client.queues.put(queue, "2", "another")
+        await client.queues.put(queue, 1, queue)
+    await client.queues.put(queue, 2, "another")
     assert (await client.workspaces.get(queue)).messages == 3
     deleted = await client.workspaces.delete(queue, expected=1)
     assert (deleted.deleted, deleted.messages) == (1, 2)

@@ -52,7 +52,7 @@ async def test_what_is_wrong_is_refused(cluster: Cluster, queue: str) -> None:
 
 
 async def test_queues_are_metrics(cluster: Cluster, client: AsyncClient, queue: str) -> None:
-    await client.queues.put(queue, "1")
+    await client.queues.put(queue, 1)
     line = f'cronring_queue_messages{{namespace="default",queue="{queue}"}} 1.0'
     async with asyncio.timeout(TIMEOUT_S):
         while line not in (await asyncio.to_thread(cluster.http, cluster.controllers[0], "/metrics"))[1].splitlines():

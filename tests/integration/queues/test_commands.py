@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cronring.client import AsyncClient
+from cronring.client import AsyncClient, JsonText
 from tests.support.cluster import READY_S, Cluster
 from tests.support.waiting import TIMEOUT_S
 
@@ -33,7 +33,7 @@ async def test_a_command_is_run_for_each_message_and_its_exit_code_decides(
 ) -> None:
     await client.queues.set(queue, max_deliveries=1)
     for payload in ('{"to": "ada"}', '"bad"', '{"to": "bob"}'):
-        await client.queues.put(queue, payload, "post")
+        await client.queues.put(queue, JsonText(payload), "post")
     script = 'read -r line; echo "$CRONRING_WORKSPACE $CRONRING_DELIVERY $line"; [ "$line" != \'"bad"\' ]'
     code, told = await run(cluster, "consume", queue, "--until-empty", "--", "sh", "-c", script)
     assert code == 0, told
@@ -47,9 +47,20 @@ async def test_a_command_is_run_for_each_message_and_its_exit_code_decides(
     assert (letter.payload, letter.error_message) == ('"bad"', "sh ended with exit code 1")
 
 
+async def test_a_message_is_put(cluster: Cluster, client: AsyncClient, queue: str) -> None:
+    code, told = await run(cluster, "put", queue, '{"a": [1]}', "--workspace", "w", "--not-before", "+1h")
+    (message,) = await client.queues.messages(queue)
+    assert (code, told.splitlines()[0]) == (0, f"{queue} has message {message.id}")
+    assert (message.payload, message.workspace) == ('{"a":[1]}', "w")
+    assert message.run_at is not None
+    assert message.enqueued_at is not None
+    assert message.run_at > message.enqueued_at
+    assert (await run(cluster, "put", queue, "{"))[0] == 1
+
+
 async def test_dead_letters_are_listed_replayed_and_removed(cluster: Cluster, client: AsyncClient, queue: str) -> None:
     await client.queues.set(queue, max_deliveries=1)
-    ids = [await client.queues.put(queue, str(number)) for number in (1, 2)]
+    ids = [await client.queues.put(queue, number) for number in (1, 2)]
     for _ in ids:
         lease = await client.queues.take(queue, "c1", most=1)
         await client.queues.retry(lease, [lease.messages[0].id], "it broke", "ValueError")
@@ -65,7 +76,7 @@ async def test_dead_letters_are_listed_replayed_and_removed(cluster: Cluster, cl
 
 
 async def test_a_queue_is_set_and_listed(cluster: Cluster, client: AsyncClient, queue: str) -> None:
-    await client.queues.put(queue, "1", "a")
+    await client.queues.put(queue, 1, "a")
     code, told = await run(cluster, "set", queue, "--on-retry", "pass", "--note", "no order")
     assert (code, "others pass it" in told) == (0, True)
     (line,) = [line for line in (await run(cluster, "list"))[1].splitlines() if queue in line]

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from cronring.client import AsyncClient, Invalid
+from cronring.client import AsyncClient, Invalid, JsonText
 from cronring.client.consuming import Consumer
 from cronring.controller.store.connect import Connection
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -26,7 +26,7 @@ async def states(client: AsyncClient, queue: str) -> list[str]:
 
 async def test_messages_are_done_as_their_contexts_are_left(client: AsyncClient, queue: str) -> None:
     for number in range(5):
-        await client.queues.put(queue, str(number), "a" if number % 2 else "b")
+        await client.queues.put(queue, number, "a" if number % 2 else "b")
     (row,) = [each for each in await client.queues.list() if each.queue == queue]
     assert (row.depth, row.lanes, row.leased) == (5, 2, 0), "they are there before anybody has looked for them"
     seen = []
@@ -52,7 +52,7 @@ async def test_who_waits_is_given_what_comes_in(client: AsyncClient, queue: str)
 
     task = asyncio.ensure_future(consume())
     for number in range(3):
-        await client.queues.put(queue, str(number))
+        await client.queues.put(queue, number)
         async with asyncio.timeout(TIMEOUT_S):
             assert await got.get() == number
     consumer.stop()
@@ -69,7 +69,7 @@ async def extended(client: AsyncClient, queue: str) -> bool:
 
 
 async def test_work_that_lasts_longer_than_its_lease_keeps_it(client: AsyncClient, queue: str) -> None:
-    await client.queues.put(queue, "1")
+    await client.queues.put(queue, 1)
     async for message in consumer_of(client, queue):
         async with message:
             await wait_until(partial(extended, client, queue), "the lease is not extended")
@@ -82,7 +82,7 @@ async def test_work_that_lasts_longer_than_its_lease_keeps_it(client: AsyncClien
 async def test_what_fails_comes_again_in_order_and_dies_at_last(client: AsyncClient, queue: str) -> None:
     await client.queues.set(queue, max_deliveries=2, by="ada")
     for number in (1, 2):
-        await client.queues.put(queue, str(number), "a")
+        await client.queues.put(queue, number, "a")
     consumer, seen = consumer_of(client, queue), []
     async with asyncio.timeout(TIMEOUT_S):
         async for message in consumer:
@@ -104,7 +104,7 @@ async def test_what_fails_comes_again_in_order_and_dies_at_last(client: AsyncCli
 
 async def test_a_stop_gives_back_what_is_not_begun(client: AsyncClient, queue: str) -> None:
     for number in range(3):
-        await client.queues.put(queue, str(number))
+        await client.queues.put(queue, number)
     consumer = consumer_of(client, queue, hold=timedelta(hours=1))
     async for message in consumer:
         async with message:
@@ -115,7 +115,7 @@ async def test_a_stop_gives_back_what_is_not_begun(client: AsyncClient, queue: s
 
 async def test_leaving_the_loop_gives_back_the_rest_as_well(client: AsyncClient, queue: str) -> None:
     for number in range(3):
-        await client.queues.put(queue, str(number))
+        await client.queues.put(queue, number)
     async for message in consumer_of(client, queue, hold=timedelta(hours=1)):
         async with message:
             break
@@ -129,8 +129,8 @@ async def test_leaving_the_loop_gives_back_the_rest_as_well(client: AsyncClient,
 async def test_the_work_of_a_cancelled_message_is_cancelled(
     client: AsyncClient, queue: str, database: Connection
 ) -> None:
-    await client.queues.put(queue, "1")
-    await client.queues.put(queue, "2")
+    await client.queues.put(queue, 1)
+    await client.queues.put(queue, 2)
     consumer = consumer_of(client, queue)
     async with asyncio.timeout(TIMEOUT_S):
         async for message in consumer:
@@ -144,7 +144,7 @@ async def test_the_work_of_a_cancelled_message_is_cancelled(
 
 
 async def test_a_lease_that_somebody_else_got_is_lost(client: AsyncClient, queue: str, database: Connection) -> None:
-    await client.queues.put(queue, "1")
+    await client.queues.put(queue, 1)
     async with asyncio.timeout(TIMEOUT_S):
         async for message in consumer_of(client, queue):
             async with message:
@@ -158,7 +158,7 @@ async def test_a_lease_that_somebody_else_got_is_lost(client: AsyncClient, queue
 
 
 async def test_a_lease_of_another_namespace_is_none(client: AsyncClient, queue: str) -> None:
-    await client.queues.put(queue, "1", namespace="billing")
+    await client.queues.put(queue, 1, namespace="billing")
     lease = await client.queues.take(queue, "c1", "billing")
     stolen = type(lease)(lease.number, "default", lease.messages)
     (message,) = lease.messages
@@ -170,10 +170,10 @@ async def test_a_lease_of_another_namespace_is_none(client: AsyncClient, queue: 
 
 async def test_what_is_wrong_is_said_by_its_field(client: AsyncClient, queue: str) -> None:
     for call, field in (
-        (client.queues.put("q q", "1"), "queue"),
-        (client.queues.put(queue, "{"), "payload"),
-        (client.queues.put(queue, '"' + "x" * 70_000 + '"'), "payload"),
-        (client.queues.put(queue, "1", "w" * 201), "workspace"),
+        (client.queues.put("q q", 1), "queue"),
+        (client.queues.put(queue, JsonText("{")), "payload"),
+        (client.queues.put(queue, "x" * 70_000), "payload"),
+        (client.queues.put(queue, 1, "w" * 201), "workspace"),
         (client.queues.take(queue, ""), "consumer"),
         (client.queues.take(queue, "c", most=1_001), "most"),
         (client.queues.take(queue, "c", hold=timedelta(days=2)), "hold_ms"),
@@ -190,6 +190,6 @@ async def test_what_is_wrong_is_said_by_its_field(client: AsyncClient, queue: st
 
 
 async def test_a_message_waits_for_its_time(client: AsyncClient, queue: str) -> None:
-    await client.queues.put(queue, "1", not_before=datetime.now(UTC) + timedelta(hours=1))
+    await client.queues.put(queue, 1, not_before=datetime.now(UTC) + timedelta(hours=1))
     assert (await client.queues.take(queue, "c1")).messages == ()
     assert len(await client.queues.messages(queue)) == 1

@@ -15,6 +15,7 @@ from cronring.cli.files.writing import toml_lines, yaml_lines
 from cronring.cli.job_lines import JobLines
 from cronring.client.many import JobToMake, creation
 from cronring.client.model import JobSpec
+from cronring.client.payloads import JsonText
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 JSON = st.recursive(
@@ -52,7 +53,9 @@ def jobs(draw: st.DrawFn) -> JobToMake:
         schedule="manual" if "after" in policy else schedule,
         policy=policy,
         anchor=draw(INSTANTS) if schedule.startswith("every") and "after" not in policy else None,
-        payload="" if payload is ... else json.dumps(payload, ensure_ascii=draw(st.booleans()), separators=(",", ":")),
+        payload=JsonText(
+            "" if payload is ... else json.dumps(payload, ensure_ascii=draw(st.booleans()), separators=(",", ":"))
+        ),
         labels=draw(LABELS),
         timeout_ms=draw(st.none() | st.integers(1, 10**9)),
         on_disconnect=draw(st.sampled_from(["", "stop", "finish"])),

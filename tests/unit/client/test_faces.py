@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+from google.protobuf import descriptor_pool
+
 import cronring.client
 from cronring.client import AsyncClient, Client
 from cronring.client.generate import OUT, generate
@@ -13,7 +15,9 @@ from cronring.controller.api.policy import POLICY, Audience
 
 FOLDER: Final = Path(cronring.client.__file__).parent
 OURS: Final = "/cronring.v1."
-METHODS: Final = ("schedule", "events", "poll_events", "watch_jobs", "from_env", "close", "__init__")
+METHODS: Final = (
+    "schedule", "consume", "with_key", "events", "poll_events", "watch_jobs", "from_env", "close", "__init__",
+)  # fmt: skip
 
 
 def groups(client: object) -> dict[str, Any]:
@@ -68,6 +72,43 @@ def test_both_faces_are_the_same() -> None:
     assert compared > 60
     for name in METHODS:
         assert parameters(getattr(AsyncClient, name)) == parameters(getattr(Client, name)), name
+
+
+def test_both_have_all_that_the_other_has() -> None:
+    names = [{name for name in dir(face) if not name.startswith("_")} for face in (AsyncClient, Client)]
+    assert names[0] == names[1]
+
+
+def test_every_request_with_an_etag_is_given_one() -> None:
+    """Whoever may say what they have seen by REST, may so here."""
+    known = {
+        rpc.removeprefix(OURS).replace("/", ".")
+        for rpc, access in POLICY.items()
+        if rpc.startswith(OURS) and access.audience is Audience.PEOPLE and "etag" in request_of(rpc).fields_by_name
+    }
+    calls = {
+        f"{group}.{name}"
+        for group, each in groups(AsyncClient(["127.0.0.1:1"])).items()
+        for name, method in methods(each).items()
+        if "etag" in inspect.signature(method).parameters
+    }
+    assert {*known} == {
+        "Defaults.UpdateDefaults", "Deployments.ActivateDeployment", "Deployments.KillDeployment", "Jobs.DeleteJob",
+        "Jobs.UpdateJob", "Limits.RemoveLimit", "Limits.SetLimit", "Notifications.RemoveWebhook",
+        "Notifications.SetWebhookEnabled", "Queues.SetQueue", "Sets.ApplySet", "Templates.DeleteTemplate",
+        "Templates.SetTemplate",
+    }  # fmt: skip
+    assert calls == {
+        "defaults.update", "deployments.activate", "deployments.kill", "jobs.delete", "jobs.update", "limits.remove",
+        "limits.set", "notifications.remove", "notifications.set_enabled", "queues.set", "templates.delete",
+        "templates.set",
+    }, "and sets.apply, by HowToApply"  # fmt: skip
+
+
+def request_of(rpc: str) -> Any:
+    """What a method takes, as protobuf describes it."""
+    service, method = rpc.removeprefix("/").split("/")
+    return descriptor_pool.Default().FindServiceByName(service).methods_by_name[method].input_type
 
 
 def test_streams_are_iterators_in_both() -> None:

@@ -1,0 +1,125 @@
+"""`Client.consume`, without `await`, against a real controller: leases last while a handler blocks its thread."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from cronring.client import Client, Invalid, Lease
+from tests.support.cluster import Cluster
+from tests.support.waiting import TIMEOUT_S
+
+SHORT = timedelta(seconds=1)
+
+
+@pytest.fixture
+def blocking(cluster: Cluster) -> Iterator[Client]:
+    with Client([cluster.addresses]) as client:
+        yield client
+
+
+def until(holds: Callable[[], bool], otherwise: str) -> None:
+    """Blocks its thread."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.05)  # a poll with a deadline
+
+
+def ids(lease: Lease) -> list[int]:
+    return [each.id for each in lease.messages]
+
+
+def test_messages_are_done_or_fail_as_their_contexts_are_left(blocking: Client, queue: str) -> None:
+    blocking.queues.set(queue, max_deliveries=1)
+    for number in range(3):
+        blocking.queues.put(queue, {"n": number}, "a")
+    seen = []
+    for message in blocking.consume(queue, consumer="c1", until_empty=True):
+        with message:
+            seen.append(message.value()["n"])
+            if message.value()["n"] == 1:
+                raise ValueError("one is wrong")
+        assert (message.error is None) == (message.value()["n"] != 1)
+    assert seen == [0, 1, 2]
+    assert blocking.queues.messages(queue) == []
+    (letter,) = blocking.queues.dead_letters(queue)
+    assert (letter.payload, letter.error_type, letter.error_message) == ('{"n":1}', "ValueError", "one is wrong")
+
+
+def test_the_lease_lasts_while_a_handler_blocks(blocking: Client, queue: str) -> None:
+    blocking.queues.put(queue, 1)
+
+    def extended() -> bool:
+        (row,) = blocking.queues.messages(queue)
+        assert row.leased_until is not None
+        assert row.enqueued_at is not None
+        return row.leased_until > row.enqueued_at + 4 * SHORT
+
+    for message in blocking.consume(queue, consumer="c1", hold=SHORT, until_empty=True):
+        with message:
+            time.sleep(2 * SHORT.total_seconds())  # what is tried: nothing of this thread extends it
+            until(extended, "the lease is not extended")
+            assert blocking.queues.take(queue, "other").messages == ()
+        assert (message.error, message.lost, message.delivery) == (None, False, 1)
+    assert blocking.queues.messages(queue) == []
+
+
+def test_who_leaves_the_loop_gives_back_the_rest(cluster: Cluster, blocking: Client, queue: str) -> None:
+    put = [blocking.queues.put(queue, number) for number in range(3)]
+    for message in blocking.consume(queue, consumer="c1", hold=timedelta(hours=1)):
+        with message:
+            pass
+        break
+    lease = blocking.queues.take(queue, "c2", hold=SHORT)
+    assert ids(lease) == put[1:]
+    blocking.queues.release(lease)
+    other = Client([cluster.addresses])
+    held = iter(other.consume(queue, consumer="c1", hold=timedelta(hours=1)))  # as a traceback holds it
+    with pytest.raises(KeyboardInterrupt), other, next(held):
+        raise KeyboardInterrupt
+    assert ids(blocking.queues.take(queue, "c2")) == put[1:], "the client has given them back, as it was closed"
+
+
+def test_a_message_that_is_not_ours_any_more_is_told_to_be_lost(blocking: Client, queue: str) -> None:
+    blocking.queues.put(queue, 1)
+    blocking.queues.put(queue, 2)
+    for message in blocking.consume(queue, consumer="c1", hold=SHORT, until_empty=True):
+        with message:
+            if message.value() == 1:
+                blocking.queues.release(Lease(message.lease, "default", ()))
+                other = blocking.queues.take(queue, "c2", hold=timedelta(hours=1))
+                until(lambda: message.lost, "nobody has said that it is lost")  # noqa: B023 - called at once
+                raise ValueError("nobody is told")
+        assert (message.lost, message.error) == (True, None)
+    assert [each.delivery for each in other.messages][:1] != []
+    assert blocking.queues.finish(other, ids(other)) == dict.fromkeys(ids(other), "done")
+
+
+def test_a_stop_ends_it_in_a_thread(blocking: Client, queue: str) -> None:
+    consumer = blocking.consume(queue, consumer="c1")
+    threading.Timer(0.5, consumer.stop).start()
+    assert list(consumer) == []
+    stopped = blocking.consume(queue, consumer="c1")
+    stopped.stop()
+    blocking.queues.put(queue, 1)
+    assert list(stopped) == [], "it was stopped before it began"
+
+
+def test_a_stop_ends_it_in_a_handler_of_a_signal(blocking: Client, queue: str) -> None:
+    consumer = blocking.consume(queue, consumer="c1")
+    before = signal.signal(signal.SIGUSR1, lambda *_: consumer.stop())
+    try:
+        threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGUSR1]).start()  # to the process, as Ctrl-C is
+        assert list(consumer) == []
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_consumer_takes_no_key(blocking: Client, queue: str) -> None:
+    with pytest.raises(Invalid, match="Idempotency-Key"):
+        blocking.with_key("k").consume(queue, consumer="c1")
