@@ -231,8 +231,8 @@ ORDER BY h.position;
 -- its window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no
 -- holes. (In place of it, and not in it, as whoever follows the jobs goes by ids.)
 -- Where several may run, ticks go on beside a run that has held the job since only one might. And there is no overlap
--- to record any more when one of them has ended in the meantime. Where only one may run, a run's end decides about the
--- ticks that pass meanwhile; so does that of the last of several, if these have run since several might.
+-- to record any more when one of them has ended in the meantime. Where only one may run, the end of its run decides
+-- about ticks that pass meanwhile. So does the end of the last of several, which run since several might.
 -- All but `:controller_id` are parallel arrays, `:job_ids` ascending. The caller expects `:expected_ticks` in the rows.
 -- `:reasons` to `:tick_counts` are each job's first range, `:further_...` the other ones.
 WITH wanted AS MATERIALIZED (

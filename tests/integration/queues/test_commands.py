@@ -47,17 +47,6 @@ async def test_a_command_is_run_for_each_message_and_its_exit_code_decides(
     assert (letter.payload, letter.error_message) == ('"bad"', "sh ended with exit code 1")
 
 
-async def test_a_message_is_put(cluster: Cluster, client: AsyncClient, queue: str) -> None:
-    code, told = await run(cluster, "put", queue, '{"a": [1]}', "--workspace", "w", "--not-before", "+1h")
-    (message,) = await client.queues.messages(queue)
-    assert (code, told.splitlines()[0]) == (0, f"{queue} has message {message.id}")
-    assert (message.payload, message.workspace) == ('{"a":[1]}', "w")
-    assert message.run_at is not None
-    assert message.enqueued_at is not None
-    assert message.run_at > message.enqueued_at
-    assert (await run(cluster, "put", queue, "{"))[0] == 1
-
-
 async def test_dead_letters_are_listed_replayed_and_removed(cluster: Cluster, client: AsyncClient, queue: str) -> None:
     await client.queues.set(queue, max_deliveries=1)
     ids = [await client.queues.put(queue, number) for number in (1, 2)]
