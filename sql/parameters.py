@@ -621,6 +621,14 @@ class FindDeadLetters(Statement):
     limit: int
 
 
+class FindDeadLettersOfWorkspace(Statement):
+    namespace: str
+    queue: str
+    workspace: str
+    ids: Sequence[int] | None
+    limit: int
+
+
 class FindDeployment(Statement):
     key: str
 
@@ -1388,6 +1396,14 @@ class ListDeadLetters(Statement):
     limit: int
 
 
+class ListDeadLettersOfWorkspace(Statement):
+    namespace: str
+    queue: str
+    workspace: str
+    after_id: int
+    limit: int
+
+
 class ListDeeds(Statement):
     since: int
     until: int
@@ -1505,6 +1521,15 @@ class ListJobs(Statement):
     contains: Sequence[str]
     keys: Sequence[str]
     labels: str
+    limit: int
+
+
+class ListLane(Statement):
+    namespace: str
+    queue: str
+    workspace: str
+    after_run_at: int | None
+    after_id: int
     limit: int
 
 
