@@ -1320,6 +1320,7 @@ class HasMigrations(Statement): ...
 
 class HastenRetry(Statement):
     actor: str
+    payload: str | None
     job_id: int
     tick: int
 

@@ -158,6 +158,7 @@ def activation_message(activation: Activation, table: Timetable) -> jobs_pb2.Act
         attempt=activation.attempt,
         run_at=timestamp(activation.run_at),
         payload=activation.payload if shown else "",
+        payload_of="run" if activation.payload else "job",
         outputs_hidden=not shown,
         beside=activation.beside,
     )

@@ -166,6 +166,7 @@ def activation(message: jobs_pb2.Activation) -> model.Activation:
         attempt=message.attempt,
         run_at=instant(message.run_at),
         payload=message.payload,
+        payload_of=message.payload_of,
         outputs_hidden=message.outputs_hidden,
         beside=message.beside,
         execution_id=message.execution_id,
