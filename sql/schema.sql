@@ -440,7 +440,10 @@ CREATE VIEW cronring.cron_job_status AS
     status,
     schedule,
     next_tick,
-    next_execution,
+        CASE
+            WHEN (policy !~~ '%"window"%'::text) THEN next_execution
+            ELSE NULL::timestamp with time zone
+        END AS next_execution,
     last_outcome,
     last_started_at,
     last_ended_at,

@@ -1557,7 +1557,9 @@ class Action(_message.Message):
     """
     note: _builtins.str
     details: _builtins.str
-    """JSON"""
+    """JSON. Of an update of the payload: {"payload": {"old": ..., "new": ...}}, each by bytes and sha256, and by `text`,
+    its first 4 KiB, if who asks may see payloads.
+    """
     template: _builtins.str
     """namespace/name; empty: it was none's"""
     @_builtins.property
