@@ -667,6 +667,14 @@ class FindDeadLetters(Statement):
     limit: int
 
 
+class FindDeadLettersOfWorkspace(Statement):
+    namespace: str
+    queue: str
+    workspace: str
+    ids: Sequence[int] | None
+    limit: int
+
+
 class FindDeployment(Statement):
     key: str
 
@@ -1358,6 +1366,7 @@ class HasMigrations(Statement): ...
 
 class HastenRetry(Statement):
     actor: str
+    payload: str | None
     job_id: int
     tick: int
 
@@ -1430,6 +1439,14 @@ class ListControllers(Statement): ...
 class ListDeadLetters(Statement):
     namespace: str
     queue: str
+    after_id: int
+    limit: int
+
+
+class ListDeadLettersOfWorkspace(Statement):
+    namespace: str
+    queue: str
+    workspace: str
     after_id: int
     limit: int
 
@@ -1551,6 +1568,15 @@ class ListJobs(Statement):
     contains: Sequence[str]
     keys: Sequence[str]
     labels: str
+    limit: int
+
+
+class ListLane(Statement):
+    namespace: str
+    queue: str
+    workspace: str
+    after_run_at: int | None
+    after_id: int
     limit: int
 
 

@@ -440,7 +440,10 @@ CREATE VIEW cronring.cron_job_status AS
     status,
     schedule,
     next_tick,
-    next_execution,
+        CASE
+            WHEN (policy !~~ '%"window"%'::text) THEN next_execution
+            ELSE NULL::timestamp with time zone
+        END AS next_execution,
     last_outcome,
     last_started_at,
     last_ended_at,
@@ -994,6 +997,9 @@ BEGIN
                WHERE w.workspace !~ '^([A-Za-z0-9_]([A-Za-z0-9_.-]{0,98}[A-Za-z0-9_])?)?$') THEN
         RAISE EXCEPTION 'a workspace has letters, digits, "_", "-" and "." (these two not at its ends), at most 100'
             USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF not_before NOT BETWEEN '0001-01-01 00:00Z' AND '9999-12-31 23:59:59.999999Z' THEN
+        RAISE EXCEPTION 'not_before is an instant of the years 1 to 9999' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF EXISTS (SELECT FROM unnest(payloads) p (payload) WHERE octet_length(p.payload::text) > 65536) THEN
         RAISE EXCEPTION 'a payload has at most 65536 bytes' USING ERRCODE = 'invalid_parameter_value';
@@ -2505,7 +2511,7 @@ CREATE INDEX cron_audit_log_unsealed ON cronring.cron_audit_log USING btree (id)
 
 CREATE INDEX cron_dead_letters_queue ON cronring.cron_dead_letters USING btree (namespace, queue, id);
 
-CREATE INDEX cron_dead_letters_workspace ON cronring.cron_dead_letters USING btree (namespace, workspace);
+CREATE INDEX cron_dead_letters_workspace ON cronring.cron_dead_letters USING btree (namespace, workspace, queue, id);
 
 CREATE INDEX cron_deliveries_log ON cronring.cron_deliveries USING btree (webhook_id, id);
 

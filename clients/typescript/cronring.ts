@@ -13,7 +13,7 @@ export interface Action {
   /** deploy activate undeploy, cancel_execution retry_execution, set_template delete_template, adopt release (into and out of a set) */
   actor: string;
   note: string;
-  /** JSON */
+  /** JSON. Of an update of the payload: {"payload": {"old": ..., "new": ...}}, each by bytes and sha256, and by `text`, its first 4 KiB, if who asks may see payloads. */
   details: string;
   /** namespace/name; empty: it was none's */
   template: string;
@@ -50,6 +50,8 @@ export interface Activation {
   run_at?: string;
   /** in place of the job's own; empty: that one */
   payload: string;
+  /** "run": `payload`, whatever becomes of its job's (of a retry by hand: what the execution ran with). "job": its job's, as it is when this begins. */
+  payload_of: string;
   /** it doesn't wait for the job's own runs */
   beside: boolean;
   /** who asks may not see payloads: it is left empty */
@@ -2126,11 +2128,11 @@ export interface Operations {
   RetryMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[]; error_message?: string; error_type?: string; delay_ms?: string | number; last?: boolean }; answer: RetryMessagesResponse };
   ReleaseMessages: { path: { namespace: string; lease: string | number }; body: { message_ids?: (string | number)[] }; answer: ReleaseMessagesResponse };
   PutMessage: { path: { namespace: string; queue: string }; body: { workspace?: string; payload?: string; not_before?: string }; answer: PutMessageResponse };
-  ListMessages: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListMessagesResponse };
+  ListMessages: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string; workspace?: string }; answer: ListMessagesResponse };
   ListQueues: { query: { page_size?: number; page_token?: string; namespace?: string; total?: boolean }; answer: ListQueuesResponse };
-  ListDeadLetters: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string }; answer: ListDeadLettersResponse };
-  ReplayDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: ReplayDeadLettersResponse };
-  RemoveDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string }; answer: RemoveDeadLettersResponse };
+  ListDeadLetters: { path: { namespace: string; queue: string }; query: { page_size?: number; page_token?: string; workspace?: string }; answer: ListDeadLettersResponse };
+  ReplayDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string; all?: boolean; workspace?: string }; answer: ReplayDeadLettersResponse };
+  RemoveDeadLetters: { path: { namespace: string; queue: string }; body: { message_ids?: (string | number)[]; dry_run?: boolean; requested_by?: string; note?: string; all?: boolean; workspace?: string }; answer: RemoveDeadLettersResponse };
   SetQueue: { path: { namespace: string; queue: string }; body: { max_deliveries?: number; on_retry?: string; dead_kept_days?: number; requested_by?: string; note?: string; etag?: string }; answer: Queue };
   ExplainSchedule: { query: { schedule?: string; "policy.timezone"?: string; "policy.dst_gap"?: string; "policy.dst_overlap"?: string; "policy.start_at"?: string; "policy.end_at"?: string; "policy.window"?: string; "policy.jitter"?: string; "policy.on_missed"?: string; "policy.catch_up_window"?: string; "policy.overlap"?: string; "policy.max_concurrent"?: number; "policy.retries"?: number; "policy.backoff"?: string; "policy.retry_on"?: string[]; "policy.pause_after_failures"?: number; "policy.late_after"?: string; "policy.after"?: string; "policy.priority"?: number; "policy.memory_limit"?: string; "policy.cpu_limit"?: string; "policy.history"?: string; "policy.history_runs"?: number; "policy.completes"?: string; anchor?: string; from_at?: string; count?: number; year?: number }; answer: Explanation };
   ExplainJob: { path: { job: string }; query: { from_at?: string; count?: number; year?: number }; answer: Explanation };

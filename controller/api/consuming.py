@@ -1,7 +1,6 @@
 """cronring.v1.Queues, what consumers ask: take, extend, finish, retry, release, put."""
 
 import asyncio
-import re
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -17,6 +16,7 @@ from cronring.protos.cronring.v1 import queues_pb2
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.payload import PAYLOAD_LIMIT, NoPayload
+from cronring.schema.queues import queue_fault, workspace_fault
 from cronring.schema.validate import namespace_fault
 
 HOLD_MS: Final = 30_000
@@ -26,10 +26,8 @@ WAIT_MS_MAX: Final = 30_000
 DELAY_MS_MAX: Final = 30 * 86_400_000
 TAKEN: Final = 10
 TAKEN_MAX: Final = 1_000
-WORKSPACE_MAX: Final = 200
 AT_ONCE: Final = 4  # statements of takes: those that wait have no place among the calls in hand
 ANSWER_S: Final = 2.0  # of a caller's time, that is kept for the last take
-_QUEUE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 class ConsumingCalls:
@@ -98,8 +96,7 @@ class ConsumingCalls:
     ) -> queues_pb2.PutMessageResponse:
         name = queue_name(request.namespace, request.queue)
         require(Permission.CONSUME, name.namespace)
-        if len(request.workspace) > WORKSPACE_MAX or "\x00" in request.workspace:
-            raise InvalidRequest([("workspace", f"must have {WORKSPACE_MAX} characters at most, and no NUL")])
+        check_workspace(request.workspace)
         not_before = instant("not_before", request.not_before) if request.HasField("not_before") else None
         message_id = await self._consuming.put(name, request.workspace, _payload(request.payload), not_before)
         return queues_pb2.PutMessageResponse(id=message_id)
@@ -110,11 +107,17 @@ def queue_name(namespace: str, queue: str) -> QueueName:
     problems: Violations = []
     if namespace and (fault := namespace_fault(namespace)):
         problems.append(("namespace", fault))
-    if not _QUEUE.fullmatch(queue):
-        problems.append(("queue", 'must be a name: letters, digits, "_", "." and "-", at most 100'))
+    if fault := queue_fault(queue):
+        problems.append(("queue", fault))
     if problems:
         raise InvalidRequest(problems)
     return QueueName(namespace or DEFAULT_NAMESPACE, queue)
+
+
+def check_workspace(workspace: str) -> None:
+    """Raises InvalidRequest."""
+    if fault := workspace_fault(workspace):
+        raise InvalidRequest([("workspace", fault)])
 
 
 def _namespace(named: str) -> str:

@@ -11,6 +11,7 @@ from cronring.controller.api.scope import shows_outputs
 from cronring.controller.core.model import Activation
 from cronring.controller.core.ticks import upcoming
 from cronring.controller.ports.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
+from cronring.controller.services.audit_changes import without_excerpts
 from cronring.protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
 from cronring.protos.instants import timestamp
 from cronring.protos.jobs import spec_fields
@@ -140,7 +141,7 @@ def action_message(row: ActionRow) -> jobs_pb2.Action:
         action=row.action,
         actor=row.actor,
         note=row.note,
-        details=row.details,
+        details=row.details if row.job and shows_outputs(row.job) else without_excerpts(row.details),
         template=row.template,
     )
 
@@ -158,6 +159,7 @@ def activation_message(activation: Activation, table: Timetable) -> jobs_pb2.Act
         attempt=activation.attempt,
         run_at=timestamp(activation.run_at),
         payload=activation.payload if shown else "",
+        payload_of="run" if activation.payload else "job",
         outputs_hidden=not shown,
         beside=activation.beside,
     )

@@ -1,9 +1,8 @@
 """cronring.v1.Queues: what operators ask, beside the calls of consumers."""
 
-from collections.abc import Sequence
 from typing import Final
 
-from cronring.controller.api.consuming import ConsumingCalls, queue_name
+from cronring.controller.api.consuming import ConsumingCalls, check_workspace, queue_name
 from cronring.controller.api.etags import check_etag, queue_etag
 from cronring.controller.api.paging import Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest
@@ -12,7 +11,7 @@ from cronring.controller.api.queue_waiting import QueueWaiting
 from cronring.controller.api.requests import Context, actor, name, note, number, one_of
 from cronring.controller.api.scope import namespaces, require
 from cronring.controller.api.token_box import TokenBox
-from cronring.controller.ports.queues import CheckQueue, QueueName, QueueRow, Queues, QueueSeen
+from cronring.controller.ports.queues import CheckQueue, Lane, QueueName, QueueRow, Queues, QueueSeen, place_of
 from cronring.protos.cronring.v1 import queues_pb2, queues_pb2_grpc
 from cronring.schema.identity import Permission
 
@@ -49,45 +48,47 @@ class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
     async def ListMessages(
         self, request: queues_pb2.ListMessagesRequest, context: Context
     ) -> queues_pb2.ListMessagesResponse:
-        found, size = queue_name(request.namespace, request.queue), page_size(request)
-        require(Permission.VIEW, found.namespace)
-        pages = Pages(self._box, "ListMessages", found)
-        rows = await self._queues.list_messages(found, pages.number_cursor(request.page_token), size + 1)
+        lane, size = _lane(request), page_size(request)
+        namespace = lane.name.namespace
+        require(Permission.VIEW, namespace)
+        pages = Pages(self._box, "ListMessages", lane)
+        rows = await self._queues.list_messages(lane, pages.place_cursor(request.page_token), size + 1)
         page = rows[:size]
         return queues_pb2.ListMessagesResponse(
-            messages=[waiting_message(row, found.namespace) for row in page],
-            next_page_token=pages.token(page[-1].message_id) if len(rows) > size else "",
+            messages=[waiting_message(row, namespace) for row in page],
+            next_page_token=pages.token(place_of(page[-1])) if len(rows) > size else "",
         )
 
     async def ListDeadLetters(
         self, request: queues_pb2.ListDeadLettersRequest, context: Context
     ) -> queues_pb2.ListDeadLettersResponse:
-        found, size = queue_name(request.namespace, request.queue), page_size(request)
-        require(Permission.VIEW, found.namespace)
-        pages = Pages(self._box, "ListDeadLetters", found)
-        rows = await self._queues.list_dead_letters(found, pages.number_cursor(request.page_token), size + 1)
+        lane, size = _lane(request), page_size(request)
+        namespace = lane.name.namespace
+        require(Permission.VIEW, namespace)
+        pages = Pages(self._box, "ListDeadLetters", lane)
+        rows = await self._queues.list_dead_letters(lane, pages.number_cursor(request.page_token), size + 1)
         page = rows[:size]
         return queues_pb2.ListDeadLettersResponse(
-            dead_letters=[dead_letter_message(row, found.namespace) for row in page],
+            dead_letters=[dead_letter_message(row, namespace) for row in page],
             next_page_token=pages.token(page[-1].message_id) if len(rows) > size else "",
         )
 
     async def ReplayDeadLetters(
         self, request: queues_pb2.ReplayDeadLettersRequest, context: Context
     ) -> queues_pb2.ReplayDeadLettersResponse:
-        found = _ordered(request, context)
+        _ordered(request, context)
         ids = await self._queues.replay_dead_letters(
-            found, _ids(request.message_ids), LETTERS_MAX, dry_run=request.dry_run
-        )  # fmt: skip
+            _lane(request), _letters(request), LETTERS_MAX, dry_run=request.dry_run
+        )
         return queues_pb2.ReplayDeadLettersResponse(message_ids=ids)
 
     async def RemoveDeadLetters(
         self, request: queues_pb2.RemoveDeadLettersRequest, context: Context
     ) -> queues_pb2.RemoveDeadLettersResponse:
-        found = _ordered(request, context)
+        _ordered(request, context)
         ids = await self._queues.remove_dead_letters(
-            found, _ids(request.message_ids), LETTERS_MAX, dry_run=request.dry_run
-        )  # fmt: skip
+            _lane(request), _letters(request), LETTERS_MAX, dry_run=request.dry_run
+        )
         return queues_pb2.RemoveDeadLettersResponse(message_ids=ids)
 
     async def SetQueue(self, request: queues_pb2.SetQueueRequest, context: Context) -> queues_pb2.Queue:
@@ -128,5 +129,24 @@ def _ordered(
     return found
 
 
-def _ids(ids: Sequence[int]) -> list[int] | None:
-    return list(ids) or None
+def _lane(
+    request: queues_pb2.ListMessagesRequest
+    | queues_pb2.ListDeadLettersRequest
+    | queues_pb2.ReplayDeadLettersRequest
+    | queues_pb2.RemoveDeadLettersRequest,
+) -> Lane:
+    """Raises InvalidRequest."""
+    workspace = request.workspace if request.HasField("workspace") else None
+    if workspace:
+        check_workspace(workspace)
+    return Lane(queue_name(request.namespace, request.queue), workspace)
+
+
+def _letters(request: queues_pb2.ReplayDeadLettersRequest | queues_pb2.RemoveDeadLettersRequest) -> list[int] | None:
+    """Ids, or None for all: nobody gets that by leaving something out. Raises InvalidRequest."""
+    ids = list(request.message_ids)
+    if not ids and not request.all:
+        raise InvalidRequest([("message_ids", "is empty; name the dead letters, or say all: true for the oldest 1000")])
+    if ids and request.all:
+        raise InvalidRequest([("all", "is true, and message_ids names some; leave out one of them")])
+    return ids or None

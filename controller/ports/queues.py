@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from cronring.controller.ports.reads import Namespaces
+from cronring.controller.ports.reads import Cursor, Namespaces
 
 COUNTED_MAX: Final = 100_000  # of a queue's messages, dead letters and lanes: beyond that nobody counts
 
@@ -120,6 +120,11 @@ class MessageRow(NamedTuple):
     leased_until: int | None
 
 
+def place_of(row: MessageRow) -> Cursor:
+    """Where a list of messages goes on after this one."""
+    return row.run_at, row.message_id
+
+
 class DeadLetterRow(NamedTuple):
     """`outcome`: how its last delivery ended, failed or lost."""
 
@@ -137,6 +142,13 @@ class DeadLetterRow(NamedTuple):
     outcome: str
     error_type: str
     error_message: str
+
+
+class Lane(NamedTuple):
+    """What a queue has of one workspace; None: of all."""
+
+    name: QueueName
+    workspace: str | None = None
 
 
 class Consuming(Protocol):
@@ -205,22 +217,22 @@ class Queues(Consuming, Protocol):
         """Of so many queues, those that hold most; counted up to `most`."""
         ...
 
-    async def list_messages(self, name: QueueName, after_id: int, limit: int) -> list[MessageRow]:
-        """The oldest first."""
+    async def list_messages(self, lane: Lane, after: Cursor, limit: int) -> list[MessageRow]:
+        """The oldest first; of one workspace, as consumers get them. `after`: a `place_of`, or ()."""
         ...
 
-    async def list_dead_letters(self, name: QueueName, after_id: int, limit: int) -> list[DeadLetterRow]:
+    async def list_dead_letters(self, lane: Lane, after_id: int, limit: int) -> list[DeadLetterRow]:
         """The oldest first."""
         ...
 
     async def replay_dead_letters(
-        self, name: QueueName, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+        self, lane: Lane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
         """Which become messages again: of these, or the oldest ones."""
         ...
 
     async def remove_dead_letters(
-        self, name: QueueName, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+        self, lane: Lane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
         """Which are no more: of these, or the oldest ones."""
         ...

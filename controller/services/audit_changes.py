@@ -27,6 +27,8 @@ from cronring.schema.job import JobSpec
 from cronring.schema.keys import JobKey, namespace_of
 
 FIELD_MAX: Final = 4_096  # characters of the JSON of one field
+EXCERPT_BYTES: Final = 4_096
+TEXT: Final = "text"  # of an excerpt
 _SHORT: Final = 300  # characters, each of which JSON writes by twelve at most
 _NUMBER: Final = 20  # digits
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -172,6 +174,21 @@ def digest(text: str) -> dict[str, object] | None:
     """What stands for a text that is secret, or too long. None: for no text."""
     raw = text.encode()
     return {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)} if raw else None
+
+
+def excerpt(text: str) -> dict[str, object] | None:
+    """Of a payload, for those who may read it: its digest, and how it begins. None: for no text."""
+    found = digest(text)
+    return found and {**found, TEXT: text.encode()[:EXCERPT_BYTES].decode(errors="ignore")}
+
+
+def without_excerpts(details: str) -> str:
+    """Of an action, by whoever may see no payload. `details`: JSON."""
+    found = json.loads(details)
+    for each in (found.get("payload") or {}).values():
+        if each:
+            each.pop(TEXT, None)
+    return json.dumps(found)
 
 
 def canonical(fields: Fields | None) -> str | None:

@@ -111,7 +111,9 @@ def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _A
 
 async def _waiting(transaction: Transaction, retried: _Retried, latest: _Attempt, by: str) -> int:
     """The id of the retry that waits: one that the job's policy had made before, or a new one."""
-    records = await transaction.fetch(HastenRetry(job_id=retried.job_id, tick=retried.tick, actor=by))
+    records = await transaction.fetch(
+        HastenRetry(job_id=retried.job_id, tick=retried.tick, actor=by, payload=retried.payload)
+    )
     if not records:
         records = await transaction.fetch(
             CreateRetry(

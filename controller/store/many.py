@@ -13,7 +13,7 @@ from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who
-from cronring.controller.services.audit_changes import digest, of_job, spec_fields
+from cronring.controller.services.audit_changes import excerpt, of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_labels, refused_circles
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.creating import Creating
@@ -202,14 +202,11 @@ def _labels(change: _Change) -> str | None:
 
 
 def _shown(change: JobChange, payload: str) -> dict[str, object]:
-    """What was set, as it is kept: payloads may hold what is nobody else's business, and are told by digest.
-
-    `payload`: the one before.
-    """
+    """What was set, as it is kept: of a payload how it begins, for those who may see it. `payload`: the one before."""
     spec = change.spec
     anchor = None if spec.anchor is None else format_instant(spec.anchor)
     values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels)}
-    values["payload"] = {"old": digest(payload), "new": digest(spec.payload)}
+    values["payload"] = {"old": excerpt(payload), "new": excerpt(spec.payload)}
     return {name: value for name, value in values.items() if name in change.names and value is not None}
 
 

@@ -8,6 +8,7 @@ from cronring.controller.ports.queues import (
     CheckQueue,
     DeadLetterRow,
     Delivery,
+    Lane,
     MessageRow,
     MessageState,
     QueueFigure,
@@ -16,7 +17,7 @@ from cronring.controller.ports.queues import (
     QueueSeen,
     QueueSettings,
 )
-from cronring.controller.ports.reads import Namespaces
+from cronring.controller.ports.reads import Cursor, Namespaces
 from cronring.controller.services.audit_changes import of_queue
 from cronring.controller.store.pool import Database
 from cronring.controller.store.recording import record
@@ -24,11 +25,14 @@ from cronring.sql.parameters import (
     CountQueues,
     ExtendLease,
     FindDeadLetters,
+    FindDeadLettersOfWorkspace,
     FinishMessages,
     GetQueue,
     GetQueueFigures,
     GetReadyQueues,
     ListDeadLetters,
+    ListDeadLettersOfWorkspace,
+    ListLane,
     ListMessages,
     ListQueues,
     LockQueue,
@@ -40,6 +44,7 @@ from cronring.sql.parameters import (
     SetQueue,
     TakeMessages,
 )
+from cronring.sql.records import Statement
 
 
 class PostgresConsuming:
@@ -142,32 +147,54 @@ class PostgresQueues(PostgresConsuming):
         asked = GetQueueFigures(queues=queues, most=most)
         return list(map(QueueFigure._make, await self._database.fetch(asked)))
 
-    async def list_messages(self, name: QueueName, after_id: int, limit: int) -> list[MessageRow]:
-        asked = ListMessages(namespace=name.namespace, queue=name.queue, after_id=after_id, limit=limit)
+    async def list_messages(self, lane: Lane, after: Cursor, limit: int) -> list[MessageRow]:
+        """See cronring.controller.ports.queues.Queues."""
+        (namespace, queue), workspace = lane
+        run_at, after_id = after or (None, 0)
+        asked: Statement = ListMessages(namespace=namespace, queue=queue, after_id=after_id, limit=limit)
+        if workspace is not None:
+            asked = ListLane(
+                namespace=namespace,
+                queue=queue,
+                workspace=workspace,
+                after_run_at=run_at,
+                after_id=after_id,
+                limit=limit,
+            )
         return list(map(MessageRow._make, await self._database.fetch(asked)))
 
-    async def list_dead_letters(self, name: QueueName, after_id: int, limit: int) -> list[DeadLetterRow]:
+    async def list_dead_letters(self, lane: Lane, after_id: int, limit: int) -> list[DeadLetterRow]:
         """See cronring.controller.ports.queues.Queues."""
-        asked = ListDeadLetters(namespace=name.namespace, queue=name.queue, after_id=after_id, limit=limit)
+        (namespace, queue), workspace = lane
+        asked: Statement = ListDeadLetters(namespace=namespace, queue=queue, after_id=after_id, limit=limit)
+        if workspace is not None:
+            asked = ListDeadLettersOfWorkspace(
+                namespace=namespace, queue=queue, workspace=workspace, after_id=after_id, limit=limit
+            )
         return list(map(DeadLetterRow._make, await self._database.fetch(asked)))
 
     async def replay_dead_letters(
-        self, name: QueueName, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+        self, lane: Lane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
         """See cronring.controller.ports.queues.Queues."""
-        return await self._dead_letters(name, ids, limit, "replayed", dry_run)
+        return await self._dead_letters(lane, ids, limit, "replayed", dry_run)
 
     async def remove_dead_letters(
-        self, name: QueueName, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+        self, lane: Lane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
         """See cronring.controller.ports.queues.Queues."""
-        return await self._dead_letters(name, ids, limit, "removed", dry_run)
+        return await self._dead_letters(lane, ids, limit, "removed", dry_run)
 
     async def _dead_letters(
-        self, name: QueueName, ids: Sequence[int] | None, limit: int, what: str, rehearsal: bool
+        self, lane: Lane, ids: Sequence[int] | None, limit: int, what: str, rehearsal: bool
     ) -> list[int]:
+        name, workspace = lane
+        asked: Statement = FindDeadLetters(namespace=name.namespace, queue=name.queue, ids=ids, limit=limit)
+        if workspace is not None:
+            asked = FindDeadLettersOfWorkspace(
+                namespace=name.namespace, queue=name.queue, workspace=workspace, ids=ids, limit=limit
+            )
         async with self._database.transaction(f"dead letters that are {what}", rehearsal=rehearsal) as transaction:
-            asked = FindDeadLetters(namespace=name.namespace, queue=name.queue, ids=ids, limit=limit)
             found = [row[0] for row in await transaction.fetch(asked)]
             transaction.unchanged = not found
             if found:

@@ -176,6 +176,7 @@ def activation(message: jobs_pb2.Activation) -> model.Activation:
         attempt=message.attempt,
         run_at=instant(message.run_at),
         payload=JsonText(message.payload),
+        payload_of=message.payload_of,
         outputs_hidden=message.outputs_hidden,
         beside=message.beside,
         execution_id=message.execution_id,

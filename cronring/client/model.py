@@ -179,6 +179,7 @@ class Activation:
     beside: bool
     execution_id: int = 0  # of `jobs.trigger`: what it has begun as; 0: it waits
     outputs_hidden: bool = False  # the payload is empty: it is not for you
+    payload_of: str = ""  # "run": `payload`; "job": the job's, as it is when this begins
 
 
 @dataclass(frozen=True, slots=True)

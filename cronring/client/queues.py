@@ -212,13 +212,13 @@ class QueueCalls:
         return await follow(fetch, None)
 
     async def messages(
-        self, queue: str, namespace: str = "default", *, limit: int | None = 100
+        self, queue: str, namespace: str = "default", *, workspace: str | None = None, limit: int | None = 100
     ) -> builtins.list[QueueMessage]:
-        """The oldest first. `limit` None: all."""
+        """The oldest first; of one workspace, as consumers get them. `limit` None: all. `workspace` "": of none."""
 
         async def fetch(page_size: int, token: str) -> tuple[builtins.list[QueueMessage], str]:
             request = queues_pb2.ListMessagesRequest(
-                page_size=page_size, page_token=token, namespace=namespace, queue=queue
+                page_size=page_size, page_token=token, namespace=namespace, queue=queue, workspace=workspace
             )
             answer = await self._unary(lambda stub, timeout: stub.ListMessages(request, timeout=timeout))
             return [convert.alike(QueueMessage, each) for each in answer.messages], answer.next_page_token
@@ -226,13 +226,13 @@ class QueueCalls:
         return await follow(fetch, limit)
 
     async def dead_letters(
-        self, queue: str, namespace: str = "default", *, limit: int | None = 100
+        self, queue: str, namespace: str = "default", *, workspace: str | None = None, limit: int | None = 100
     ) -> builtins.list[DeadLetter]:
-        """The oldest first. `limit` None: all."""
+        """The oldest first. `limit` None: all. `workspace` "": those of none."""
 
         async def fetch(page_size: int, token: str) -> tuple[builtins.list[DeadLetter], str]:
             request = queues_pb2.ListDeadLettersRequest(
-                page_size=page_size, page_token=token, namespace=namespace, queue=queue
+                page_size=page_size, page_token=token, namespace=namespace, queue=queue, workspace=workspace
             )
             answer = await self._unary(lambda stub, timeout: stub.ListDeadLetters(request, timeout=timeout))
             return [convert.alike(DeadLetter, each) for each in answer.dead_letters], answer.next_page_token
@@ -245,13 +245,22 @@ class QueueCalls:
         namespace: str = "default",
         *,
         ids: Sequence[int] = (),
+        everything: bool = False,
+        workspace: str | None = None,
         dry_run: bool = False,
         by: str = "",
         note: str = "",
     ) -> builtins.list[int]:
-        """Dead letters that are messages again, of these ids or the oldest 1,000. Returns their ids."""
+        """Dead letters are messages again: these, or with `everything` the oldest 1,000. Returns their ids."""
         request = queues_pb2.ReplayDeadLettersRequest(
-            namespace=namespace, queue=queue, message_ids=ids, dry_run=dry_run, requested_by=by, note=note
+            namespace=namespace,
+            queue=queue,
+            message_ids=ids,
+            dry_run=dry_run,
+            requested_by=by,
+            note=note,
+            all=everything,
+            workspace=workspace,
         )
         call = self._change(lambda stub, timeout: stub.ReplayDeadLetters(request, timeout=timeout), repeatable=False)
         return list((await call).message_ids)
@@ -262,13 +271,22 @@ class QueueCalls:
         namespace: str = "default",
         *,
         ids: Sequence[int] = (),
+        everything: bool = False,
+        workspace: str | None = None,
         dry_run: bool = False,
         by: str = "",
         note: str = "",
     ) -> builtins.list[int]:
-        """Dead letters that are no more, of these ids or the oldest 1,000. Returns their ids."""
+        """Dead letters are no more: these, or with `everything` the oldest 1,000. Returns their ids."""
         request = queues_pb2.RemoveDeadLettersRequest(
-            namespace=namespace, queue=queue, message_ids=ids, dry_run=dry_run, requested_by=by, note=note
+            namespace=namespace,
+            queue=queue,
+            message_ids=ids,
+            dry_run=dry_run,
+            requested_by=by,
+            note=note,
+            all=everything,
+            workspace=workspace,
         )
         call = self._change(lambda stub, timeout: stub.RemoveDeadLetters(request, timeout=timeout), repeatable=False)
         return list((await call).message_ids)

@@ -15,12 +15,19 @@ FROM marked m;
 
 -- name: LockJobOfExecution
 -- The job of an execution, locked until the transaction ends, and what a retry of the execution takes over from it.
+-- `payload`: that it ran with (see GetExecution); null: it had none, or nobody knows it any more.
 SELECT j.id, j.key,
        CASE WHEN j.removed_at IS NOT NULL THEN 'removed' WHEN j.cancelled_at IS NOT NULL THEN 'cancelled'
             WHEN j.orphaned_at IS NOT NULL THEN 'orphaned' ELSE '' END AS gone,
-       e.tick, e.payload, NOT (e.holds_job OR e.counted) AS beside, e.of_schedule
+       e.tick, nullif(coalesce(e.payload, p.payload), '') AS payload, NOT (e.holds_job OR e.counted) AS beside, e.of_schedule
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
+CROSS JOIN LATERAL (
+    (SELECT payload FROM cron_payloads WHERE job_id = e.job_id AND until_at > e.claimed_at ORDER BY until_at LIMIT 1)
+    UNION ALL
+    SELECT payload FROM cron_jobs WHERE id = e.job_id
+    LIMIT 1
+) p
 WHERE e.id = :execution_id
 FOR NO KEY UPDATE OF j;
 
@@ -32,8 +39,8 @@ WHERE job_id = :job_id AND tick = :tick AND (ended_at IS NULL OR outcome = 'comp
 ORDER BY attempt DESC;
 
 -- name: HastenRetry
--- A retry of the tick that waits already: it runs now, by hand.
-UPDATE cron_activations SET requested_by = :actor, run_at = least(run_at, now())
+-- A retry of the tick that waits already: it runs now, by hand, with that payload. `:payload` null: with its own.
+UPDATE cron_activations SET requested_by = :actor, run_at = least(run_at, now()), payload = coalesce(:payload?, payload)
 WHERE job_id = :job_id AND tick = :tick AND trigger = 'retry'
 RETURNING id;
 

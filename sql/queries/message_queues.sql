@@ -104,6 +104,19 @@ WHERE m.namespace = :namespace AND m.queue = :queue AND m.ended_at IS NULL AND m
 ORDER BY m.id
 LIMIT :limit::bigint;
 
+-- name: ListLane
+-- Of a queue's messages of one workspace, in the order in which consumers get them, from after that place on.
+SELECT m.id, m.workspace, m.payload, m.job_id, (SELECT key FROM cron_jobs j WHERE j.id = m.job_id) AS job,
+       m.execution_id, m.tick, m.run_at, m.attempt, m.enqueued_at, m.failures, m.awaited, m.error_type, m.error_message,
+       CASE WHEN m.id = ANY(l.given) AND l.ready_at > now() THEN l.consumer ELSE '' END AS consumer,
+       CASE WHEN m.id = ANY(l.given) AND l.ready_at > now() THEN l.ready_at END AS leased_until
+FROM cron_queue m
+LEFT JOIN cron_queue_lanes l ON l.namespace = m.namespace AND l.queue = m.queue AND l.workspace = m.workspace
+WHERE m.namespace = :namespace AND m.queue = :queue AND m.workspace = :workspace AND m.ended_at IS NULL
+  AND (m.run_at, m.id) > (coalesce(:after_run_at?::timestamptz, '-infinity'), :after_id::bigint)
+ORDER BY m.run_at, m.id
+LIMIT :limit::bigint;
+
 -- name: ListDeadLetters
 -- Of a queue, the oldest first, from after `:after_id` on.
 SELECT d.id, d.workspace, d.payload, d.job_id, (SELECT key FROM cron_jobs j WHERE j.id = d.job_id) AS job,
@@ -113,10 +126,28 @@ WHERE d.namespace = :namespace AND d.queue = :queue AND d.id > :after_id
 ORDER BY d.id
 LIMIT :limit::bigint;
 
+-- name: ListDeadLettersOfWorkspace
+-- As ListDeadLetters, of one workspace: a statement of its own, as no plan is good for both.
+SELECT d.id, d.workspace, d.payload, d.job_id, (SELECT key FROM cron_jobs j WHERE j.id = d.job_id) AS job,
+       d.execution_id, d.tick, d.attempt, d.enqueued_at, d.died_at, d.failures, d.outcome, d.error_type, d.error_message
+FROM cron_dead_letters d
+WHERE d.namespace = :namespace AND d.queue = :queue AND d.workspace = :workspace AND d.id > :after_id
+ORDER BY d.id
+LIMIT :limit::bigint;
+
 -- name: FindDeadLetters
 -- The oldest `:limit` of a queue, or those of `:ids`: locked until the transaction ends.
 SELECT d.id FROM cron_dead_letters d
 WHERE d.namespace = :namespace AND d.queue = :queue AND (:ids?::bigint[] IS NULL OR d.id = ANY(:ids))
+ORDER BY d.id
+LIMIT :limit::bigint
+FOR UPDATE;
+
+-- name: FindDeadLettersOfWorkspace
+-- As FindDeadLetters, of one workspace.
+SELECT d.id FROM cron_dead_letters d
+WHERE d.namespace = :namespace AND d.queue = :queue AND d.workspace = :workspace
+  AND (:ids?::bigint[] IS NULL OR d.id = ANY(:ids))
 ORDER BY d.id
 LIMIT :limit::bigint
 FOR UPDATE;

@@ -5,10 +5,13 @@ import pytest
 from cronring.controller.core.model import CancelRequest, Execution, LeaseRenewal
 from cronring.controller.core.orders import orders
 from cronring.controller.errors import IllegalTransition, NotFound
+from cronring.controller.ports.many import JobChange, NewJob
 from cronring.controller.ports.store import ControllerInfo
 from cronring.schema.execution import Outcome, Trigger
+from cronring.schema.job import JobSpec
+from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
-from tests.conformance.harness import LEASE_MS, LOST_AFTER_MS, SECOND, World, end_of
+from tests.conformance.harness import LEASE_MS, LOST_AFTER_MS, SECOND, TIMEOUT_MS, World, end_of
 
 RETRIED = Policy(retries=3, jitter="off")
 
@@ -129,6 +132,30 @@ async def test_a_retry_that_waits_for_its_backoff_waits_no_more(world: World) ->
     assert waiting.run_at < later
     (result,) = await world.activate("c1", waiting)
     assert result.execution is not None
+
+
+@pytest.mark.parametrize("given", [None, '{"v":9}'])
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_retry_by_hand_runs_with_what_the_execution_ran_with(
+    world: World, waits: bool, given: str | None
+) -> None:
+    """Also one that its policy had made, and whatever its job's payload is by now."""
+    await world.store.create_deployment(Module("billing", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
+    await world.controller("c1")
+    await world.runner("r1")
+    spec = JobSpec("every 1h", timeout_ms=1_000, on_disconnect="stop", payload='{"v":1}')
+    key = (await world.control.create_job(NewJob("default", "billing", "a", "nightly", spec), "ann")).key
+    (begun,) = await world.activate("c1", await world.control.trigger_job(key, "ann", given))
+    assert begun.execution is not None
+    later = await world.scene.now() + 3600 * SECOND
+    await world.end(begun.execution, Outcome.FAILED, retry_at=later if waits else None)
+    await world.control.update_job(key, JobChange.to(payload='{"v":2}'), "ann")
+    retry = await world.execution_control.retry_execution(begun.execution.execution_id, "ann")
+    assert retry.payload == (given or '{"v":1}')
+    await world.control.update_job(key, JobChange.to(payload='{"v":3}'), "ann")
+    (again,) = await world.activate("c1", retry)
+    assert again.execution is not None
+    assert again.execution.payload == (given or '{"v":1}')
 
 
 async def test_what_runs_or_has_completed_is_not_retried(world: World) -> None:

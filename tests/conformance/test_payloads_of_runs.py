@@ -88,11 +88,19 @@ async def test_the_newest_hundred_are_kept_and_older_ones_are_told_as_unknown(
     assert await scene.fetchval("SELECT count(*) FROM cron_payloads") == 101
 
 
-async def test_actions_tell_both_by_their_digests(world: World) -> None:
+async def test_actions_tell_how_both_begin(world: World) -> None:
     await change(world, '{"n": 2}')
     (*_, action) = await world.scene.actions()
     told = action.details["payload"]
     assert isinstance(told, dict)
     assert (told["old"]["bytes"], told["new"]["bytes"]) == (8, 8)
     assert told["old"]["sha256"] != told["new"]["sha256"]
-    assert '"n"' not in str(action.details), "who may see actions need not be who may see payloads"
+    assert (told["old"]["text"], told["new"]["text"]) == ('{"n": 1}', '{"n": 2}')
+    await change(world, f'"a{"é" * 4_000}"')
+    (*_, action) = await world.scene.actions()
+    told = action.details["payload"]
+    assert isinstance(told, dict)
+    assert (told["new"]["bytes"], told["new"]["text"]) == (8_003, f'"a{"é" * 2_047}'), "cut between characters"
+    await change(world, "")
+    (*_, action) = await world.scene.actions()
+    assert action.details["payload"]["new"] is None  # type: ignore[index]

@@ -353,6 +353,8 @@ async def test_what_a_role_of_consumers_may(one: Consumer) -> None:
         ("cron_queue_put('a b', '1')", "the queue's name 'a b' is none"),
         ("cron_queue_put('q', '1', namespace => 'a/b')", "the namespace 'a/b' is none"),
         ("cron_queue_put('q', '1', workspace => repeat('x', 101))", "a workspace has letters, digits"),
+        ("cron_queue_put('q', '1', not_before => 'infinity')", "an instant of the years 1 to 9999"),
+        ("cron_queue_put('q', '1', not_before => '4000-01-01 BC')", "an instant of the years 1 to 9999"),
         ("cron_queue_put('q', to_json(repeat('x', 70000)))", "at most 65536 bytes"),
         ("cron_queue_put_many('q', ARRAY['1']::json[], '{}')", "there are 1 payloads and 0 workspaces"),
         ("cron_queue_put(NULL, '1')", "the queue's name NULL is none"),

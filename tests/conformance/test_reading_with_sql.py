@@ -11,6 +11,7 @@ import pytest
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
 from cronring.schema.execution import Outcome
+from cronring.schema.policy import Policy
 from tests.conformance.harness import PostgresScene, World, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
@@ -83,6 +84,16 @@ async def test_its_columns_are_those_of_the_views(world: World, scene: Connectio
         assert set(named) <= set(columns)
         if view == "cron_job_status":
             assert named == columns
+
+
+async def test_when_a_job_with_a_window_runs_is_not_told(world: World, scene: Connection) -> None:
+    """Its row has the next tick of the schedule, which may be one that the window forbids."""
+    policy = Policy(window="Mon 03:00-04:00", jitter="off").text
+    await scene.execute("UPDATE cron_jobs SET policy = $1 WHERE verb = 'a'", policy)
+    rows = await scene.fetch("SELECT verb, next_tick, next_execution FROM cron_job_status ORDER BY verb")
+    assert [(row["verb"], row["next_tick"] is None, row["next_execution"] is None) for row in rows] == [
+        ("a", False, True), ("b", False, False),
+    ]  # fmt: skip
 
 
 async def test_a_removed_job_has_no_status(world: World, scene: Connection) -> None:

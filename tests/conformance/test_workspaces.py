@@ -88,6 +88,28 @@ async def test_those_that_have_jobs_are_listed_in_pages(tenants: Tenants) -> Non
     assert await tenants.workspaces.list_workspaces(None, (), ("", ""), 9) == []
 
 
+async def test_those_that_have_messages_alone_are_listed_as_well(tenants: Tenants) -> None:
+    await tenants.make("a", "ws_2")
+    for queue, workspace in (("mails", "ws_2"), ("mails", "ws_4"), ("mails", "ws_4"), ("mails", ""), ("pdfs", "ws_1")):
+        await tenants.put(queue, workspace)
+    await tenants.put("mails", "ws_0", "prod")
+    letter = "INSERT INTO cron_dead_letters VALUES ($1, 'default', 'q', $2, NULL, NULL, NULL, 1, '1', now(), now(), 5, "
+    for number, workspace in enumerate(("ws_3", "ws_3", "", "ws_4")):
+        await tenants.run(f"{letter}'failed', '', '')", 1_000 + number, workspace)
+    listed = await tenants.workspaces.list_workspaces(None, None, ("", ""), 9)
+    assert [row[:3] for row in listed] == [
+        ("default", "ws_1", 0), ("default", "ws_2", 1), ("default", "ws_3", 0), ("default", "ws_4", 0),
+        ("prod", "ws_0", 0),
+    ]  # fmt: skip
+    paged, after = [], ("", "")
+    while page := await tenants.workspaces.list_workspaces(None, None, after, 1):
+        paged += page
+        after = page[-1][:2]
+    assert paged == listed
+    assert await tenants.workspaces.list_workspaces("prod", None, ("", ""), 9) == listed[4:]
+    assert await tenants.workspaces.list_workspaces(None, ("prod",), ("", ""), 9) == listed[4:]
+
+
 async def test_what_runs_and_what_waits_is_counted_even_of_jobs_that_are_gone(tenants: Tenants) -> None:
     world = tenants.world
     first, second = await tenants.make("a", "ws_1"), await tenants.make("b", "ws_1")

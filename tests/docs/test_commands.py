@@ -77,6 +77,7 @@ ANSWERS: Final = {
     "apply": {0, 2},  # it would change something
     "webhook redeliver": {0, 1}, "rollback": {0, 1},  # there may be nothing to go back to
 }  # fmt: skip
+OF_WHAT_HAS_ENDED: Final = ("/retry", "/cancel")  # refused with 409: a run that has completed
 PATIENCE_S: Final = 60.0  # on a busy machine
 # Where controllers with --insecure are: they are no members of a cluster with certificates.
 APART: Final = "apart"
@@ -140,7 +141,8 @@ def _dev(folder: Path, empty_database_url: str) -> Iterator[Cluster]:
         _, listed = made.run(["executions", "list", "--job", "billing.close_day", "-o", "json"])
         _, members = made.run(["cluster", "members", "-o", "json"])
         made.values = {
-            "controller": json.loads(members)[0]["grpc_address"], "database": empty_database_url,
+            "controller": json.loads(members)[0]["grpc_address"],
+            "http": json.loads(members)[0]["http_address"], "database": empty_database_url,
             "execution": str(json.loads(listed)[0]["id"]),
         }  # fmt: skip
         _give_certificates(made)
@@ -191,6 +193,8 @@ def test_pages_have_commands() -> None:
 
 def _problem(cluster: Cluster, command: Command) -> str:
     """What was wrong with it; "": nothing."""
+    if command.words[0] == "curl":
+        return _problem_of_curl(cluster, command.text)
     if command.words[0] != "cronring":
         return "no command that the test knows: add it to NOT_RUN with a reason, or write it otherwise"
     words = [cluster.fill(word) for word in command.words[1:]]
@@ -212,6 +216,23 @@ def _problem(cluster: Cluster, command: Command) -> str:
     code, said = cluster.run(words, sign)
     allowed = ANSWERS.get(begins(words, tuple(ANSWERS)), {ended})
     return "" if code in allowed and "Traceback" not in said else f"exit code {code} of {words}: {said[-1500:]}"
+
+
+def _problem_of_curl(cluster: Cluster, text: str) -> str:
+    """As a reader types it beside a dev, who has `cronring` on the PATH."""
+    line = cluster.fill(text).replace("127.0.0.1:7480", cluster.values["http"])
+    line = line.replace("curl ", "curl --fail-with-body --max-time 60 ", 1)
+    (binaries := cluster.folder / "bin").mkdir(exist_ok=True)
+    (found := binaries / "cronring").write_text(f'#!/bin/sh\nexec {sys.executable} -m cronring.cli.main "$@"\n')
+    found.chmod(0o700)
+    environment = cluster.environment | {"PATH": f"{binaries}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=cluster.folder, env=environment, text=True, capture_output=True, check=False
+    )
+    answered = any(each in text for each in OF_WHAT_HAS_ENDED) and '"status": 409' in done.stdout
+    return (
+        "" if done.returncode == 0 or answered else f"exit code {done.returncode} of {line}: {done.stdout}{done.stderr}"
+    )
 
 
 def test_readme_shows_the_example() -> None:

@@ -22,6 +22,7 @@ HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
     "GetUnfinished", "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver",
     "RemoveCronJobs", "FindDeadLetters", "ReplayDeadLetters", "RemoveDeadLetters", "ListMessages", "ListDeadLetters",
+    "ListLane", "ListDeadLettersOfWorkspace", "FindDeadLettersOfWorkspace",
     "ListJobs", "GetJob", "GetJobsById", "GetSkippedTicks", "GetExecution", "ListExecutions",
     "ListTroubledExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",

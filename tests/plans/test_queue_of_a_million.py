@@ -6,8 +6,9 @@ from typing import Final
 
 import pytest
 
+from cronring import sql
 from cronring.controller.store.connect import Connection
-from tests.plans.explained import session
+from tests.plans.explained import execution, session
 from tests.support.databases import PostgresServer
 
 MESSAGES: Final = 1_000_000
@@ -38,6 +39,7 @@ TAKE: Final = "SELECT * FROM cron_queue_take('q', 'c1', '30 s', {most})"
 # A page or two of each index for each message, and its row; the lanes and their indexes; a sequence.
 OF_A_TAKE: Final = 80
 OF_A_MESSAGE: Final = 6
+OF_A_LISTED: Final = 20  # also its lane, its job; of a workspace a way down the index of each queue
 
 
 @pytest.fixture(scope="module", params=["postgres18", pytest.param("postgres15", marks=pytest.mark.soak)])
@@ -74,5 +76,29 @@ async def test_a_take_reads_what_it_takes(url: str, others: str, most: int) -> N
         rows, pages = await buffers(connection, TAKE.format(most=most))
         assert rows == most
         assert pages <= OF_A_TAKE + OF_A_MESSAGE * most, f"{pages} pages"
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "found"),
+    [
+        ("ListLane", {"workspace": "'w7777'", "after_run_at": "NULL", "after_id": "0"}, 10),
+        ("ListDeadLettersOfWorkspace", {"workspace": "'w7777'", "after_id": "0"}, 0),
+        ("FindDeadLettersOfWorkspace", {"workspace": "'w7777'", "ids": "NULL"}, 0),
+        ("ListWorkspaces", {"namespaces": "NULL", "after_namespace": "'default'", "after_workspace": "'w7777'"}, 10),
+    ],
+)
+async def test_a_page_reads_what_it_shows(url: str, name: str, arguments: dict[str, str], found: int) -> None:
+    """Of a workspace's messages, and of the workspaces that have some."""
+    asked = {"namespace": "'default'", "queue": "'q'", "limit": "10", **arguments}
+    if name == "ListWorkspaces":
+        del asked["queue"]
+    connection = await session(url)
+    try:
+        await connection.execute(f"PREPARE asked AS {sql.statement(name)}")
+        rows, pages = await buffers(connection, execution("asked", name, asked))
+        assert rows == found
+        assert pages <= OF_A_TAKE + OF_A_LISTED * found, f"{pages} pages"
     finally:
         await connection.close()

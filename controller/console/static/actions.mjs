@@ -110,13 +110,13 @@ export const retryRun = (run) =>
   ask({
     title: `Retry execution ${run.id} of ${run.job}`,
     verb: "Retry",
-    says: "A further attempt at the same tick, with the same payload.",
+    says: "A further attempt at the same tick, with the payload that this one ran with, if it had one that is known.",
     undo: "cancel the new attempt while it runs.",
     fields: [WHY],
     command: (values) => `cronring executions retry ${run.id}${noted(values)}`,
     act: async (values) => {
       const begun = await post(`/executions/${run.id}/retry`, { note: values.note });
       if (Number(begun.execution_id)) go(`/executions/${begun.execution_id}`);
-      else return "It waits until it may run.";
+      else return `It waits until it may run, with ${begun.payload_of === "run" ? "the payload of this one" : "the payload of its job"}.`;
     },
   });

@@ -38,12 +38,13 @@ class MemoryExecutionControl(MemoryActivations):
         if waiting is None:
             latest = max(self.attempts[job.job_id, row.tick], key=lambda each: each.attempt)
             waiting = self._add_activation(
-                job, Trigger.RETRY, row.tick, attempt=latest.attempt + 1, run_at=now, payload=row.payload,
+                job, Trigger.RETRY, row.tick, attempt=latest.attempt + 1, run_at=now, payload=row.ran_with or None,
                 beside=not (row.holds_job or row.counted), by=by, of_schedule=row.of_schedule,
                 settled=latest.settled or latest.outcome is not Outcome.CANCELLED,
             )  # fmt: skip
         else:
             waiting.requested_by, waiting.run_at = by, min(waiting.run_at, now)
+            waiting.payload = row.ran_with or waiting.payload
         details = {"activation": waiting.activation_id, "tick": format_instant(row.tick)}
         activation = waiting.activation()
         self._log(

@@ -1,7 +1,7 @@
 """The rows of the store in memory, by the columns of sql/migrations. They are public, for checkers to read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cronring.controller.core.model import (
@@ -209,6 +209,14 @@ class ExecutionRow:
     cancel: CancelRequest | None = None  # somebody wants it cancelled
     places: tuple[PlaceKey, ...] = ()  # of limits
     decided: DecidedByClaim | None = None
+    of_job: str = field(init=False)  # the payload that its job had at the claim
+
+    def __post_init__(self) -> None:
+        self.of_job = self.job.spec.payload
+
+    @property
+    def ran_with(self) -> str:
+        return self.of_job if self.payload is None else self.payload
 
     def execution(self) -> Execution:
         payload = self.job.spec.payload if self.payload is None else self.payload

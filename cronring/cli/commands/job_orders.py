@@ -1,7 +1,7 @@
 """`cronring jobs pause|resume|skip-next|cancel|restore|actions`: one job, or all that match."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from cronring.client import AsyncClient
     from cronring.client.model import Action, Job, SkippedTick
+
+PAYLOAD_SHOWN: Final = 60  # characters of each in a table
 
 
 def _order(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -225,7 +227,7 @@ def list_actions(
         Column("did", lambda row: row.action),
         Column("to", _object),
         Column("note", lambda row: row.note or "-"),
-        Column("details", lambda row: json.dumps(row.details, ensure_ascii=False) if row.details else "-"),
+        Column("details", _details),
     ]
     nothing = "nobody has done anything yet"
     if key:
@@ -233,6 +235,21 @@ def list_actions(
             "nobody has done anything to it alone; to a version of its module: cronring jobs actions --deployment KEY"
         )
     print_rows(columns, rows, nothing)
+
+
+def _details(row: "Action") -> str:
+    """As JSON; of a payload how it begins, which -o json has more of."""
+    told: dict[str, Any] = dict(row.details)
+    if changed := told.get("payload"):
+        told["payload"] = {when: _payload(kept) for when, kept in changed.items()}
+    return json.dumps(told, ensure_ascii=False) if told else "-"
+
+
+def _payload(kept: dict[str, Any] | None) -> str:
+    if kept is None:
+        return ""
+    text = kept.get("text", "")
+    return text if 0 < len(text) <= PAYLOAD_SHOWN else f"{text[:PAYLOAD_SHOWN]}… ({kept['bytes']} bytes)"
 
 
 def _object(row: "Action") -> str:

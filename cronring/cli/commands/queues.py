@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 60  # characters of a payload in a table
 COUNTED_MAX: Final = 100_000
+
+
+workspace_option = click.option("--workspace", metavar="NAME", help='Only of this one; "" for those without one.')
 
 
 @click.group()
@@ -71,13 +74,17 @@ def list_queues(namespace: str, output: str, controllers: tuple[str, ...]) -> No
 
 @queues.command()
 @queue_argument
+@workspace_option
 @click.option("--limit", type=count(), default=100, show_default=True, help="At most so many.")
 @output_option
 @controllers_option
-def messages(queue: str, limit: int, output: str, controllers: tuple[str, ...]) -> None:
-    """List messages that are not done, the oldest first, and who has them."""
+def messages(queue: str, workspace: str | None, limit: int, output: str, controllers: tuple[str, ...]) -> None:
+    """List messages that are not done, the oldest first, and who has them.
+
+    Those of one workspace stand in the order in which consumers get them.
+    """
     namespace, name = queue_named(queue)
-    rows = ask(controllers, lambda client: client.queues.messages(name, namespace, limit=limit))
+    rows = ask(controllers, lambda client: client.queues.messages(name, namespace, workspace=workspace, limit=limit))
     if output == "json":
         print_json(rows)
         return
@@ -90,18 +97,21 @@ def messages(queue: str, limit: int, output: str, controllers: tuple[str, ...]) 
         Column("job", lambda row: row.job or "-"),
         Column("payload", lambda row: _short(row.payload)),
     ]
-    print_rows(columns, rows, f"no message waits in {queue}")
+    print_rows(columns, rows, f"no message waits in {queue}{_of(workspace)}")
 
 
 @queues.command()
 @queue_argument
+@workspace_option
 @click.option("--limit", type=count(), default=100, show_default=True, help="At most so many.")
 @output_option
 @controllers_option
-def dead(queue: str, limit: int, output: str, controllers: tuple[str, ...]) -> None:
+def dead(queue: str, workspace: str | None, limit: int, output: str, controllers: tuple[str, ...]) -> None:
     """List dead letters, the oldest first, and why the last delivery of each failed."""
     namespace, name = queue_named(queue)
-    rows = ask(controllers, lambda client: client.queues.dead_letters(name, namespace, limit=limit))
+    rows = ask(
+        controllers, lambda client: client.queues.dead_letters(name, namespace, workspace=workspace, limit=limit)
+    )
     if output == "json":
         print_json(rows)
         return
@@ -114,13 +124,19 @@ def dead(queue: str, limit: int, output: str, controllers: tuple[str, ...]) -> N
         Column("error", lambda row: _short(f"{row.error_type}: {row.error_message}".strip(": "))),
         Column("payload", lambda row: _short(row.payload)),
     ]
-    print_rows(columns, rows, f"no message of {queue} is dead")
+    print_rows(columns, rows, f"no message of {queue}{_of(workspace)} is dead")
 
 
 ids_argument = click.argument("ids", nargs=-1, type=ROW_ID, metavar="[ID]...")
 # Each has a variable of its own: nobody removes all for having set it for something else.
 replay_all_option, remove_all_option = (
-    click.option("--all", "everything", is_flag=True, envvar=f"CRONRING_QUEUES_{verb}_ALL", help="All of the queue.")
+    click.option(
+        "--all",
+        "everything",
+        is_flag=True,
+        envvar=f"CRONRING_QUEUES_{verb}_ALL",
+        help="All of the queue, or of its --workspace.",
+    )
     for verb in ("REPLAY", "REMOVE")
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only say which.")
@@ -131,16 +147,16 @@ yes_option = click.option("--yes", is_flag=True, help="Don't ask before doing it
 @queue_argument
 @ids_argument
 @replay_all_option
+@workspace_option
 @dry_run_option
 @yes_option
-@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
 def replay(  # noqa: PLR0917 - click passes them by name
-    queue: str, ids: tuple[int, ...], everything: bool, dry_run: bool, yes: bool, note: str, as_name: str | None,
-    output: str, controllers: tuple[str, ...],
+    queue: str, ids: tuple[int, ...], everything: bool, workspace: str | None, dry_run: bool, yes: bool, note: str,
+    as_name: str | None, output: str, controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Make dead letters messages again, with all their deliveries before them.
 
@@ -149,23 +165,25 @@ def replay(  # noqa: PLR0917 - click passes them by name
       cronring queues replay reports 4711
       cronring queues replay reports --all --dry-run
     """
-    _order("replay", queue, (ids, everything), (dry_run, yes), (actor(as_name), note), output, controllers)
+    _order(
+        "replay", queue, _Which(ids, everything, workspace), (dry_run, yes), (actor(as_name), note), output, controllers
+    )
 
 
 @queues.command()
 @queue_argument
 @ids_argument
 @remove_all_option
+@workspace_option
 @dry_run_option
 @yes_option
-@idempotency_key_option
 @note_option
 @as_option
 @output_option
 @controllers_option
 def remove(  # noqa: PLR0917 - click passes them by name
-    queue: str, ids: tuple[int, ...], everything: bool, dry_run: bool, yes: bool, note: str, as_name: str | None,
-    output: str, controllers: tuple[str, ...],
+    queue: str, ids: tuple[int, ...], everything: bool, workspace: str | None, dry_run: bool, yes: bool, note: str,
+    as_name: str | None, output: str, controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Remove dead letters for good. Nothing brings them back.
 
@@ -174,7 +192,9 @@ def remove(  # noqa: PLR0917 - click passes them by name
       cronring queues remove reports 4711
       cronring queues remove reports --all --dry-run
     """
-    _order("remove", queue, (ids, everything), (dry_run, yes), (actor(as_name), note), output, controllers)
+    _order(
+        "remove", queue, _Which(ids, everything, workspace), (dry_run, yes), (actor(as_name), note), output, controllers
+    )
 
 
 @queues.command("set")
@@ -218,23 +238,34 @@ def set_queue(  # noqa: PLR0917 - click passes them by name
     )
 
 
+class _Which(NamedTuple):
+    """Of a queue's dead letters: these ids, or all; of one workspace, or of any."""
+
+    ids: Sequence[int]
+    everything: bool
+    workspace: str | None
+
+
 def _order(
-    what: str, queue: str, which: tuple[Sequence[int], bool], how: tuple[bool, bool], told: tuple[str, str],
+    what: str, queue: str, which: _Which, how: tuple[bool, bool], told: tuple[str, str],
     output: str, controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """`which`: ids, and whether all. `how`: a dry run, and whether it was agreed to. `told`: by whom, and why."""
-    (ids, everything), (dry_run, agreed) = which, how
+    """`how`: a dry run, and whether it was agreed to. `told`: by whom, and why."""
+    (ids, everything, workspace), (dry_run, agreed) = which, how
     if bool(ids) == everything:
         raise click.UsageError(f"give IDs or --all; `cronring queues dead {queue}` lists them")
     if everything and not dry_run and not agreed:
-        confirm([f"would {what} all dead letters of {queue}"], LOOK_FIRST)
+        confirm([f"would {what} all dead letters of {queue}{_of(workspace)}"], LOOK_FIRST)
     namespace, name = queue_named(queue)
 
     async def question(client: "AsyncClient") -> list[int]:
         order = client.queues.replay if what == "replay" else client.queues.remove
         found: dict[int, None] = {}
         while True:
-            done = await order(name, namespace, ids=ids, dry_run=dry_run, by=told[0], note=told[1])
+            done = await order(
+                name, namespace, ids=ids, everything=everything, workspace=workspace, dry_run=dry_run, by=told[0],
+                note=told[1],
+            )  # fmt: skip
             goes_on = any(each not in found for each in done)
             found |= dict.fromkeys(done)
             if ids or dry_run or not goes_on:
@@ -249,7 +280,12 @@ def _order(
         say(f"{queue}: {len(done):,}{more} {'would be ' if dry_run else ''}{word}")
     if missing := sorted(set(ids) - set(done)):
         these = ", ".join(map(str, missing[:10]))
-        raise Failure(f"no dead letters of {queue}: {these}; `cronring queues dead {queue}` lists those that there are")
+        said = f"no dead letters of {queue}{_of(workspace)}: {these}"
+        raise Failure(f"{said}; `cronring queues dead {queue}` lists those that there are")
+
+
+def _of(workspace: str | None) -> str:
+    return "" if workspace is None else f" in the workspace {workspace!r}" if workspace else " without a workspace"
 
 
 def _counted(number: int) -> str:

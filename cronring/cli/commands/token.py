@@ -1,5 +1,6 @@
-"""`cronring token create|list|revoke`: bearer tokens of people and programs."""
+"""`cronring token create|list|revoke|curl`: bearer tokens of people and programs."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import token_name
+from cronring.cli.credentials import identity_of
 from cronring.cli.direct import is_direct, make_in_database
 from cronring.cli.filtering import count_option
 from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_option
@@ -139,6 +141,25 @@ def revoke(name: str, as_name: str | None, output: str, controllers: tuple[str, 
 
 async def _names(client: "AsyncClient") -> list[str]:
     return [row.name for row in await client.identities.tokens()]
+
+
+@token.command()
+@controllers_option
+def curl(controllers: tuple[str, ...]) -> None:
+    """Print who you are, as curl reads it: so no token stands in a command, where others on the machine see it.
+
+    It is the identity that other commands have: that of your `cronring dev`, of --token-file, or of `cronring login`.
+
+    \b
+    Example:
+      curl -K <(cronring token curl) http://127.0.0.1:7480/api/v1/cron/jobs
+    """
+    identity = identity_of(controllers)
+    lines = ["silent", "show-error"]
+    lines += [f"cacert = {json.dumps(str(identity.ca))}"] if identity.ca else []
+    lines += [f"header = {json.dumps(f'authorization: Bearer {identity.token}')}"] if identity.token else []
+    for line in lines:
+        say(line)
 
 
 def _grants(roles: tuple[str, ...], namespace: str) -> "list[RoleIn]":

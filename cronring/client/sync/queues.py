@@ -79,16 +79,18 @@ class QueueCalls:
         return self._wire.run(lambda client: client.queues.list(namespace))
 
     def messages(
-        self, queue: str, namespace: str = "default", *, limit: int | None = 100
+        self, queue: str, namespace: str = "default", *, workspace: str | None = None, limit: int | None = 100
     ) -> builtins.list[QueueMessage]:
-        """The oldest first. `limit` None: all."""
-        return self._wire.run(lambda client: client.queues.messages(queue, namespace, limit=limit))
+        """The oldest first; of one workspace, as consumers get them. `limit` None: all. `workspace` "": of none."""
+        return self._wire.run(lambda client: client.queues.messages(queue, namespace, workspace=workspace, limit=limit))
 
     def dead_letters(
-        self, queue: str, namespace: str = "default", *, limit: int | None = 100
+        self, queue: str, namespace: str = "default", *, workspace: str | None = None, limit: int | None = 100
     ) -> builtins.list[DeadLetter]:
-        """The oldest first. `limit` None: all."""
-        return self._wire.run(lambda client: client.queues.dead_letters(queue, namespace, limit=limit))
+        """The oldest first. `limit` None: all. `workspace` "": those of none."""
+        return self._wire.run(
+            lambda client: client.queues.dead_letters(queue, namespace, workspace=workspace, limit=limit)
+        )
 
     def replay(
         self,
@@ -96,13 +98,17 @@ class QueueCalls:
         namespace: str = "default",
         *,
         ids: Sequence[int] = (),
+        everything: bool = False,
+        workspace: str | None = None,
         dry_run: bool = False,
         by: str = "",
         note: str = "",
     ) -> builtins.list[int]:
-        """Dead letters that are messages again, of these ids or the oldest 1,000. Returns their ids."""
+        """Dead letters are messages again: these, or with `everything` the oldest 1,000. Returns their ids."""
         return self._wire.run(
-            lambda client: client.queues.replay(queue, namespace, ids=ids, dry_run=dry_run, by=by, note=note)
+            lambda client: client.queues.replay(
+                queue, namespace, ids=ids, everything=everything, workspace=workspace, dry_run=dry_run, by=by, note=note
+            )
         )
 
     def remove(
@@ -111,13 +117,17 @@ class QueueCalls:
         namespace: str = "default",
         *,
         ids: Sequence[int] = (),
+        everything: bool = False,
+        workspace: str | None = None,
         dry_run: bool = False,
         by: str = "",
         note: str = "",
     ) -> builtins.list[int]:
-        """Dead letters that are no more, of these ids or the oldest 1,000. Returns their ids."""
+        """Dead letters are no more: these, or with `everything` the oldest 1,000. Returns their ids."""
         return self._wire.run(
-            lambda client: client.queues.remove(queue, namespace, ids=ids, dry_run=dry_run, by=by, note=note)
+            lambda client: client.queues.remove(
+                queue, namespace, ids=ids, everything=everything, workspace=workspace, dry_run=dry_run, by=by, note=note
+            )
         )
 
     def set(

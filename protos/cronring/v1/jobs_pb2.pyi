@@ -1559,7 +1559,9 @@ class Action(_message.Message):
     """
     note: _builtins.str
     details: _builtins.str
-    """JSON"""
+    """JSON. Of an update of the payload: {"payload": {"old": ..., "new": ...}}, each by bytes and sha256, and by `text`,
+    its first 4 KiB, if who asks may see payloads.
+    """
     template: _builtins.str
     """namespace/name; empty: it was none's"""
     @_builtins.property
@@ -1745,6 +1747,7 @@ class Activation(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     RUN_AT_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
+    PAYLOAD_OF_FIELD_NUMBER: _builtins.int
     BESIDE_FIELD_NUMBER: _builtins.int
     OUTPUTS_HIDDEN_FIELD_NUMBER: _builtins.int
     EXECUTION_ID_FIELD_NUMBER: _builtins.int
@@ -1757,6 +1760,10 @@ class Activation(_message.Message):
     attempt: _builtins.int
     payload: _builtins.str
     """in place of the job's own; empty: that one"""
+    payload_of: _builtins.str
+    """"run": `payload`, whatever becomes of its job's (of a retry by hand: what the execution ran with). "job": its job's,
+    as it is when this begins.
+    """
     beside: _builtins.bool
     """it doesn't wait for the job's own runs"""
     outputs_hidden: _builtins.bool
@@ -1785,13 +1792,14 @@ class Activation(_message.Message):
         attempt: _builtins.int = ...,
         run_at: _timestamp_pb2.Timestamp | None = ...,
         payload: _builtins.str = ...,
+        payload_of: _builtins.str = ...,
         beside: _builtins.bool = ...,
         outputs_hidden: _builtins.bool = ...,
         execution_id: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["run_at", b"run_at", "tick", b"tick", "until_tick", b"until_tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "execution_id", b"execution_id", "id", b"id", "job", b"job", "outputs_hidden", b"outputs_hidden", "payload", b"payload", "run_at", b"run_at", "tick", b"tick", "ticks_left", b"ticks_left", "trigger", b"trigger", "until_tick", b"until_tick"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "execution_id", b"execution_id", "id", b"id", "job", b"job", "outputs_hidden", b"outputs_hidden", "payload", b"payload", "payload_of", b"payload_of", "run_at", b"run_at", "tick", b"tick", "ticks_left", b"ticks_left", "trigger", b"trigger", "until_tick", b"until_tick"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

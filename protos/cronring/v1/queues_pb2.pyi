@@ -666,12 +666,15 @@ class ListMessagesRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
+    WORKSPACE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """at most 1000; by default 100"""
     page_token: _builtins.str
     namespace: _builtins.str
     """empty: "default" """
     queue: _builtins.str
+    workspace: _builtins.str
+    """only its lane, in the order in which consumers get it; "": messages without one"""
     def __init__(
         self,
         *,
@@ -679,14 +682,20 @@ class ListMessagesRequest(_message.Message):
         page_token: _builtins.str = ...,
         namespace: _builtins.str = ...,
         queue: _builtins.str = ...,
+        workspace: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "_workspace", b"_workspace", "page_size", b"page_size", "workspace", b"workspace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "namespace", b"namespace", "page_size", b"page_size", "page_token", b"page_token", "queue", b"queue"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "_workspace", b"_workspace", "namespace", b"namespace", "page_size", b"page_size", "page_token", b"page_token", "queue", b"queue", "workspace", b"workspace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
     _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
+    _WhichOneofReturnType__workspace: _TypeAlias = _typing.Literal["workspace"]  # noqa: Y015
+    _WhichOneofArgType__workspace: _TypeAlias = _typing.Literal["_workspace", b"_workspace"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__page_size) -> _WhichOneofReturnType__page_size | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__workspace) -> _WhichOneofReturnType__workspace | None: ...
 
 Global___ListMessagesRequest: _TypeAlias = ListMessagesRequest  # noqa: Y015
 
@@ -786,12 +795,15 @@ class ListDeadLettersRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
+    WORKSPACE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """at most 1000; by default 100"""
     page_token: _builtins.str
     namespace: _builtins.str
     """empty: "default" """
     queue: _builtins.str
+    workspace: _builtins.str
+    """only of this one; "": those without one"""
     def __init__(
         self,
         *,
@@ -799,14 +811,20 @@ class ListDeadLettersRequest(_message.Message):
         page_token: _builtins.str = ...,
         namespace: _builtins.str = ...,
         queue: _builtins.str = ...,
+        workspace: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "_workspace", b"_workspace", "page_size", b"page_size", "workspace", b"workspace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "namespace", b"namespace", "page_size", b"page_size", "page_token", b"page_token", "queue", b"queue"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "_workspace", b"_workspace", "namespace", b"namespace", "page_size", b"page_size", "page_token", b"page_token", "queue", b"queue", "workspace", b"workspace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
     _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
+    _WhichOneofReturnType__workspace: _TypeAlias = _typing.Literal["workspace"]  # noqa: Y015
+    _WhichOneofArgType__workspace: _TypeAlias = _typing.Literal["_workspace", b"_workspace"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__page_size) -> _WhichOneofReturnType__page_size | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__workspace) -> _WhichOneofReturnType__workspace | None: ...
 
 Global___ListDeadLettersRequest: _TypeAlias = ListDeadLettersRequest  # noqa: Y015
 
@@ -845,6 +863,8 @@ class ReplayDeadLettersRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ALL_FIELD_NUMBER: _builtins.int
+    WORKSPACE_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     queue: _builtins.str
@@ -852,9 +872,13 @@ class ReplayDeadLettersRequest(_message.Message):
     requested_by: _builtins.str
     """who asks: a remark; with --insecure, who did it"""
     note: _builtins.str
+    all: _builtins.bool
+    """in place of ids: the oldest 1000"""
+    workspace: _builtins.str
+    """only of this one; "": those without one"""
     @_builtins.property
     def message_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """none: the oldest 1000"""
+        """these; none is refused, unless it says `all`"""
 
     def __init__(
         self,
@@ -865,12 +889,16 @@ class ReplayDeadLettersRequest(_message.Message):
         dry_run: _builtins.bool = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        all: _builtins.bool = ...,
+        workspace: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_workspace", b"_workspace", "workspace", b"workspace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "message_ids", b"message_ids", "namespace", b"namespace", "note", b"note", "queue", b"queue", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_workspace", b"_workspace", "all", b"all", "dry_run", b"dry_run", "message_ids", b"message_ids", "namespace", b"namespace", "note", b"note", "queue", b"queue", "requested_by", b"requested_by", "workspace", b"workspace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__workspace: _TypeAlias = _typing.Literal["workspace"]  # noqa: Y015
+    _WhichOneofArgType__workspace: _TypeAlias = _typing.Literal["_workspace", b"_workspace"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__workspace) -> _WhichOneofReturnType__workspace | None: ...
 
 Global___ReplayDeadLettersRequest: _TypeAlias = ReplayDeadLettersRequest  # noqa: Y015
 
@@ -906,6 +934,8 @@ class RemoveDeadLettersRequest(_message.Message):
     DRY_RUN_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    ALL_FIELD_NUMBER: _builtins.int
+    WORKSPACE_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """empty: "default" """
     queue: _builtins.str
@@ -913,9 +943,13 @@ class RemoveDeadLettersRequest(_message.Message):
     requested_by: _builtins.str
     """who asks: a remark; with --insecure, who did it"""
     note: _builtins.str
+    all: _builtins.bool
+    """in place of ids: the oldest 1000"""
+    workspace: _builtins.str
+    """only of this one; "": those without one"""
     @_builtins.property
     def message_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """none: the oldest 1000"""
+        """these; none is refused, unless it says `all`"""
 
     def __init__(
         self,
@@ -926,12 +960,16 @@ class RemoveDeadLettersRequest(_message.Message):
         dry_run: _builtins.bool = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        all: _builtins.bool = ...,
+        workspace: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_workspace", b"_workspace", "workspace", b"workspace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "message_ids", b"message_ids", "namespace", b"namespace", "note", b"note", "queue", b"queue", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_workspace", b"_workspace", "all", b"all", "dry_run", b"dry_run", "message_ids", b"message_ids", "namespace", b"namespace", "note", b"note", "queue", b"queue", "requested_by", b"requested_by", "workspace", b"workspace"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__workspace: _TypeAlias = _typing.Literal["workspace"]  # noqa: Y015
+    _WhichOneofArgType__workspace: _TypeAlias = _typing.Literal["_workspace", b"_workspace"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__workspace) -> _WhichOneofReturnType__workspace | None: ...
 
 Global___RemoveDeadLettersRequest: _TypeAlias = RemoveDeadLettersRequest  # noqa: Y015
 

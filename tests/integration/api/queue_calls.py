@@ -18,7 +18,7 @@ QUEUE_CALLS: Final[tuple[tuple[str, Any, str], ...]] = (
     ("ListQueues", queues_pb2.ListQueuesRequest(namespace="billing"), "view"),
     ("ListMessages", queues_pb2.ListMessagesRequest(**_THERE), "view"),
     ("ListDeadLetters", queues_pb2.ListDeadLettersRequest(**_THERE), "view"),
-    ("ReplayDeadLetters", queues_pb2.ReplayDeadLettersRequest(**_THERE), "operate"),
-    ("RemoveDeadLetters", queues_pb2.RemoveDeadLettersRequest(**_THERE), "operate"),
+    ("ReplayDeadLetters", queues_pb2.ReplayDeadLettersRequest(**_THERE, all=True), "operate"),
+    ("RemoveDeadLetters", queues_pb2.RemoveDeadLettersRequest(**_THERE, all=True), "operate"),
     ("SetQueue", queues_pb2.SetQueueRequest(**_THERE, max_deliveries=3), "operate"),
 )

@@ -313,7 +313,7 @@ def of_queues(office: Office) -> list[Row]:
             {"max_deliveries": 9, "on_retry": "block", "note": "because"},
         ),
         Row(
-            queues + "ReplayDeadLetters", queues_pb2.ReplayDeadLettersRequest(**there), subject, None,
+            queues + "ReplayDeadLetters", queues_pb2.ReplayDeadLettersRequest(**there, all=True), subject, None,
             {"replayed": [77]}, first=die,
         ),
         Row(

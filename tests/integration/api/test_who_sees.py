@@ -1,6 +1,7 @@
 """Of a namespace that a caller may not view, no answer has a trace: lists, watches, lookups, hints, audits, tokens."""
 
 import base64
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
@@ -268,6 +269,25 @@ async def test_outputs_are_left_out_for_who_may_not_read_them(filled: Filled) ->
             templates_pb2.Template,
         )
         assert (template.outputs_hidden, bool(template.spec.payload)) == (hidden, not hidden)
+
+
+async def test_a_payload_that_was_changed_is_shown_to_who_may_see_it(filled: Filled) -> None:
+    secret = '"4111 1111"'
+    made = jobs_pb2.CreateJobRequest(namespace="billing", spec=JobSpec(schedule="manual", payload=secret))
+    made.queue.queue = "q"
+    operator = Caller(filled, "operator")
+    key = (await operator.ask(JOBS + "CreateJob", made, jobs_pb2.Job)).key
+    changed = jobs_pb2.UpdateJobRequest(key=key, spec=JobSpec(payload="2"))
+    changed.update_mask.paths.append("payload")
+    await operator.ask(JOBS + "UpdateJob", changed, jobs_pb2.Job)
+    for name, shown in (("viewer", False), ("deployer", False), ("operator", True)):
+        answer = await Caller(filled, name).ask(
+            JOBS + "ListActions", jobs_pb2.ListActionsRequest(job=key), jobs_pb2.ListActionsResponse
+        )
+        told = json.loads(answer.actions[0].details)["payload"]
+        assert told["old"].get("text") == (secret if shown else None)
+        assert (told["old"]["bytes"], "sha256" in told["new"]) == (11, True)
+        assert ("4111" in str(answer)) == shown
 
 
 @pytest.mark.parametrize("word", ["hush", "none"])

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from cronring.client import AsyncClient
 from tests.support.cluster import Cluster
@@ -20,6 +21,11 @@ class Caller:
         async with aiohttp.ClientSession(timeout=TIMEOUT) as session, session.post(
             f"{self._root}/{path}", json=body
         ) as answer:  # fmt: skip
+            return answer.status, await answer.json(content_type=None)
+
+    async def get(self, path: str) -> tuple[int, Any]:
+        url = URL(f"{self._root}/{path}", encoded=True)
+        async with aiohttp.ClientSession(timeout=TIMEOUT) as session, session.get(url) as answer:
             return answer.status, await answer.json(content_type=None)
 
 

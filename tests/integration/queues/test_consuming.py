@@ -95,8 +95,8 @@ async def test_what_fails_comes_again_in_order_and_dies_at_last(client: AsyncCli
     (letter,) = await client.queues.dead_letters(queue)
     assert (letter.payload, letter.failures, letter.outcome) == ("1", 2, "failed")
     assert (letter.error_type, letter.error_message) == ("ValueError", "one is wrong")
-    assert await client.queues.replay(queue, dry_run=True) == [letter.id]
-    assert await client.queues.replay(queue, by="ada") == [letter.id]
+    assert await client.queues.replay(queue, everything=True, dry_run=True) == [letter.id]
+    assert await client.queues.replay(queue, everything=True, by="ada") == [letter.id]
     assert await client.queues.dead_letters(queue) == []
     again = await client.queues.take(queue, "c2")
     assert [(each.id, each.delivery) for each in again.messages] == [(letter.id, 1)]

@@ -1,7 +1,7 @@
 // What people did to jobs, versions, runs and templates, and why.
 import { html } from "../base.mjs";
 import { Listing, oneOf, when } from "../listing.mjs";
-import { JobLink, RunLink } from "../parts.mjs";
+import { JobLink, PayloadChange, RunLink } from "../parts.mjs";
 import { wordOf } from "../words.mjs";
 
 const to = (row) => {
@@ -23,6 +23,7 @@ const OF = {
     { name: "To", of: to },
     { name: "Run", of: (row) => (Number(row.execution_id) ? html`<${RunLink} of=${row.execution_id} />` : "") },
     { name: "Why", of: (row) => row.note },
+    { name: "Changed", of: (row) => html`<${PayloadChange} of=${row} />` },
   ],
   none: "Nobody has done anything yet.",
   command: "cronring jobs actions",

@@ -3,7 +3,7 @@ import { html } from "../base.mjs";
 import { keyPath } from "../api.mjs";
 import { duration } from "../clock.mjs";
 import { useQuery } from "../queries.mjs";
-import { Answered, Copied, Empty, Facts, Panel, RunLink, State, When } from "../parts.mjs";
+import { Answered, Copied, Empty, Facts, Panel, PayloadChange, RunLink, State, When } from "../parts.mjs";
 import { number, quoted, wordOf } from "../words.mjs";
 
 const VERSIONS = 8,
@@ -94,7 +94,7 @@ export function Actions({ name, mine }) {
       <ul class="plain">${rows.map(
         (row) => html`<li key=${row.id}><b>${wordOf(row.action)}</b> by ${row.actor || "nobody named"},
         ${" "}<${When} at=${row.at} />${Number(row.execution_id) > 0 && html`, <${RunLink} of=${row.execution_id} />`}
-        ${row.note && html`<div class="quote">${row.note}</div>`}</li>`,
+        ${row.note && html`<div class="quote">${row.note}</div>`}<${PayloadChange} of=${row} /></li>`,
       )}</ul>
       ${query.data?.next_page_token && html`<${Copied} text=${`cronring jobs actions ${quoted(name)}`} />`}<//><//>`;
 }

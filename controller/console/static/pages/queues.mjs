@@ -186,9 +186,9 @@ const DEAD = [
   when("Died", "died_at"),
 ];
 
-const ids = (each) => (each ? [each.id] : []);
+const which = (each) => (each ? { message_ids: [each.id] } : { all: true });
 const dry = async (of, deed, each, words) => {
-  const said = await post(`${pathOf(of)}/dead-letters:${deed}`, { message_ids: ids(each), dry_run: true });
+  const said = await post(`${pathOf(of)}/dead-letters:${deed}`, { ...which(each), dry_run: true });
   return [`${count(said.message_ids.length, "dead letter")} ${words}.`];
 };
 
@@ -202,7 +202,7 @@ const replay = (of, each) => ({
   fields: [NOTE],
   command: (values) => `cronring queues replay ${short(of)} ${each ? each.id : "--all"}${noted(values)}`,
   act: async ({ note }) =>
-    `${count((await post(`${pathOf(of)}/dead-letters:replay`, { message_ids: ids(each), note })).message_ids.length, "message")} wait again.`,
+    `${count((await post(`${pathOf(of)}/dead-letters:replay`, { ...which(each), note })).message_ids.length, "message")} wait again.`,
 });
 
 const removeDead = (of, each) => ({
@@ -215,5 +215,5 @@ const removeDead = (of, each) => ({
   fields: [NOTE],
   command: (values) => `cronring queues remove ${short(of)} ${each ? each.id : "--all"}${noted(values)}`,
   act: async ({ note }) =>
-    `${count((await post(`${pathOf(of)}/dead-letters:remove`, { message_ids: ids(each), note })).message_ids.length, "dead letter")} removed.`,
+    `${count((await post(`${pathOf(of)}/dead-letters:remove`, { ...which(each), note })).message_ids.length, "dead letter")} removed.`,
 });
