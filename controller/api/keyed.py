@@ -75,7 +75,8 @@ class _KeyedServer:
 
         async def call(request: Message, context: Any) -> Any:
             key = _key(method, context)
-            if not key:
+            # A dry run does nothing that must not be done twice. Who looks first may do it by the same key then.
+            if not key or getattr(request, "dry_run", False):
                 return await behave(request, context)
             whole = RequestKey(str(caller()), rpc, key)
             digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
-from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conditions import if_match_option
 from cronring.cli.consent import confirm, require_terminal
 from cronring.cli.failures import Failure
 from cronring.cli.files.reading import FileSet
@@ -98,7 +98,6 @@ def show_set(name: str, namespace: str, output: str, controllers: tuple[str, ...
 @click.option("--keep-jobs", is_flag=True, help="Leave its jobs to nobody: another set may adopt them.")
 @click.option("--yes", is_flag=True, help="Don't ask before doing it.")
 @if_match_option
-@idempotency_key_option
 @note_option
 @as_option
 @output_option

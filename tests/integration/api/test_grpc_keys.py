@@ -9,7 +9,14 @@ import pytest
 
 from cronring.controller.ports.request_keys import RequestKey
 from cronring.controller.store.request_keys import PostgresRequestKeys
-from cronring.protos.cronring.v1 import identities_pb2, identities_pb2_grpc, jobs_pb2, jobs_pb2_grpc
+from cronring.protos.cronring.v1 import (
+    deployments_pb2,
+    deployments_pb2_grpc,
+    identities_pb2,
+    identities_pb2_grpc,
+    jobs_pb2,
+    jobs_pb2_grpc,
+)
 from cronring.protos.problems import said
 from tests.integration.api.conftest import CALLERS, Scene
 from tests.support.callers import NamedCallers, judge_of
@@ -60,6 +67,20 @@ async def test_it_is_done_once_and_answered_as_before_on_both_wires(channel: grp
         answer = await rest.ask("POST", path, {}, by="operator", headers={"Idempotency-Key": "k1"})
     assert (answer.status, answer.body["id"], answer.headers["Idempotency-Replayed"]) == (200, str(made.id), "true")
     assert await triggered(scene) == 1
+
+
+async def test_who_looks_by_a_dry_run_may_do_it_by_the_same_key(channel: grpc.aio.Channel, scene: Scene) -> None:
+    stub: Any = deployments_pb2_grpc.DeploymentsStub(channel)
+
+    async def kill(*, dry_run: bool) -> tuple[Any, bool]:
+        request = deployments_pb2.KillDeploymentRequest(key=scene.deployment, dry_run=dry_run)
+        call = stub.KillDeployment(request, metadata=carried("k9", by="admin"), timeout=TIMEOUT_S)
+        return await call, "idempotency-replayed" in dict(await call.trailing_metadata())
+
+    assert not (await kill(dry_run=True))[1]
+    done, replayed = await kill(dry_run=False)
+    assert not replayed
+    assert await kill(dry_run=False) == (done, True)
 
 
 async def test_what_has_begun_ends_though_its_caller_is_gone(
