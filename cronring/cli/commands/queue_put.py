@@ -36,7 +36,8 @@ def put(
     \b
     Examples:
       cronring queues put reports '{"month": "2026-11"}'
-      cronring queues put prod/mail @letter.json --workspace ws_3 --idempotency-key order-4711
+      cronring queues put prod/mail @mail.json --idempotency-key order-4711
+      cronring queues put reports 7 --workspace ws_3
       cronring queues put reports null --not-before +30m
     """
     namespace, name = queue_named(queue)

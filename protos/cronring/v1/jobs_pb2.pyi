@@ -1761,8 +1761,8 @@ class Activation(_message.Message):
     payload: _builtins.str
     """in place of the job's own; empty: that one"""
     payload_of: _builtins.str
-    """"run": `payload`, whatever becomes of its job's (of a retry by hand: what the execution ran with). "job": its job's,
-    as it is when this begins.
+    """"run": `payload`, whatever becomes of its job's. Of a retry by hand it is what the execution ran with.
+    "job": its job's, as it is when this begins.
     """
     beside: _builtins.bool
     """it doesn't wait for the job's own runs"""

@@ -36,6 +36,7 @@ SILENT: Final = {
     "doctor": "what it asks each member fails here: tests/unit/cli/test_doctor.py has its findings",
     "drill kill-owner": "no job ticks here: tests/unit/cli/test_drill.py",
     "plan": "no schema is read that is none: its error says so",
+    "token curl": "it asks no server",
     "audit-log verify": "rows without an end are none of a chain: its error says so",
     "jobs import": "answers for other jobs than it has asked for: its error says so",
     "lint": "what it finds is in the file",

@@ -25,6 +25,7 @@ NO_DATA: Final = {
     "completion": "a program for a shell",
     "jobs export": "it writes a file for `cronring apply`",
     "queues consume": "its command prints what it likes",
+    "token curl": "it writes what curl reads",
     "controller": "a server; its log has a format of its own",
     "runner": "a server; its log has a format of its own",
 }
