@@ -50,7 +50,7 @@ export interface Activation {
   run_at?: string;
   /** in place of the job's own; empty: that one */
   payload: string;
-  /** "run": `payload`, whatever becomes of its job's (of a retry by hand: what the execution ran with). "job": its job's, as it is when this begins. */
+  /** "run": `payload`, whatever becomes of its job's. A retry by hand has what the execution ran with. "job": its job's own, as that is when this begins. */
   payload_of: string;
   /** it doesn't wait for the job's own runs */
   beside: boolean;

@@ -10,7 +10,7 @@ from cronring.controller.api.queue_waiting import QueueWaiting
 from cronring.controller.api.requests import Context, actor, name, note, number, one_of
 from cronring.controller.api.scope import namespaces, require
 from cronring.controller.api.token_box import TokenBox
-from cronring.controller.ports.queues import Lane, QueueName, Queues, place_of
+from cronring.controller.ports.queues import QueueLane, QueueName, Queues, place_of
 from cronring.protos.cronring.v1 import queues_pb2, queues_pb2_grpc
 from cronring.schema.identity import Permission
 
@@ -119,12 +119,12 @@ def _lane(
     | queues_pb2.ListDeadLettersRequest
     | queues_pb2.ReplayDeadLettersRequest
     | queues_pb2.RemoveDeadLettersRequest,
-) -> Lane:
+) -> QueueLane:
     """Raises InvalidRequest."""
     workspace = request.workspace if request.HasField("workspace") else None
     if workspace:
         check_workspace(workspace)
-    return Lane(queue_name(request.namespace, request.queue), workspace)
+    return QueueLane(queue_name(request.namespace, request.queue), workspace)
 
 
 def _letters(request: queues_pb2.ReplayDeadLettersRequest | queues_pb2.RemoveDeadLettersRequest) -> list[int] | None:

@@ -127,7 +127,7 @@ class DeadLetterRow(NamedTuple):
     error_message: str
 
 
-class Lane(NamedTuple):
+class QueueLane(NamedTuple):
     """What a queue has of one workspace; None: of all."""
 
     name: QueueName
@@ -196,22 +196,22 @@ class Queues(Consuming, Protocol):
         """Of so many queues, those that hold most; counted up to `most`."""
         ...
 
-    async def list_messages(self, lane: Lane, after: Cursor, limit: int) -> list[MessageRow]:
+    async def list_messages(self, lane: QueueLane, after: Cursor, limit: int) -> list[MessageRow]:
         """The oldest first; of one workspace, as consumers get them. `after`: a `place_of`, or ()."""
         ...
 
-    async def list_dead_letters(self, lane: Lane, after_id: int, limit: int) -> list[DeadLetterRow]:
+    async def list_dead_letters(self, lane: QueueLane, after_id: int, limit: int) -> list[DeadLetterRow]:
         """The oldest first."""
         ...
 
     async def replay_dead_letters(
-        self, lane: Lane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+        self, lane: QueueLane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
         """Which become messages again: of these, or the oldest ones."""
         ...
 
     async def remove_dead_letters(
-        self, lane: Lane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+        self, lane: QueueLane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
         """Which are no more: of these, or the oldest ones."""
         ...

@@ -7,10 +7,10 @@ from cronring.controller.ports.queues import (
     COUNTED_MAX,
     DeadLetterRow,
     Delivery,
-    Lane,
     MessageRow,
     MessageState,
     QueueFigure,
+    QueueLane,
     QueueName,
     QueueRow,
     QueueSettings,
@@ -139,7 +139,7 @@ class PostgresQueues(PostgresConsuming):
         asked = GetQueueFigures(queues=queues, most=most)
         return list(map(QueueFigure._make, await self._database.fetch(asked)))
 
-    async def list_messages(self, lane: Lane, after: Cursor, limit: int) -> list[MessageRow]:
+    async def list_messages(self, lane: QueueLane, after: Cursor, limit: int) -> list[MessageRow]:
         """See cronring.controller.ports.queues.Queues."""
         (namespace, queue), workspace = lane
         run_at, after_id = after or (None, 0)
@@ -155,7 +155,7 @@ class PostgresQueues(PostgresConsuming):
             )
         return list(map(MessageRow._make, await self._database.fetch(asked)))
 
-    async def list_dead_letters(self, lane: Lane, after_id: int, limit: int) -> list[DeadLetterRow]:
+    async def list_dead_letters(self, lane: QueueLane, after_id: int, limit: int) -> list[DeadLetterRow]:
         """See cronring.controller.ports.queues.Queues."""
         (namespace, queue), workspace = lane
         asked: Statement = ListDeadLetters(namespace=namespace, queue=queue, after_id=after_id, limit=limit)
@@ -166,19 +166,19 @@ class PostgresQueues(PostgresConsuming):
         return list(map(DeadLetterRow._make, await self._database.fetch(asked)))
 
     async def replay_dead_letters(
-        self, lane: Lane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+        self, lane: QueueLane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
         """See cronring.controller.ports.queues.Queues."""
         return await self._dead_letters(lane, ids, limit, "replayed", dry_run)
 
     async def remove_dead_letters(
-        self, lane: Lane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
+        self, lane: QueueLane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
         """See cronring.controller.ports.queues.Queues."""
         return await self._dead_letters(lane, ids, limit, "removed", dry_run)
 
     async def _dead_letters(
-        self, lane: Lane, ids: Sequence[int] | None, limit: int, what: str, rehearsal: bool
+        self, lane: QueueLane, ids: Sequence[int] | None, limit: int, what: str, rehearsal: bool
     ) -> list[int]:
         name, workspace = lane
         asked: Statement = FindDeadLetters(namespace=name.namespace, queue=name.queue, ids=ids, limit=limit)

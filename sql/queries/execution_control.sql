@@ -19,7 +19,8 @@ FROM marked m;
 SELECT j.id, j.key,
        CASE WHEN j.removed_at IS NOT NULL THEN 'removed' WHEN j.cancelled_at IS NOT NULL THEN 'cancelled'
             WHEN j.orphaned_at IS NOT NULL THEN 'orphaned' ELSE '' END AS gone,
-       e.tick, nullif(coalesce(e.payload, p.payload), '') AS payload, NOT (e.holds_job OR e.counted) AS beside, e.of_schedule
+       e.tick, nullif(coalesce(e.payload, p.payload), '') AS payload,
+       NOT (e.holds_job OR e.counted) AS beside, e.of_schedule
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 CROSS JOIN LATERAL (

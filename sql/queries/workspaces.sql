@@ -11,7 +11,8 @@ WITH of_jobs AS (
     WHERE removed_at IS NULL AND key > '' AND labels <> '{}' AND labels ->> 'workspace' > ''
       AND (:namespace?::text IS NULL OR namespace = :namespace)
       AND (:namespaces?::text[] IS NULL OR namespace = ANY(:namespaces))
-      AND (namespace, (labels ->> 'workspace') COLLATE "C") > (:after_namespace::text, :after_workspace::text COLLATE "C")
+      AND (namespace, (labels ->> 'workspace') COLLATE "C")
+          > (:after_namespace::text, :after_workspace::text COLLATE "C")
     GROUP BY namespace, labels ->> 'workspace'
 ), names AS MATERIALIZED (
     SELECT n.namespace, n.queue, CASE WHEN n.namespace = :after_namespace THEN :after_workspace ELSE '' END AS beyond

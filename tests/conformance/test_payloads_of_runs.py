@@ -103,4 +103,6 @@ async def test_actions_tell_how_both_begin(world: World) -> None:
     assert (told["new"]["bytes"], told["new"]["text"]) == (8_003, f'"a{"é" * 2_047}'), "cut between characters"
     await change(world, "")
     (*_, action) = await world.scene.actions()
-    assert action.details["payload"]["new"] is None  # type: ignore[index]
+    told = action.details["payload"]
+    assert isinstance(told, dict)
+    assert told["new"] is None

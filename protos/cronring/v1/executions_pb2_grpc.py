@@ -107,9 +107,9 @@ class ExecutionsServicer:
 
     def RetryExecution(self, request, context):
         """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job
-        is free, with the payload that this one ran with. Only if it had none, or nobody knows it any more, it is its job's;
-        the answer's payload_of says so. One that waits already is the answer, and gets that payload. FAILED_PRECONDITION
-        while one runs, or if one has completed.
+        is free. It has the payload that this one ran with. Only if that had none, or nobody knows it, it has its job's:
+        see payload_of. One that waits already is the answer, and gets that payload. FAILED_PRECONDITION while one runs, or
+        if one has completed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

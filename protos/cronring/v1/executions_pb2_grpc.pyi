@@ -45,9 +45,9 @@ class ExecutionsStub:
     """
     RetryExecution: _grpc.UnaryUnaryMultiCallable[_executions_pb2.RetryExecutionRequest, _jobs_pb2.Activation]
     """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job
-    is free, with the payload that this one ran with. Only if it had none, or nobody knows it any more, it is its job's;
-    the answer's payload_of says so. One that waits already is the answer, and gets that payload. FAILED_PRECONDITION
-    while one runs, or if one has completed.
+    is free. It has the payload that this one ran with. Only if that had none, or nobody knows it, it has its job's:
+    see payload_of. One that waits already is the answer, and gets that payload. FAILED_PRECONDITION while one runs, or
+    if one has completed.
     """
     FollowExecution: _grpc.UnaryStreamMultiCallable[_executions_pb2.FollowExecutionRequest, _executions_pb2.OutputChunk]
     """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was
@@ -74,9 +74,9 @@ class ExecutionsAsyncStub(ExecutionsStub):
     """
     RetryExecution: _aio.UnaryUnaryMultiCallable[_executions_pb2.RetryExecutionRequest, _jobs_pb2.Activation]  # type: ignore[assignment]
     """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job
-    is free, with the payload that this one ran with. Only if it had none, or nobody knows it any more, it is its job's;
-    the answer's payload_of says so. One that waits already is the answer, and gets that payload. FAILED_PRECONDITION
-    while one runs, or if one has completed.
+    is free. It has the payload that this one ran with. Only if that had none, or nobody knows it, it has its job's:
+    see payload_of. One that waits already is the answer, and gets that payload. FAILED_PRECONDITION while one runs, or
+    if one has completed.
     """
     FollowExecution: _aio.UnaryStreamMultiCallable[_executions_pb2.FollowExecutionRequest, _executions_pb2.OutputChunk]  # type: ignore[assignment]
     """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was
@@ -130,9 +130,9 @@ class ExecutionsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.Activation, _abc.Awaitable[_jobs_pb2.Activation]]:
         """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job
-        is free, with the payload that this one ran with. Only if it had none, or nobody knows it any more, it is its job's;
-        the answer's payload_of says so. One that waits already is the answer, and gets that payload. FAILED_PRECONDITION
-        while one runs, or if one has completed.
+        is free. It has the payload that this one ran with. Only if that had none, or nobody knows it, it has its job's:
+        see payload_of. One that waits already is the answer, and gets that payload. FAILED_PRECONDITION while one runs, or
+        if one has completed.
         """
 
     @_abc_1.abstractmethod

@@ -1759,8 +1759,8 @@ class Activation(_message.Message):
     payload: _builtins.str
     """in place of the job's own; empty: that one"""
     payload_of: _builtins.str
-    """"run": `payload`, whatever becomes of its job's (of a retry by hand: what the execution ran with). "job": its job's,
-    as it is when this begins.
+    """"run": `payload`, whatever becomes of its job's. A retry by hand has what the execution ran with. "job": its job's
+    own, as that is when this begins.
     """
     beside: _builtins.bool
     """it doesn't wait for the job's own runs"""

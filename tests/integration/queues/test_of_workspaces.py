@@ -27,7 +27,15 @@ async def test_an_empty_body_changes_nothing(cluster: Cluster, client: AsyncClie
         status, answer = await caller.post(f"default/{queue}/dead-letters:{deed}", **body)
         return status, [each["field"] for each in answer["violations"]] if status == 400 else answer
 
-    for body in ({}, {"message_ids": []}, {"all": False}, {"workspace": "a"}, {"workspace": ""}, {"dry_run": True}):
+    bodies: tuple[dict[str, Any], ...] = (
+        {},
+        {"message_ids": []},
+        {"all": False},
+        {"workspace": "a"},
+        {"workspace": ""},
+        {"dry_run": True},
+    )
+    for body in bodies:
         assert await told(**body) == (400, ["message_ids"]), body
     assert await told(all=True, message_ids=ids) == (400, ["all"])
     assert await told(all=True, workspace="w é") == (400, ["workspace"])

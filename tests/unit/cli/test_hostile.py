@@ -35,6 +35,7 @@ HOSTS: Final = {"dev", "login", "logout", "queues consume", "runner"}
 SILENT: Final = {
     "doctor": "what it asks each member fails here: tests/unit/cli/test_doctor.py has its findings",
     "drill kill-owner": "no job ticks here: tests/unit/cli/test_drill.py",
+    "token curl": "it asks nobody, and says what this machine knows",
     "plan": "no schema is read that is none: its error says so",
     "audit-log verify": "rows without an end are none of a chain: its error says so",
     "jobs import": "answers for other jobs than it has asked for: its error says so",

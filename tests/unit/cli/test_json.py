@@ -23,6 +23,7 @@ NO_DATA: Final = {
     **{f"certs issue {name}": "it writes files" for name in ("controller", "runner")},
     **{f"secrets-key {name}": "it writes a file" for name in ("init", "add", "use", "retire")},
     "completion": "a program for a shell",
+    "token curl": "what curl reads",
     "jobs export": "it writes a file for `cronring apply`",
     "queues consume": "its command prints what it likes",
     "controller": "a server; its log has a format of its own",
