@@ -1,5 +1,6 @@
 """docs/message-queues.md: its SQL runs as the role that it makes, and its Python against what it says."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from tests.support.cluster import Cluster
 PAGE: Final = "docs/message-queues.md"
 ROLE: Final = "reports_consumer"
 SQL: Final = [text for language, text in blocks(PAGE) if language == "sql"]
-SCHEDULING, BY_CLIENT, BY_ASYNCPG = [text for language, text in blocks(PAGE) if language == "python"]
+SCHEDULING, BY_CLIENT, WITHOUT_AWAIT, BY_ASYNCPG = [text for language, text in blocks(PAGE) if language == "python"]
 
 
 @pytest.fixture
@@ -102,5 +103,10 @@ async def test_its_client_examples_schedule_and_consume(
         await scope["consume"](cluster.addresses, report)
         async with AsyncClient([cluster.addresses]) as client:
             await scope["schedule"](client)
+        await run(consumer, SQL[1].split(";")[0])
+        blocking: dict[str, Any] = {}
+        exec(compile(WITHOUT_AWAIT, PAGE, "exec"), blocking)
+        told: list[tuple[str, object]] = []
+        await asyncio.to_thread(blocking["consume"], cluster.addresses, lambda *report: told.append(report))
     assert capsys.readouterr().out.startswith("@reports.ws_7:default ")
-    assert seen == [("", {"month": "2026-10"})]
+    assert seen == told == [("", {"month": "2026-10"})]
