@@ -134,7 +134,8 @@ async def _run(command: tuple[str, ...], message: "Message") -> None:
             pass_fds=(lifeline,),
         )  # fmt: skip
         if sys.platform == "linux":
-            kill_at_end(lifeline, process.pid)
+            with contextlib.suppress(ProcessLookupError):  # it has ended already
+                kill_at_end(lifeline, process.pid)
         try:
             await process.communicate(message.payload.encode())
         except asyncio.CancelledError:

@@ -113,8 +113,8 @@ async def test_a_command_does_not_outlive_its_consumer(
     await client.queues.put(queue, "1")
     held = tmp_path / "held"
     os.mkfifo(held)
-    # The shell's own child has the other end as well.
-    script = f"exec 7> {held}; sleep 600 & echo $$ >&7; wait"
+    # The shell's own child has the other end as well. Who has been given its payload is held to its consumer.
+    script = f"read -r line; exec 7> {held}; sleep 600 & echo $$ >&7; wait"
     command = [sys.executable, "-m", "cronring.cli.main", "queues", "consume", queue, "--", "sh", "-c", script]
     environment = cluster.environment | {"CRONRING_CONTROLLERS": cluster.addresses}
     consumer = await asyncio.create_subprocess_exec(*command, env=environment)
