@@ -56,7 +56,7 @@ ARGUMENTS = {
     "ActivateDeployment": "SELECT 1 AS deployment_id, 2 AS min_replicas, now() AS now",
     "SetMinReplicas": "SELECT 1 AS deployment_id, 2 AS min_replicas",
     "DeactivateDeployment": "SELECT 1 AS deployment_id, now() AS now",
-    "HastenRetry": "SELECT job_id, tick, 'somebody' AS actor FROM cron_activations LIMIT 1",
+    "HastenRetry": "SELECT job_id, tick, 'somebody' AS actor, NULL AS payload FROM cron_activations LIMIT 1",
     "LockJob": "SELECT 'm.v1' AS key",
     "LabelJobs": f"""
         SELECT {IDS} AS job_ids, array_agg('{{\"a\": \"b\"}}'::text) AS labels, 'somebody' AS actor {OF_ALL}""",
@@ -142,8 +142,8 @@ ARGUMENTS = {
 # The scene has no queues. Consumers, claims and ends that meet there are tried by tests/integration/queues and by
 # tests/conformance/test_messages.py.
 QUEUES = {
-    "DeleteMessages", "DropWorkspaceMessages", "FindDeadLetters",
-    "ForgetDeadLetters", "ForgetLanes", "ForgetListeners", "GetQueue", "LockMessages", "RemoveDeadLetters",
+    "DeleteMessages", "DropWorkspaceMessages", "FindDeadLetters", "FindDeadLettersOfWorkspace",
+    "ForgetDeadLetters", "ForgetLanes", "ForgetListeners", "LockMessages", "RemoveDeadLetters",
     "ReplayDeadLetters", "SetQueue",
 }  # fmt: skip
 
