@@ -13,7 +13,7 @@ from cronring.controller.api.job_writes import Put
 from cronring.controller.api.lookup import admit_to_deployment, admit_to_job, find_job
 from cronring.controller.api.many import ManyJobWrites
 from cronring.controller.api.messages import action_message, job_message
-from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
+from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, one_of
 from cronring.controller.api.scope import namespaces, sees
@@ -22,7 +22,7 @@ from cronring.controller.api.watch import JobEventKind, JobHub
 from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, JobSort, Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates, template_key
-from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc, lists_pb2
+from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.schema.filters import EXECUTION_WORDS, JOB_WORDS, FilterError, contained, suggested, term_of, unfinished
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
@@ -69,12 +69,11 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
             # One more than asked for tells whether there is another page.
             rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
             token = pages.token(rows[limit - 1].key) if len(rows) > limit else ""
-        answer = jobs_pb2.ListJobsResponse(
-            jobs=[job_message(row, self._defaults.jitter) for row in rows[:limit]], next_page_token=token
+        return jobs_pb2.ListJobsResponse(
+            jobs=[job_message(row, self._defaults.jitter) for row in rows[:limit]],
+            next_page_token=token,
+            total=await total(request, lambda: self._reads.count_jobs(where)),
         )
-        if request.total:
-            answer.total.CopyFrom(lists_pb2.Total(count=await self._reads.count_jobs(where)))
-        return answer
 
     async def SuggestFilter(
         self, request: jobs_pb2.SuggestFilterRequest, context: Context

@@ -48,47 +48,39 @@ class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
     async def ListMessages(
         self, request: queues_pb2.ListMessagesRequest, context: Context
     ) -> queues_pb2.ListMessagesResponse:
-        lane, size = _lane(request), page_size(request)
-        namespace = lane.name.namespace
-        require(Permission.VIEW, namespace)
+        lane, size = _seen(request), page_size(request)
         pages = Pages(self._box, "ListMessages", lane)
         rows = await self._queues.list_messages(lane, pages.place_cursor(request.page_token), size + 1)
         page = rows[:size]
         return queues_pb2.ListMessagesResponse(
-            messages=[waiting_message(row, namespace) for row in page],
+            messages=[waiting_message(row, lane.name.namespace) for row in page],
             next_page_token=pages.token(place_of(page[-1])) if len(rows) > size else "",
         )
 
     async def ListDeadLetters(
         self, request: queues_pb2.ListDeadLettersRequest, context: Context
     ) -> queues_pb2.ListDeadLettersResponse:
-        lane, size = _lane(request), page_size(request)
-        namespace = lane.name.namespace
-        require(Permission.VIEW, namespace)
+        lane, size = _seen(request), page_size(request)
         pages = Pages(self._box, "ListDeadLetters", lane)
         rows = await self._queues.list_dead_letters(lane, pages.number_cursor(request.page_token), size + 1)
         page = rows[:size]
         return queues_pb2.ListDeadLettersResponse(
-            dead_letters=[dead_letter_message(row, namespace) for row in page],
+            dead_letters=[dead_letter_message(row, lane.name.namespace) for row in page],
             next_page_token=pages.token(page[-1].message_id) if len(rows) > size else "",
         )
 
     async def ReplayDeadLetters(
         self, request: queues_pb2.ReplayDeadLettersRequest, context: Context
     ) -> queues_pb2.ReplayDeadLettersResponse:
-        _ordered(request, context)
-        ids = await self._queues.replay_dead_letters(
-            _lane(request), _letters(request), LETTERS_MAX, dry_run=request.dry_run
-        )
+        lane = QueueLane(_ordered(request, context), _workspace(request))
+        ids = await self._queues.replay_dead_letters(lane, _letters(request), LETTERS_MAX, dry_run=request.dry_run)
         return queues_pb2.ReplayDeadLettersResponse(message_ids=ids)
 
     async def RemoveDeadLetters(
         self, request: queues_pb2.RemoveDeadLettersRequest, context: Context
     ) -> queues_pb2.RemoveDeadLettersResponse:
-        _ordered(request, context)
-        ids = await self._queues.remove_dead_letters(
-            _lane(request), _letters(request), LETTERS_MAX, dry_run=request.dry_run
-        )
+        lane = QueueLane(_ordered(request, context), _workspace(request))
+        ids = await self._queues.remove_dead_letters(lane, _letters(request), LETTERS_MAX, dry_run=request.dry_run)
         return queues_pb2.RemoveDeadLettersResponse(message_ids=ids)
 
     async def SetQueue(self, request: queues_pb2.SetQueueRequest, context: Context) -> queues_pb2.Queue:
@@ -129,17 +121,24 @@ def _ordered(
     return found
 
 
-def _lane(
+def _seen(request: queues_pb2.ListMessagesRequest | queues_pb2.ListDeadLettersRequest) -> QueueLane:
+    """Of what somebody lists. Raises InvalidRequest, Forbidden."""
+    lane = QueueLane(queue_name(request.namespace, request.queue), _workspace(request))
+    require(Permission.VIEW, lane.name.namespace)
+    return lane
+
+
+def _workspace(
     request: queues_pb2.ListMessagesRequest
     | queues_pb2.ListDeadLettersRequest
     | queues_pb2.ReplayDeadLettersRequest
     | queues_pb2.RemoveDeadLettersRequest,
-) -> QueueLane:
-    """Raises InvalidRequest."""
+) -> str | None:
+    """None: of any. Raises InvalidRequest."""
     workspace = request.workspace if request.HasField("workspace") else None
     if workspace:
         check_workspace(workspace)
-    return QueueLane(queue_name(request.namespace, request.queue), workspace)
+    return workspace
 
 
 def _letters(request: queues_pb2.ReplayDeadLettersRequest | queues_pb2.RemoveDeadLettersRequest) -> list[int] | None:

@@ -78,7 +78,6 @@ class Message(Received):
 
     An exception that leaves it is a failure: it is logged, kept in `error`, and goes no further. The message comes
     again later, after a delay that grows. When its execution is cancelled, or its lease is lost, the work is cancelled.
-    `output`: what the execution says that waits for it.
     """
 
     _task: asyncio.Task[Any] | None = None

@@ -67,7 +67,7 @@ export const Panel = ({ title, says, id, children, more }) => html`
     ${children}
   </section>`;
 
-// A list of nothing teaches the command that fills it.
+const EXCERPT_BYTES = 4_096; // an action keeps so much of a payload
 // Of an action that changed a payload: how the old and the new one begin, for those who may see them.
 export function PayloadChange({ of }) {
   const changed = JSON.parse(of.details || "{}").payload;
@@ -75,12 +75,13 @@ export function PayloadChange({ of }) {
   const shown = (each) => {
     if (!each) return "none";
     if (each.text === undefined) return `${each.bytes} bytes; your role doesn't show payloads`;
-    return html`<code class="json">${each.text}</code>${each.text.length < 4_000 ? "" : ` (of ${each.bytes} bytes)`}`;
+    return html`<code class="json">${each.text}</code>${each.bytes > EXCERPT_BYTES && ` (of ${each.bytes} bytes)`}`;
   };
   return html`<details><summary>Payload</summary><dl class="facts"><dt>Old</dt><dd>${shown(changed.old)}</dd>
     <dt>New</dt><dd>${shown(changed.new)}</dd></dl></details>`;
 }
 
+// A list of nothing teaches the command that fills it.
 export const Empty = ({ children, command }) => html`
   <div class="empty"><p>${children}</p>${command && html`<${Copied} text=${command} />`}</div>`;
 
