@@ -57,7 +57,15 @@ class Terminal:
             assert time.monotonic() < deadline, f"{sign!r} didn't come:\n{self.seen[-3000:]}"
 
     def interrupt(self) -> None:
-        """Ctrl-C, as a terminal does it: to the whole group."""
+        """Ctrl-C, as a terminal does it: to the whole group, once it waits.
+
+        Python hears a signal too late that comes between the prompt that input() shows and its read, which is then
+        not interrupted. Nobody's finger is that quick.
+        """
+        deadline = time.monotonic() + PATIENCE_S
+        while Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+            assert time.monotonic() < deadline, f"it doesn't wait for anything:\n{self.seen[-3000:]}"
+            time.sleep(0.01)
         os.killpg(self.process.pid, signal.SIGINT)
 
     def type(self, text: str) -> None:
