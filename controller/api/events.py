@@ -1,6 +1,6 @@
 """cronring.v1.Events: jobs and executions, as their own watches tell of them, and the cluster, in one stream.
 
-docs/decisions/0078: a position is those of both watches.
+docs/decisions/0078: a position is those of both watches, and what was told beyond them.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ from cronring.controller.api.messages import execution_message, job_message
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, name
 from cronring.controller.api.scope import namespaces
+from cronring.controller.api.trails import Trails
 from cronring.controller.api.watch import JobEventKind, JobHub
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, events_of
+from cronring.controller.errors import TooMany
 from cronring.controller.ports.reads import ExecutionRow, JobRow, Namespaces, Reads, WatchPosition, within
-from cronring.protos.caps import CAPS
 from cronring.protos.cronring.v1 import events_pb2, events_pb2_grpc
 from cronring.protos.cronring.v1.events_pb2 import Event
 from cronring.schema.identity import Permission
 
 CLUSTER_S: Final = 0.5  # so often it is looked whether the cluster has changed
 PAGE_MAX: Final = 5_000  # events of one answer; who has missed more reads lists with less effort
-_BETWEEN: Final = "."  # of two tokens, which are base64url
 _JOB_KINDS: Final = {
     JobEventKind.CHANGED: Event.KIND_JOB_CHANGED,
     JobEventKind.REMOVED: Event.KIND_JOB_REMOVED,
@@ -52,10 +52,12 @@ class _Seen(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where somebody has come to, of both."""
+    """Where somebody has come to, of both. `resync`: they must read anew what was before."""
 
     jobs: WatchPosition
     executions: WatchPosition
+    trails: Trails
+    resync: bool = False
 
 
 class EventsService(events_pb2_grpc.EventsServicer):
@@ -72,70 +74,84 @@ class EventsService(events_pb2_grpc.EventsServicer):
 
     async def WatchEvents(self, request: events_pb2.WatchEventsRequest, context: Context) -> AsyncIterator[Event]:
         seen = _asked(request.namespace)
-        place, resync = await self._place(request.resume_token)
+        place = await self._place(request.resume_token)
         while True:
-            token = self._token(place)
-            yield Event(kind=Event.KIND_RESYNC if resync else Event.KIND_POSITION, resume_token=token)
+            kind = Event.KIND_RESYNC if place.resync else Event.KIND_POSITION
+            yield Event(kind=kind, resume_token=place.trails.text())
             try:
                 async with contextlib.aclosing(self._since(seen, place)) as events:
                     async for event in events:
                         yield event
             except InvalidRequest:  # too much has changed since
-                place, resync = await self._now(), True
+                place = (await self._now())._replace(resync=True)
 
     async def PollEvents(
         self, request: events_pb2.PollEventsRequest, context: Context
     ) -> events_pb2.PollEventsResponse:
         seen = _asked(request.namespace)
-        begun, resync = await self._place(request.resume_token)
-        if resync or not request.resume_token:
-            return events_pb2.PollEventsResponse(resume_token=self._token(begun), resync=resync)
-        jobs, rows = await self._jobs.feed.changes(begun.jobs)
-        executions, changes = await self._executions.feed.changes(begun.executions)
-        found = [self._of_job(_kind_of(row), row) for row in rows if seen.sees(row)]
-        for change in changes:
-            found += [
-                _of_execution(each.kind, each.row) for each in events_of(change) if seen.has(each.kind, change.row)
-            ]
-        if len(found) > PAGE_MAX:
-            place = await self._now()
-            return events_pb2.PollEventsResponse(resume_token=self._token(place), resync=True)
-        return events_pb2.PollEventsResponse(events=found, resume_token=self._token(_Place(jobs, executions)))
+        place = await self._place(request.resume_token)
+        found = [] if place.resync or not request.resume_token else await self._page(seen, place)
+        if found is None:
+            place, found = (await self._now())._replace(resync=True), []
+        # Where no token can hold all that runs, these come again.
+        token = place.trails.text() or request.resume_token
+        if not token or (place.resync and token == request.resume_token):
+            raise TooMany("too much runs at once for a token to hold it; watch instead, or read lists")
+        return events_pb2.PollEventsResponse(events=found, resume_token=token, resync=place.resync)
 
-    async def _place(self, token: str) -> tuple[_Place, bool]:
-        """That a token stands for; now, where there is none. Whether it is of no use."""
+    async def _page(self, seen: _Seen, place: _Place) -> list[Event] | None:
+        """What has happened since, and `place` is told so. The rest is for the next page. None: it is too much."""
+        ((position, rows),) = await self._jobs.feed.changes(place.jobs)
+        events = [self._of_job(_kind_of(row), row) for row in rows if seen.sees(row)]
+        found = [event for event in events if place.trails.jobs.is_news(event)]
+        if len(found) > PAGE_MAX:
+            return None
+        place.trails.jobs.come_to(self._jobs.feed.encode(position))
+        for position, changes in await self._executions.feed.changes(place.executions):
+            told = [each for change in changes for each in events_of(change) if seen.has(each.kind, change.row)]
+            events = [_of_execution(each.kind, each.row) for each in told]
+            found += [event for event in events if place.trails.executions.is_news(event)]
+            reached = position
+            if len(found) > PAGE_MAX:
+                break
+        place.trails.executions.come_to(self._executions.feed.encode(reached))
+        return found
+
+    async def _place(self, token: str) -> _Place:
+        """That a token stands for; now, where there is none."""
         if not token:
-            return await self._now(), False
-        of_jobs, _, of_executions = token.partition(_BETWEEN)
-        now = await self._reads.database_now()
+            return await self._now()
+        trails, now = Trails(token), await self._reads.database_now()
         try:
-            return _Place(self._jobs.resumed(of_jobs, now), self._executions.resumed(of_executions, now)), False
+            jobs = self._jobs.resumed(trails.jobs.token, now)
+            return _Place(jobs, self._executions.resumed(trails.executions.token, now), trails)
         except InvalidRequest:
-            return await self._now(), True
+            return (await self._now())._replace(resync=True)
 
     async def _now(self) -> _Place:
-        return _Place(await self._jobs.feed.position(), await self._executions.feed.position())
-
-    def _token(self, place: _Place) -> str:
-        return _joined(self._jobs.feed.encode(place.jobs), self._executions.feed.encode(place.executions))
+        jobs, executions = await self._jobs.feed.position(), await self._executions.feed.position()
+        trails = Trails.begun(self._jobs.feed.encode(jobs), self._executions.feed.encode(executions))
+        return _Place(jobs, executions, trails)
 
     async def _since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:
         """For ever. Raises InvalidRequest once that is too far back; SlowReaderError, StoreUnavailable, StoreError."""
-        of_jobs, of_executions = self._jobs.feed.encode(place.jobs), self._executions.feed.encode(place.executions)
+        trails = place.trails
         sources = (self._jobs_since(seen, place), self._executions_since(seen, place), self._cluster())
         async with contextlib.aclosing(_merged(*sources)) as events:
             async for event in events:
-                token = event.resume_token
-                if not token:
+                if event.kind == Event.KIND_CLUSTER_CHANGED:
                     yield event
                     continue
-                if event.kind in _JOB_KINDS.values():
-                    of_jobs = token
-                else:
-                    of_executions = token
-                event.resume_token = _joined(of_jobs, of_executions)
-                if event.resume_token or event.kind != Event.KIND_POSITION:
+                trail = trails.jobs if event.kind in _JOB_KINDS.values() else trails.executions
+                is_news = event.kind != Event.KIND_POSITION and trail.is_news(event)
+                if event.resume_token:
+                    trail.come_to(event.resume_token)
+                token = trails.text()
+                if is_news:
+                    event.resume_token = token
                     yield event
+                elif event.resume_token and token:  # of an event that was told before
+                    yield Event(kind=Event.KIND_POSITION, resume_token=token)
 
     async def _jobs_since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:
         async with contextlib.aclosing(self._jobs.resume(seen, place.jobs)) as events:
@@ -188,12 +204,6 @@ def _kind_of(row: JobRow) -> JobEventKind:
 def _of_execution(kind: ExecutionEventKind, row: ExecutionRow | None, token: str = "") -> Event:
     execution = None if row is None else execution_message(row)
     return Event(kind=_EXECUTION_KINDS[kind], execution=execution, resume_token=token)
-
-
-def _joined(of_jobs: str, of_executions: str) -> str:
-    """ "" where so much runs that no caller could give it back: then an older one goes on counting."""
-    token = f"{of_jobs}{_BETWEEN}{of_executions}"
-    return token if len(token) <= CAPS["resume_token"].length else ""
 
 
 async def _merged(*sources: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:

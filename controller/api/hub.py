@@ -34,8 +34,11 @@ class Feed(Protocol[Told_co, Position]):
         """Nothing that happens from now on is left out of `changes`."""
         ...
 
-    async def changes(self, position: Position) -> tuple[Position, Sequence[Told_co]]:
-        """The position after this one, and what has happened in between."""
+    async def changes(self, position: Position) -> Sequence[tuple[Position, Sequence[Told_co]]]:
+        """What has happened since then: in parts, one at least, and each with the position after it.
+
+        Who is cut off hears again what came after the last position that they have. So parts are small.
+        """
         ...
 
     def encode(self, position: Position) -> str: ...
@@ -136,7 +139,7 @@ class Hub(Generic[Change, Position]):
         while True:
             await asyncio.sleep(self._poll_s)
             try:
-                position, changes = await self.feed.changes(position)
+                parts = await self.feed.changes(position)
                 away_since = None
             except StoreUnavailable as error:
                 away_since = away_since or loop.time()
@@ -146,10 +149,11 @@ class Hub(Generic[Change, Position]):
             except StoreError as error:
                 self._fail_all(error)
                 continue
-            self._position = position
-            token = Token(self.feed, position)
-            for watcher in self._watchers:
-                watcher.offer(changes, token)
+            for reached, changes in parts:
+                self._position = position = reached
+                token = Token(self.feed, position)
+                for watcher in self._watchers:
+                    watcher.offer(changes, token)
 
     def _fail_all(self, error: Exception) -> None:
         for watcher in self._watchers:

@@ -41,10 +41,10 @@ class JobFeed:
 
     async def position(self) -> WatchPosition:
         # The first answer tells of some that are older: it only finds out which ids are missing.
-        return (await self.changes(await self._reads.job_position()))[0]
+        return (await self._reads.job_changes(await self._reads.job_position()))[0]
 
-    async def changes(self, position: WatchPosition) -> tuple[WatchPosition, Sequence[JobRow]]:
-        return await self._reads.job_changes(position)
+    async def changes(self, position: WatchPosition) -> Sequence[tuple[WatchPosition, Sequence[JobRow]]]:
+        return [await self._reads.job_changes(position)]
 
     def encode(self, position: WatchPosition) -> str:
         return self._box.lock(_KIND, self._reads.encode_position(position))
@@ -162,7 +162,7 @@ class JobHub(Hub[JobRow, WatchPosition]):
         await self.add(watcher)
         try:
             while True:
-                position, rows = await self.feed.changes(position)
+                ((position, rows),) = await self.feed.changes(position)
                 if not rows:
                     break
                 if len(rows) + watcher.waiting > PENDING_MAX:

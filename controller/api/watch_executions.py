@@ -12,6 +12,7 @@ from cronring.controller.ports.reads import ExecutionChange, ExecutionRow, Reads
 
 _KIND: Final = "watch executions"
 PENDING_MAX: Final = 50_000  # a few seconds of the fastest cluster
+PART: Final = 128  # changes from one token to the next: one of thousands of runs takes a millisecond to make
 TOKEN_S: Final = 10.0  # who is told nothing gets a token this often all the same
 
 
@@ -42,8 +43,14 @@ class ExecutionFeed:
     async def position(self) -> WatchPosition:
         return await self._reads.execution_position()
 
-    async def changes(self, position: WatchPosition) -> tuple[WatchPosition, Sequence[ExecutionChange]]:
-        return await self._reads.execution_changes(position)
+    async def changes(self, position: WatchPosition) -> Sequence[tuple[WatchPosition, Sequence[ExecutionChange]]]:
+        after, changes = await self._reads.execution_changes(position)
+        parts = [changes[first : first + PART] for first in range(0, len(changes), PART)] or [changes]
+        found: list[tuple[WatchPosition, Sequence[ExecutionChange]]] = []
+        for part in parts[:-1]:
+            position = self._reads.having_told(position, after, part)
+            found.append((position, part))
+        return [*found, (after, parts[-1])]
 
     def encode(self, position: WatchPosition) -> str:
         return self._box.lock(_KIND, self._reads.encode_position(position))
@@ -69,21 +76,20 @@ class ExecutionWatcher:
 
     def __init__(self, matches: Matches, *, behind: bool) -> None:
         self._matches = matches
-        self._pending: deque[ExecutionWatchEvent] = deque()
+        self._pending: deque[tuple[ExecutionWatchEvent, Token[Any, Any] | None]] = deque()
         self._token: Token[Any, Any] | None = None
         self._something = asyncio.Event()
         self._failure: Exception | None = None
-        self._later: list[ExecutionChange] | None = [] if behind else None
+        self._later: list[tuple[Sequence[ExecutionChange], Token[Any, Any]]] | None = [] if behind else None
         self._news: Callable[[ExecutionChange], ExecutionChange | None] = lambda change: change
 
     def offer(self, changes: Sequence[ExecutionChange], token: Token[Any, Any]) -> None:
         """Never waits; a watcher that is too far behind is failed."""
-        self._token = token
         if self._later is None:
-            self._take(changes)
+            self._take(changes, token)
         else:
-            self._later += changes
-        if len(self._pending) + len(self._later or ()) > PENDING_MAX:
+            self._later.append((changes, token))
+        if len(self._pending) + sum(len(each) for each, _ in self._later or ()) > PENDING_MAX:
             self.fail(too_slow())
 
     def caught_up(self, news: Callable[[ExecutionChange], ExecutionChange | None]) -> None:
@@ -93,14 +99,16 @@ class ExecutionWatcher:
         """
         self._news = news
         later, self._later = self._later or [], None
-        self._take(later)
+        for changes, token in later:
+            self._take(changes, token)
 
-    def _take(self, changes: Sequence[ExecutionChange]) -> None:
-        for change in changes:
-            news = self._news(change)
-            if news is not None:
-                self._pending.extend(event for event in events_of(news) if self.matches(event))
-        if self._pending:
+    def _take(self, changes: Sequence[ExecutionChange], token: Token[Any, Any]) -> None:
+        self._token = token
+        told = filter(None, map(self._news, changes))
+        events = [event for news in told for event in events_of(news) if self.matches(event)]
+        if events:
+            self._pending.extend((event, None) for event in events[:-1])
+            self._pending.append((events[-1], token))
             self._something.set()
 
     def matches(self, event: ExecutionWatchEvent) -> bool:
@@ -119,12 +127,12 @@ class ExecutionWatcher:
             if self._failure is not None:
                 raise self._failure
             pending, self._pending = self._pending, deque()
-            token = "" if self._token is None else self._token.text()
             if not pending:
+                token = "" if self._token is None else self._token.text()
                 yield ExecutionWatchEvent(ExecutionEventKind.WATCHING, None, token)
             while pending:
-                event = pending.popleft()
-                yield event if pending else event._replace(token=token)
+                event, reached = pending.popleft()
+                yield event if reached is None else event._replace(token=reached.text())
                 if self._failure is not None:
                     raise self._failure
 
@@ -163,20 +171,19 @@ class ExecutionHub(Hub[ExecutionChange, WatchPosition]):
         await self.add(watcher)
         try:
             yield ExecutionWatchEvent(ExecutionEventKind.WATCHING, None)
-            while True:
-                position, changes = await self.feed.changes(position)
-                if not changes:
-                    break
-                events = [event for change in changes for event in events_of(change) if watcher.matches(event)]
-                token = Token(self.feed, position).text()
-                for event in events[:-1]:
-                    yield event
-                yield (
-                    events[-1]._replace(token=token)
-                    if events
-                    else ExecutionWatchEvent(ExecutionEventKind.WATCHING, None, token)
-                )
-            reached = position
+            reached, more = position, True
+            while more:
+                more = False
+                parts = await self.feed.changes(reached)
+                for reached, changes in parts:
+                    more = more or bool(changes)
+                    events = [event for change in changes for event in events_of(change) if watcher.matches(event)]
+                    for event in events[:-1]:
+                        yield event
+                    if events:
+                        yield events[-1]._replace(token=Token(self.feed, reached).text())
+                if more and not events:
+                    yield ExecutionWatchEvent(ExecutionEventKind.WATCHING, None, Token(self.feed, reached).text())
             watcher.caught_up(lambda change: self._reads.news(reached, change))
             async for event in watcher.events():
                 yield event

@@ -445,6 +445,11 @@ class Reads(JobReads, Protocol):
         """The position after this one, and what has started or ended in between; by id, up to 20,000 at a time."""
         ...
 
+    def having_told(
+        self, position: WatchPosition, after: WatchPosition, changes: Sequence[ExecutionChange]
+    ) -> WatchPosition:
+        """Between both: where one is that has told only these of the changes that lie there."""
+
     def news(self, position: WatchPosition, change: ExecutionChange) -> ExecutionChange | None:
         """What execution_changes had not told of this by that position: all, its end alone, or (None) nothing."""
         ...

@@ -84,6 +84,20 @@ class Stream(NamedTuple):
         ticks = [row.tick for row in found.values() if not row.settled and row.tick is not None]
         return Stream(highest, unsettled, missing, *_reach(ticks, len(unsettled))), told
 
+    def having_told(self, rows: Sequence[SeenRow], now: int) -> "Stream":
+        """The stream once only these have been told, of all that an answer tells of: the others come again.
+
+        `rows`: executions, whose ticks are known.
+        """
+        seen = sorted(row.row_id for row in rows)
+        highest = max([self.highest, *seen[-1:]])
+        news = Gap(self.highest + 1, highest, now + OPEN_FOR_US)
+        missing = joined([each for gap in (*self.missing, news) for each in gap.without(seen)])
+        unsettled = self.unsettled.difference(seen).union(row.row_id for row in rows if not row.settled)
+        ticks = [row.tick for row in rows if not row.settled and row.tick is not None]
+        ticks += [self.first_tick, self.last_tick] if self.unsettled else []
+        return Stream(highest, unsettled, missing, *_reach(ticks, len(ticks)))
+
 
 def joined(gaps: list[Gap]) -> tuple[Gap, ...]:
     """No more than GAPS_MAX: those that lie closest become one, so that few are told of twice, and none is left out."""

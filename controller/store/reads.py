@@ -363,6 +363,15 @@ class PostgresReads:
         changes = [ExecutionChange(row, row[0] not in before.unsettled) for row in rows if row[0] in news]
         return ExecutionPosition(now, executions), changes
 
+    def having_told(self, position: object, after: object, changes: Sequence[ExecutionChange]) -> ExecutionPosition:
+        """Between both: where one is that has told only these of the changes that lie there."""
+        assert isinstance(position, ExecutionPosition)
+        assert isinstance(after, ExecutionPosition)
+        now = after.database_now
+        rows = [each.row for each in changes]
+        seen = [SeenRow(row.execution_id, 0, row.outcome is not None, row.tick) for row in rows]
+        return ExecutionPosition(now, position.executions.having_told(seen, now))
+
     def news(self, position: object, change: ExecutionChange) -> ExecutionChange | None:
         """What execution_changes had not told of this by that position: all, its end alone, or (None) nothing."""
         assert isinstance(position, ExecutionPosition)

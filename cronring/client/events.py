@@ -120,7 +120,7 @@ class EventCalls:
 
 
 class _Seen:
-    """What was told since `position`: after a change of controllers it comes again."""
+    """What was told since `position`, where events have none: after a change of controllers it comes again."""
 
     def __init__(self, position: str) -> None:
         self.position = position
@@ -131,8 +131,10 @@ class _Seen:
     def told(self, message: events_pb2.Event) -> Event | None:
         """None: it is no news."""
         is_new = self._is_new(message)
-        if message.resume_token:
-            self._come_to(message)
+        if message.resume_token:  # that is an exact one
+            self.position = message.resume_token
+            self._jobs.clear()
+            self._executions.clear()
         return _event(message, self.position) if is_new else None
 
     def _is_new(self, message: events_pb2.Event) -> bool:
@@ -151,16 +153,6 @@ class _Seen:
             self._cluster = message.cluster
             return is_new
         return kind is not None
-
-    def _come_to(self, message: events_pb2.Event) -> None:
-        """What comes again after a position is what was told of the other kind since that one's latest."""
-        kind = _KINDS.get(message.kind)
-        moved = message.resume_token != self.position
-        self.position = message.resume_token
-        if kind in _OF_JOBS or kind is EventKind.RESYNC:
-            self._jobs.clear()
-        if kind in _OF_EXECUTIONS or kind is EventKind.RESYNC or (kind is None and moved):
-            self._executions.clear()
 
 
 def _event(message: events_pb2.Event, position: str) -> Event | None:

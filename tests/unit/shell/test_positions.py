@@ -90,6 +90,48 @@ def test_a_stream_knows_each_id_as_a_set_would(data: st.DataObject) -> None:
         assert all(stream.has_told(row_id, settled=True) == (row_id in seen) for row_id in range(1, 62))
 
 
+@given(st.data())
+def test_a_part_that_was_told_is_left_out_of_what_comes_next_and_nothing_else_is(data: st.DataObject) -> None:
+    ids = st.frozensets(st.integers(1, 40))
+    before = data.draw(
+        st.dictionaries(st.integers(1, 40), st.booleans()), "before"
+    )  # ids, and whether they are settled
+    after = {row_id: True for row_id, settled in before.items() if settled or data.draw(st.booleans())}
+    after = {**before, **after, **dict.fromkeys(data.draw(ids) - set(before), data.draw(st.booleans()))}
+    begun, _ = beginning(0, []).after(table(before), 0)
+    rows = answer(begun, after)
+    _, told = begun.after(rows, 1)
+    part = [row for row in rows if row.row_id in told][: data.draw(st.integers(0, len(told)))]
+    reached = decoded(begun.having_told(part, 1))
+    at_once, rest = reached.after(answer(reached, after), 2)
+    assert rest == told[len(part) :]
+    assert at_once == begun.after(rows, 1)[0]._replace(missing=at_once.missing)
+    assert all(
+        at_once.has_told(row_id, settled=settled) for row_id, settled in after.items()
+    ), "what comes later is told of once"  # fmt: skip
+
+
+def table(rows: dict[int, bool]) -> list[SeenRow]:
+    return [SeenRow(row_id, row_id, settled, row_id * 10) for row_id, settled in sorted(rows.items())]
+
+
+def answer(stream: Stream, rows: dict[int, bool]) -> list[SeenRow]:
+    """As GetExecutionChanges has it."""
+    gaps = list(zip(*stream.gaps(), strict=True))
+    return [
+        row for row in table(rows)
+        if row.row_id > stream.highest
+        or (row.row_id in stream.unsettled and stream.first_tick <= (row.tick or 0) <= stream.last_tick)
+        or any(first <= row.row_id <= last for first, last in gaps)
+    ]  # fmt: skip
+
+
+def decoded(stream: Stream) -> Stream:
+    position = decode_position(encode_position(ExecutionPosition(1, stream)))
+    assert isinstance(position, ExecutionPosition)
+    return position.executions
+
+
 def test_a_thousand_million_missing_ids_cost_what_one_does() -> None:
     """A restore moves the sequences on by so many (docs/operations.md)."""
 
