@@ -553,7 +553,7 @@ export interface Event {
   /** without its output */
   execution?: Execution;
   cluster?: ClusterState;
-  /** Everything up to here has been told, some of it perhaps twice after it was given back. Only on some events. */
+  /** Stands for what has been told up to here, and for nothing else. An event has none where that would be longer than an HTTP header may be: with some thousand unfinished executions, or some hundred jobs that change at once. Then whoever comes back with the token before is told some of it again. */
   resume_token: string;
 }
 
@@ -1472,7 +1472,7 @@ export interface PollEventsResponse {
   events: Event[];
   /** to ask with next */
   resume_token: string;
-  /** the token was too old, or none: read anew what you know */
+  /** the token was too old, or none, or too much has changed since: read anew what you know */
   resync: boolean;
 }
 

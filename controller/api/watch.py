@@ -75,6 +75,7 @@ class JobWatcher:
         self._selection = selection
         self._resumed = resumed
         self._present: set[str] = set()
+        self._caught_up: dict[str, JobRow] = {}
         self._pending: dict[str, JobWatchEvent] = {}
         self._token: Token[Any, Any] | None = None
         self._something = asyncio.Event()
@@ -89,6 +90,10 @@ class JobWatcher:
         """The first listing told of this row."""
         self._present.add(row.key)
 
+    def caught_up(self, changes: Sequence[JobRow]) -> None:
+        """These were offered by who caught up. The hub's poller, which asks for itself, may find the same."""
+        self._caught_up.update((row.key, row) for row in changes)
+
     def offer(self, changes: Sequence[JobRow], token: Token[Any, Any]) -> None:
         """Take note of changes. Never waits; a watcher that is too far behind is failed."""
         for row in filter(self._selection.sees, changes):
@@ -99,6 +104,9 @@ class JobWatcher:
 
     def _take(self, row: JobRow) -> None:
         key = row.key
+        if self._caught_up.get(key) == row:
+            return
+        self._caught_up.pop(key, None)
         if row.removed_at is None and self._selection.matches(row):
             self._present.add(key)
             self._pending[key] = JobWatchEvent(JobEventKind.CHANGED, row)
@@ -157,7 +165,7 @@ class JobHub(Hub[JobRow, WatchPosition]):
             self.remove(watcher)
 
     async def resume(self, selection: Selection, position: WatchPosition) -> AsyncGenerator[JobWatchEvent, None]:
-        """CHANGED and REMOVED since `position`, some perhaps told before. Raises as `watch` does."""
+        """CHANGED and REMOVED since `position`. Raises as `watch` does."""
         watcher = JobWatcher(selection, resumed=True)
         await self.add(watcher)
         try:
@@ -168,6 +176,7 @@ class JobHub(Hub[JobRow, WatchPosition]):
                 if len(rows) + watcher.waiting > PENDING_MAX:
                     raise too_much_since()
                 watcher.offer(rows, Token(self.feed, position))
+                watcher.caught_up(rows)
             async for event in watcher.changes():
                 yield event
         finally:

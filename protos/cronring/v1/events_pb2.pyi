@@ -65,7 +65,10 @@ class Event(_message.Message):
     RESUME_TOKEN_FIELD_NUMBER: _builtins.int
     kind: Global___Event.Kind.ValueType
     resume_token: _builtins.str
-    """Everything up to here has been told, some of it perhaps twice after it was given back. Only on some events."""
+    """Stands for what has been told up to here, and for nothing else. An event has none where that would be longer than
+    an HTTP header may be: with some thousand unfinished executions, or some hundred jobs that change at once. Then
+    whoever comes back with the token before is told some of it again.
+    """
     @_builtins.property
     def job(self) -> _jobs_pb2.Job: ...
     @_builtins.property
@@ -202,7 +205,7 @@ class PollEventsResponse(_message.Message):
     resume_token: _builtins.str
     """to ask with next"""
     resync: _builtins.bool
-    """the token was too old, or none: read anew what you know"""
+    """the token was too old, or none, or too much has changed since: read anew what you know"""
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]:
         """in no order between jobs and executions"""

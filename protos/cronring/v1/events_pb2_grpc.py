@@ -62,7 +62,8 @@ class EventsServicer:
 
     def PollEvents(self, request, context):
         """Poll tells what has happened since a token, and doesn't wait: for who can keep no stream open. Without a token it
-        only gives one.
+        only gives one. An answer has some 5,000 events at most. The next has the rest of the executions; when more jobs
+        than that have changed, it is `resync`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

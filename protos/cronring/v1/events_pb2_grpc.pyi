@@ -40,7 +40,8 @@ class EventsStub:
     """
     PollEvents: _grpc.UnaryUnaryMultiCallable[_events_pb2.PollEventsRequest, _events_pb2.PollEventsResponse]
     """Poll tells what has happened since a token, and doesn't wait: for who can keep no stream open. Without a token it
-    only gives one.
+    only gives one. An answer has some 5,000 events at most. The next has the rest of the executions; when more jobs
+    than that have changed, it is `resync`.
     """
 
 @_typing.type_check_only
@@ -55,7 +56,8 @@ class EventsAsyncStub(EventsStub):
     """
     PollEvents: _aio.UnaryUnaryMultiCallable[_events_pb2.PollEventsRequest, _events_pb2.PollEventsResponse]  # type: ignore[assignment]
     """Poll tells what has happened since a token, and doesn't wait: for who can keep no stream open. Without a token it
-    only gives one.
+    only gives one. An answer has some 5,000 events at most. The next has the rest of the executions; when more jobs
+    than that have changed, it is `resync`.
     """
 
 class EventsServicer(metaclass=_abc_1.ABCMeta):
@@ -79,7 +81,8 @@ class EventsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_events_pb2.PollEventsResponse, _abc.Awaitable[_events_pb2.PollEventsResponse]]:
         """Poll tells what has happened since a token, and doesn't wait: for who can keep no stream open. Without a token it
-        only gives one.
+        only gives one. An answer has some 5,000 events at most. The next has the rest of the executions; when more jobs
+        than that have changed, it is `resync`.
         """
 
 def add_EventsServicer_to_server(servicer: EventsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
