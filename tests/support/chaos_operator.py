@@ -221,7 +221,7 @@ class Operator:
         keys = [each.key for each in versions or [] if each.key.startswith("versions@")]
         if len(keys) > 1:
             key = self._random.choice(keys)
-            command = ("rollback", "versions", "--to", key, "--note", "chaos")
+            command = ("rollback", "versions", "--to", key, "--yes", "--note", "chaos")
             await self._give(
                 {"order": "rollback", "deployment": key}, lambda client: client.deployments.activate(key, "chaos"),
                 command,

@@ -6,6 +6,7 @@ is, as it does when somebody sets a real machine's clock, but for `drifting`, wh
 `python -m tests.support.faked_clocks '2027-03-28 00:55' tests/unit -n 2`: pytest, as if it began at that instant (UTC).
 """
 
+import contextlib
 import os
 import shutil
 import sys
@@ -72,6 +73,7 @@ class SettableClock:
 
 
 def settable_clock(folder: Path) -> SettableClock:
+    _sweep()
     clock = SettableClock(folder / "clock")
     clock.set(0.0)
     return clock
@@ -92,8 +94,20 @@ def set_to(instant: datetime) -> tuple[str, ...]:
     return _under(f"{(instant - datetime.now(UTC)).total_seconds():+f}s")
 
 
+def _sweep() -> None:
+    """Removes what faked processes have left that were killed: libfaketime names it by their numbers.
+
+    Another user's process that gets such a number later can't start under a faked clock: it may not open what is there.
+    """
+    for left in Path("/dev/shm").glob("*faketime_*_*"):
+        if not Path("/proc", left.name.rpartition("_")[2]).exists():
+            with contextlib.suppress(PermissionError):
+                left.unlink(missing_ok=True)
+
+
 def _under(specification: str, **more: str) -> tuple[str, ...]:
     """By the library alone: the program `faketime` stays beside what it starts, and would be killed in its place."""
+    _sweep()
     variables = {"LD_PRELOAD": str(_library()), "FAKETIME": specification, "NO_FAKE_STAT": "1"} | more
     return ("env", *(f"{name}={value}" for name, value in variables.items()))
 

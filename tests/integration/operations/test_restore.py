@@ -1,5 +1,6 @@
 """An old dump is restored, as docs/operations.md says: what becomes of the ticks between, and of fences."""
 
+import asyncio
 import json
 import re
 import signal
@@ -16,6 +17,7 @@ import pytest
 from tests.integration.cluster import trial
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer
+from tests.support.looking import look
 
 MODULE = Path(__file__).parent / "modules" / "restored.py"
 # docs/decisions/0037: why sequences are moved on
@@ -36,6 +38,24 @@ def journal(folder: Path) -> list[dict[str, Any]]:
 def program(server: PostgresServer, name: str, *arguments: str) -> None:
     done = subprocess.run([server.bin_folder / name, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+async def back_up_between_runs(server: PostgresServer, url: str, dump: str) -> None:
+    """Ticks that pass while a run holds its job are an overlap, and what runs in the dump does so until it is lost."""
+    connection = await look(url)
+    try:
+        deadline = time.monotonic() + 30
+        while True:
+            async with connection.transaction(isolation="repeatable_read"):
+                if not await connection.fetchval("SELECT count(*) FROM cron_executions WHERE ended_at IS NULL"):
+                    seen = await connection.fetchval("SELECT pg_export_snapshot()")
+                    options = ("--format=custom", f"--snapshot={seen}", f"--file={dump}", url)
+                    await asyncio.to_thread(program, server, "pg_dump", *options)
+                    return
+            assert time.monotonic() < deadline, "something always runs"
+            await asyncio.sleep(0.02)
+    finally:
+        await connection.close()
 
 
 def stop(cluster: Cluster) -> None:
@@ -71,7 +91,7 @@ def test_ticks_between_follow_the_missed_policy_and_fences_go_on(
     trial.start(cluster, controllers=1, runners=1, module=MODULE)
     trial.wait_for_runs(cluster, tmp_path / "journal", at_least=12)
     dump = str(tmp_path / "dump")
-    program(postgres, "pg_dump", "--format=custom", f"--file={dump}", cluster.database_url)
+    asyncio.run(back_up_between_runs(postgres, cluster.database_url, dump))
     dumped = time.time()
     wait_for(cluster, "last", dumped + GAP_S)
     stop(cluster)
