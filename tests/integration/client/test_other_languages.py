@@ -1,15 +1,19 @@
 """clients/typescript and clients/go: fresh, compiled as strictly as may be, and run at a real controller."""
 
+import asyncio
 import json
 import os
 import runpy
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from cronring.controller.ports.request_keys import KEYS_MAX
+from cronring.controller.store.connect import connect
 from tests.support.cluster import Cluster
 
 CLIENTS: Final = Path(__file__).parents[3] / "clients"
@@ -44,8 +48,10 @@ def test_typescript_is_compiled_and_run(cluster: Cluster, tmp_path: Path) -> Non
     wrong.write_text((folder / "example.ts").read_text().replace('schedule: "every 2h"', "schedule: 2"))
     refused = run([str(tools / "node_modules" / ".bin" / "tsc"), "--noEmit", "-p", _only(folder, wrong)], folder)
     assert "is not assignable to type 'string'" in refused.stdout, "the types hold"
-    done = run(["node", "out/example.js", f"http://{cluster.controllers[0].http}"], folder)
-    assert (done.returncode, done.stdout) == (0, "billing.close_day:typed: completed\n"), done.stderr
+    says = "billing.close_day:typed: could be paused\nbilling.close_day:typed: completed\n"
+    for _ in with_keys_and_without(cluster):
+        done = run(["node", "out/example.js", f"http://{cluster.controllers[0].http}"], folder)
+        assert (done.returncode, done.stdout) == (0, says), done.stderr
 
 
 def test_go_is_compiled_and_run(cluster: Cluster, tmp_path: Path) -> None:
@@ -62,8 +68,34 @@ def test_go_is_compiled_and_run(cluster: Cluster, tmp_path: Path) -> None:
     assert (vetted := run(["go", "vet", "."], CLIENTS / "go", **places)).returncode == 0, vetted.stderr
     built = run(["go", "build", "-o", str(tmp_path / "example"), "."], CLIENTS / "go", **places)
     assert built.returncode == 0, built.stderr
-    done = run([str(tmp_path / "example"), f"http://{cluster.controllers[0].http}"], tmp_path)
-    assert (done.returncode, done.stdout) == (0, "billing.close_day:by-go: completed\n"), done.stderr
+    for _ in with_keys_and_without(cluster):
+        done = run([str(tmp_path / "example"), f"http://{cluster.controllers[0].http}"], tmp_path)
+        assert (done.returncode, done.stdout) == (0, "billing.close_day:by-go: completed\n"), done.stderr
+
+
+def test_what_a_lease_says_takes_no_key() -> None:
+    written = (CLIENTS / "typescript" / "cronring.ts").read_text()
+    keyed = written[written.index("export const KEYED") :]
+    assert '"PutMessage"' in keyed
+    assert not [name for name in ("TakeMessages", "ExtendLease", "FinishMessages", "AddWebhook") if name in keyed]
+
+
+def with_keys_and_without(cluster: Cluster) -> Iterator[None]:
+    """Twice: whoever asked the first time has no key left then."""
+    yield
+    asyncio.run(_spend_keys(cluster.database_url))
+    yield
+
+
+async def _spend_keys(database_url: str) -> None:
+    connection = await connect(database_url, "cronring test keys")
+    spent = await connection.execute(
+        "INSERT INTO cron_request_keys (principal, method, key, request_hash, expires_at) "
+        "SELECT principal, method, number::text, request_hash, expires_at "
+        f"FROM (SELECT * FROM cron_request_keys LIMIT 1) one, generate_series(1, {KEYS_MAX}) number"
+    )
+    await connection.close()
+    assert spent == f"INSERT 0 {KEYS_MAX}", "the first run used a key"
 
 
 def _only(folder: Path, file: Path) -> str:
