@@ -721,6 +721,8 @@ export interface GetClusterResponse {
   console_url: string;
   /** where traces are seen, with {trace_id} in it; empty: controllers weren't told */
   trace_url_template: string;
+  /** the same from all controllers of this cluster, and from those of no other one */
+  cluster_id: string;
 }
 
 export interface GetForecastResponse {
