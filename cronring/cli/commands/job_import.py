@@ -76,6 +76,8 @@ def import_jobs(
     """
     how = How(file, actor(as_name), note, all_or_nothing, dry_run)
     keeps = file != "-" and not all_or_nothing and not dry_run
+    if kept and not keeps:
+        raise click.UsageError("--position: nothing is kept of standard input, --all-or-nothing or --dry-run")
     place = Kept(Path(file), Path(kept or f"{file}.position")) if keeps else None
     with contextlib.ExitStack() as stack:
         opened = sys.stdin.buffer if file == "-" else stack.enter_context(Path(file).open("rb"))

@@ -55,6 +55,11 @@ async def test_dead_letters_are_listed_replayed_and_removed(cluster: Cluster, cl
         await client.queues.retry(lease, [lease.messages[0].id], "it broke", "ValueError")
     assert "ValueError: it broke" in (await run(cluster, "dead", queue))[1]
     assert await run(cluster, "replay", queue, "--all", "--dry-run") == (0, f"{queue}: 2 would be replayed\n")
+    for _ in range(2):  # by its key it is done once, and answered again
+        once = await run(cluster, "replay", queue, str(ids[1]), "--idempotency-key", f"{queue}-1")
+        assert once == (0, f"{queue}: 1 replayed\n")
+    lease = await client.queues.take(queue, "c1", most=1)
+    await client.queues.retry(lease, [ids[1]], "it broke again", "ValueError")
     assert await run(cluster, "replay", queue, str(ids[0]), "999999") == (
         1,
         f"{queue}: 1 replayed\nerror: no dead letters of {queue}: 999999; `cronring queues dead {queue}` lists those "
