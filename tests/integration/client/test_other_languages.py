@@ -1,6 +1,5 @@
 """clients/typescript and clients/go: fresh, compiled as strictly as may be, and run at a real controller."""
 
-import asyncio
 import json
 import os
 import runpy
@@ -12,9 +11,8 @@ from typing import Final
 
 import pytest
 
-from cronring.controller.ports.request_keys import KEYS_MAX
-from cronring.controller.store.connect import connect
 from tests.support.cluster import Cluster
+from tests.support.spent_keys import keys_spent
 
 CLIENTS: Final = Path(__file__).parents[3] / "clients"
 TYPESCRIPT: Final = "typescript@5.6.3"
@@ -83,19 +81,8 @@ def test_what_a_lease_says_takes_no_key() -> None:
 def with_keys_and_without(cluster: Cluster) -> Iterator[None]:
     """Twice: whoever asked the first time has no key left then."""
     yield
-    asyncio.run(_spend_keys(cluster.database_url))
-    yield
-
-
-async def _spend_keys(database_url: str) -> None:
-    connection = await connect(database_url, "cronring test keys")
-    spent = await connection.execute(
-        "INSERT INTO cron_request_keys (principal, method, key, request_hash, expires_at) "
-        "SELECT principal, method, number::text, request_hash, expires_at "
-        f"FROM (SELECT * FROM cron_request_keys LIMIT 1) one, generate_series(1, {KEYS_MAX}) number"
-    )
-    await connection.close()
-    assert spent == f"INSERT 0 {KEYS_MAX}", "the first run used a key"
+    with keys_spent(cluster.database_url):
+        yield
 
 
 def _only(folder: Path, file: Path) -> str:
