@@ -67,7 +67,7 @@ _TEXTS: Final = (
 _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
-        "action actor answered_by applied_by base_type_name by change code console_url "
+        "action actor answered_by applied_by base_type_name by change cluster_id code console_url "
         "cancel_requested_by changed_by check created_by ended event "
         "day level local rule third event_id grpc_address hash http_address id issuer kind lane last_outcome "
         "default_late_after next_tick_local paused_by payload_of timeout_from "

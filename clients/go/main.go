@@ -64,9 +64,10 @@ type OutputChunk struct {
 
 // Problem is what a controller refuses with. Decide by Reason; its other words are for people.
 type Problem struct {
-	Status int    `json:"status"`
-	Reason string `json:"reason"`
-	Detail string `json:"detail"`
+	Status  int    `json:"status"`
+	Reason  string `json:"reason"`
+	Detail  string `json:"detail"`
+	Outcome string `json:"outcome"`
 }
 
 func (p *Problem) Error() string { return fmt.Sprintf("%s: %s", p.Reason, p.Detail) }
@@ -83,20 +84,30 @@ const (
 	apart = "/api/v1/cron"
 )
 
-// Call asks, and asks again where no answer came, with the same key. A nil body is a GET.
+// Call asks, and asks again where that is safe: a change has a key, so it is done once. A nil body is a GET.
+//
+// Who has no key left (10,000 a day) goes on without: an answer that is lost then is an error.
 func (c *Client) Call(path string, body, answer any) error {
-	key := make([]byte, 16)
-	if _, err := rand.Read(key); err != nil {
+	random := make([]byte, 16)
+	if _, err := rand.Read(random); err != nil {
 		return err
 	}
+	key, maybe := hex.EncodeToString(random), false // maybe: a try may have done it
 	for tried := 1; ; tried++ {
-		response, err := c.send(path, body, hex.EncodeToString(key))
+		response, err := c.send(path, body, key)
 		if err == nil {
 			err = read(response, answer)
 		}
 		var problem *Problem
-		refused := errors.As(err, &problem) && problem.Status < 500 && problem.Status != 429 && problem.Reason != "KEY_IN_USE"
-		if err == nil || refused || tried == tries {
+		said := errors.As(err, &problem) && problem.Reason != "" // by a controller, not by a proxy
+		if said && problem.Reason == "TOO_MANY_KEYS" && key != "" && !maybe {
+			key = ""
+			continue
+		}
+		maybe = maybe || !said
+		refused := said && problem.Status < 500 && problem.Status != 429 && problem.Reason != "KEY_IN_USE"
+		repeats := body == nil || key != "" || said && problem.Outcome == "" // without an outcome nothing was done
+		if err == nil || refused || !repeats || tried >= tries {
 			return err
 		}
 		time.Sleep(pause << tried)
@@ -118,6 +129,8 @@ func (c *Client) send(path string, body any, key string) (*http.Response, error)
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if body != nil && key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
 	if c.Token != "" {

@@ -1,6 +1,6 @@
 // A client of cronring's REST API, of `fetch` alone: Node 20, Deno, Bun and browsers have it.
 
-import { ROUTES, type Event, type Operations, type Problem } from "./cronring.js";
+import { KEYED, ROUTES, type Event, type Operations, type Problem } from "./cronring.js";
 
 type Names = keyof Operations;
 type Streams = { [Name in Names]: Operations[Name] extends { item: unknown } ? Name : never }[Names];
@@ -25,6 +25,7 @@ export interface Settings {
 
 const PAUSE_MS = 200;
 const PAUSE_MAX_MS = 2_000;
+const ASKED_MAX_MS = 60_000; // of what a Retry-After asks for
 const LATER = new Set([429, 502, 503, 504]);
 
 export class Cronring {
@@ -32,12 +33,16 @@ export class Cronring {
 
   constructor(readonly settings: Settings) {}
 
-  /** Asks for it, and asks again where that is safe: a change has a key, so it is done once. Throws Refused. */
+  /**
+   * Asks for it, and asks again where that is safe: a change has a key, so it is done once. Throws Refused.
+   *
+   * Who has no key left (10,000 a day) goes on without: an answer that is lost then is an error, as for a secret.
+   */
   async call<Name extends Exclude<Names, Streams>>(name: Name, given: Given<Name>): Promise<Part<Name, "answer">> {
-    const headers: Record<string, string> = { "content-type": "application/json" };
-    const changes = ROUTES[name][0] !== "GET";
-    if (changes && !SECRET.has(name)) headers["idempotency-key"] = crypto.randomUUID();
-    const repeats = !changes || !SECRET.has(name);
+    const headers: Record<string, string> = {};
+    if (KEYED.has(name)) headers["idempotency-key"] = crypto.randomUUID();
+    let repeats = !SECRET.has(name);
+    let maybe = false; // a try may have done it
     for (let tried = 1; ; tried++) {
       let pause = Math.min(PAUSE_MS * 2 ** (tried - 1), PAUSE_MAX_MS) * (0.5 + Math.random());
       try {
@@ -45,11 +50,19 @@ export class Cronring {
         if (answer.status === 204) return undefined as Part<Name, "answer">;
         const body = await answer.json();
         if (answer.ok) return body;
-        const again = LATER.has(answer.status) || body.reason === "KEY_IN_USE";
-        if (!again || body.outcome || !repeats || tried >= this.#tries) throw new Refused(body);
-        pause = Math.max(pause, 1_000 * Number(answer.headers.get("retry-after") ?? 0));
+        if (body.reason === "TOO_MANY_KEYS" && !maybe) {
+          delete headers["idempotency-key"];
+          repeats = false;
+          continue;
+        }
+        // A controller gives a reason, and an `outcome` unless nothing was done. A proxy gives neither.
+        maybe ||= !body.reason;
+        const again = (LATER.has(answer.status) || body.reason === "KEY_IN_USE") && !body.outcome;
+        if (!again || !(repeats || body.reason) || tried >= this.#tries) throw new Refused(body);
+        pause = Math.max(pause, Math.min(1_000 * (Number(answer.headers.get("retry-after")) || 0), ASKED_MAX_MS));
       } catch (error) {
         if (error instanceof Refused || !repeats || tried >= this.#tries) throw error;
+        maybe = true;
       }
       this.#at++;
       await new Promise((done) => setTimeout(done, pause));
@@ -103,9 +116,11 @@ export class Cronring {
       for (const each of Array.isArray(value) ? value : [value]) if (each !== "") url.searchParams.append(key, String(each));
     }
     if (this.settings.token) headers["authorization"] = `Bearer ${this.settings.token}`;
-    return fetch(url, { method, headers, ...(method !== "GET" && body ? { body: JSON.stringify(body) } : {}) });
+    if (method === "GET" || !body) return fetch(url, { method, headers });
+    headers["content-type"] = "application/json";
+    return fetch(url, { method, headers, body: JSON.stringify(body) });
   }
 }
 
-/** Their answers have secrets, which are kept nowhere: they take no key, and are asked for once. */
+/** Their answers have secrets, which are kept nowhere: they take no key, and are not sent again. */
 const SECRET = new Set<string>(["CreateToken", "CreateRunnerGrant", "AddWebhook"]);

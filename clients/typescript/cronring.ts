@@ -721,6 +721,8 @@ export interface GetClusterResponse {
   console_url: string;
   /** where traces are seen, with {trace_id} in it; empty: controllers weren't told */
   trace_url_template: string;
+  /** the same from all controllers of this cluster, and from those of no other one */
+  cluster_id: string;
 }
 
 export interface GetForecastResponse {
@@ -2299,3 +2301,56 @@ export const ROUTES: { [Name in keyof Operations]: [string, string] } = {
   GetIntervalExecution: ["GET", "/api/v1/executions/{id}"],
   GetIntervalMetrics: ["GET", "/api/v1/scheduler/metrics"],
 };
+
+/** What takes an Idempotency-Key. */
+export const KEYED = new Set<keyof Operations>([
+  "UpdateDefaults",
+  "CreateDeployment",
+  "ActivateDeployment",
+  "KillDeployment",
+  "CancelExecution",
+  "RetryExecution",
+  "RevokeToken",
+  "RevokeRunnerGrant",
+  "RevokeSession",
+  "CreateJob",
+  "UpdateJob",
+  "DeleteJob",
+  "CreateJobs",
+  "UpdateJobs",
+  "DeleteJobs",
+  "PauseJob",
+  "ResumeJob",
+  "SkipNextTick",
+  "CancelJob",
+  "RestoreJob",
+  "TriggerJob",
+  "BackfillJob",
+  "CancelActivation",
+  "SetLimit",
+  "RemoveLimit",
+  "SetLimit_2",
+  "RemoveLimit_2",
+  "RemoveWebhook",
+  "SetWebhookEnabled",
+  "TestWebhook",
+  "Redeliver",
+  "PutMessage",
+  "ReplayDeadLetters",
+  "RemoveDeadLetters",
+  "SetQueue",
+  "PreviewJob",
+  "PreviewJob_2",
+  "ApplySet",
+  "SetTemplate",
+  "DeleteTemplate",
+  "DeleteWorkspace",
+  "CreateIntervalJob",
+  "UpdateIntervalJob",
+  "DeleteIntervalJob",
+  "PauseIntervalJob",
+  "ResumeIntervalJob",
+  "CancelIntervalJob",
+  "RetryIntervalJob",
+  "TriggerIntervalJob",
+]);

@@ -1,4 +1,5 @@
-// Makes a job, runs it once, and waits for the run's end: `node out/example.js http://127.0.0.1:7480`.
+// Makes a job, asks what a pause would do, runs it once, and waits for the run's end:
+// `node out/example.js http://127.0.0.1:7480`.
 
 import { Cronring } from "./client.js";
 declare const process: { argv: string[]; env: Record<string, string | undefined> };
@@ -7,6 +8,11 @@ const client = new Cronring({ urls: process.argv.slice(2), token: process.env.CR
 const job = await client.call("CreateJob", {
   body: { module: "billing", verb: "close_day", name: "typed", spec: { schedule: "every 2h" } },
 });
+for await (const { key, problem } of client.stream("ControlJobs", {
+  body: { filter: { keys: [job.key] }, action: "ACTION_PAUSE", dry_run: true },
+})) {
+  if (key) console.log(`${key}: ${problem || "could be paused"}`);
+}
 const run = await client.call("TriggerJob", { path: { key: job.key }, body: { note: "by TypeScript" } });
 for await (const event of client.stream("WatchExecutions", { query: { job: job.key } })) {
   if (event.kind === "KIND_WATCHING") break; // whatever ends from here on could be heard

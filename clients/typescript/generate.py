@@ -13,6 +13,7 @@ HERE: Final = Path(__file__).resolve().parent
 DOCUMENT: Final = HERE.parents[1] / "controller" / "api" / "rest" / "openapi.json"
 OUT: Final = HERE / "cronring.ts"
 _LINES: Final = "application/x-ndjson"
+_KEY: Final = {"$ref": "#/components/parameters/Idempotency-Key"}
 _PLAIN: Final = {"integer": "number", "number": "number", "boolean": "boolean", "string": "string", "null": "null"}
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _ABOUT: Final = """\
@@ -35,7 +36,16 @@ def text() -> str:
     parts.append(
         "\n".join(["export const ROUTES: { [Name in keyof Operations]: [string, string] } = {", *routes, "};\n"])
     )
+    parts.append("/** What takes an Idempotency-Key. */")
+    parts.append("\n".join(["export const KEYED = new Set<keyof Operations>([", *_keyed(document["paths"]), "]);\n"]))
     return "\n".join(parts)
+
+
+def _keyed(paths: Mapping[str, Any]) -> Iterator[str]:
+    for verbs in paths.values():
+        for operation in verbs.values():
+            if _KEY in operation["parameters"]:
+                yield f"  {json.dumps(operation['operationId'])},"
 
 
 def _interface(name: str, schema: Mapping[str, Any]) -> str:
@@ -87,7 +97,7 @@ def _operations(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]
 
 
 def _given(where: str, parameters: Any) -> str:
-    found = [each for each in parameters if each["in"] == where]
+    found = [each for each in parameters if each != _KEY and each["in"] == where]
     fields = [f"{_key(each['name'])}{'' if where == 'path' else '?'}: {_type(each['schema'])}" for each in found]
     return f"{where}: {{ {'; '.join(fields)} }}" if fields else ""
 

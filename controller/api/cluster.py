@@ -8,6 +8,7 @@ from cronring.controller.api.lookup import admit_to_job
 from cronring.controller.api.messages import runner_message
 from cronring.controller.api.requests import Context, number, required
 from cronring.controller.api.scope import namespaces
+from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.swim.member import Member
 from cronring.controller.core.swim.messages import Status
@@ -52,6 +53,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         reads: Reads,
         clock: Clock,
         past: Past,
+        box: TokenBox,
         console_url: str = "",
         trace_url: str = "",
     ) -> None:
@@ -62,6 +64,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         self._reads = reads
         self._clock = clock
         self._past = past
+        self._cluster_id = box.cluster_id
 
     async def ListDue(self, request: cluster_pb2.ListDueRequest, context: Context) -> cluster_pb2.ListDueResponse:
         limit = number(request, "limit", _DUE_DEFAULT, _DUE_MAX)
@@ -95,6 +98,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
             ring_digest=ring.digest,
             console_url=self._console_url,
             trace_url_template=self._trace_url,
+            cluster_id=self._cluster_id,
         )
 
     async def GetRing(self, request: cluster_pb2.GetRingRequest, context: Context) -> cluster_pb2.GetRingResponse:

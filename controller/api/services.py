@@ -193,7 +193,7 @@ class Api:
         forecast = ForecastService(parts.stores.forecast, parts.stores.reads)
         past = Past(parts.stores.history)
         cluster = ClusterService(
-            own_id, parts.node, parts.stores.reads, parts.clock, past, parts.console_url, parts.trace_url
+            own_id, parts.node, parts.stores.reads, parts.clock, past, parts.box, parts.console_url, parts.trace_url
         )
         history = HistoryService(past, parts.stores.reads, parts.box)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)

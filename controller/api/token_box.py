@@ -27,6 +27,11 @@ class TokenBox:
         # Of the same body it makes the same token, and wants no counter that controllers would have to share.
         self._cipher = AESSIV(hashlib.sha512(b"tokens of the API\0" + key).digest())
 
+    @property
+    def cluster_id(self) -> str:
+        """By which clients tell installations apart: it follows from the key, and tells nothing of it."""
+        return self.lock("cluster", b"")
+
     def lock(self, kind: str, body: bytes) -> str:
         """A token: printable ASCII. Whoever holds it can neither read the body nor make another one."""
         return base64.urlsafe_b64encode(self._cipher.encrypt(body, [kind.encode()])).decode().rstrip("=")

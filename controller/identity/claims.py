@@ -9,7 +9,7 @@ from cronring.controller.ports.identity import TokenRefused
 from cronring.schema.duration import format_duration, measured
 from cronring.schema.identity import PRINCIPAL_LENGTH_MAX, Kind, Principal, RoleGrant
 
-_LATEST_S: Final = 253_402_300_799  # the end of the year 9999
+LATEST_S: Final = 253_402_300_799  # the end of the year 9999
 _SECOND_US: Final = 1_000_000
 _MS_US: Final = 1_000
 
@@ -61,7 +61,7 @@ def _instant_us(claims: Mapping[str, Any], claim: str) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TokenRefused(f"its `{claim}` is no number: it must be in seconds since 1970")
-    if not 0 <= value <= _LATEST_S:
+    if not 0 <= value <= LATEST_S:
         raise TokenRefused(f"its `{claim}` is no instant: it must be in seconds since 1970, until the year 9999")
     return int(value * _SECOND_US)
 

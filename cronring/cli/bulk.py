@@ -1,6 +1,6 @@
 """One order to many jobs: which ones, a look before, a bar while it goes on, and a list of what failed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -83,8 +83,11 @@ def many_options(command: Command) -> Command:
     return command
 
 
-def one_or_many(key: str | None, many: Many) -> None:
-    """Raises UsageError unless exactly one of them is given."""
+def one_or_many(key: str | None, many: Many, of_many: Mapping[str, bool | int | None]) -> None:
+    """Raises UsageError unless exactly one of them is given, and with a KEY nothing that is `of_many` alone.
+
+    `of_many`: by option; None and False: it isn't given.
+    """
     if key and many.given:
         raise click.UsageError("give either a KEY, or which jobs (--label, --module, --filter ...), not both")
     if many.given:
@@ -93,6 +96,9 @@ def one_or_many(key: str | None, many: Many) -> None:
         raise click.UsageError(
             "which job? Give its KEY; or which jobs: --label, --module, --filter, --namespace or --verb"
         )
+    named = [option for option, value in of_many.items() if value is not None and value is not False]
+    if key and named:
+        raise click.UsageError(f"{', '.join(named)}: for many jobs alone; one is done at once")
 
 
 class BulkOrder(NamedTuple):

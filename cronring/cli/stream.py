@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """All before `offset` is dealt with. `tail`: SHA-256 of the last bytes before it."""
+    """All before `offset` is dealt with. `tail`: SHA-256 of the last bytes before it. `cluster`: the id of whose."""
 
     offset: int = 0
     line: int = 0
@@ -33,6 +33,7 @@ class Reached(NamedTuple):
     failed: int = 0
     tail: str = ""
     changed: int = 0
+    cluster: str = ""
 
 
 class Part(NamedTuple):
@@ -71,14 +72,19 @@ class Kept:
         self._file = file
         self._kept = kept
 
-    def read(self, opened: IO[bytes]) -> Reached:
-        """Where to go on; the file stands there then. Raises Failure if the file is another one by now."""
+    def read(self, opened: IO[bytes], cluster: str) -> Reached:
+        """Where to go on in that cluster; the file stands there then. Raises Failure if either is another by now."""
         try:
             position = Reached(**json.loads(self._kept.read_text("utf-8")))
         except FileNotFoundError:
-            return Reached()
+            return Reached(cluster=cluster)
         except (OSError, ValueError, TypeError) as error:
             raise Failure(f"{self._kept}: it holds no position ({error}); remove it to begin anew") from None
+        if position.cluster != cluster:
+            raise Failure(
+                f"{self._kept} is of another cluster than the one that is asked: up to line {position.line:,} it has "
+                "been dealt with there; name another place with --position, or remove it to begin anew"
+            )
         if (
             not 0 <= position.offset <= os.fstat(opened.fileno()).st_size
             or tail(opened, position.offset) != position.tail

@@ -36,6 +36,12 @@ _OPTIONS: Final = (
 )
 
 
+class _Turn:
+    """Which address is asked first: an index. All that share channels share it, and learn from each other."""
+
+    at = 0
+
+
 class Failover:
     """Channels to every address; calls go to the one that answered last, and on to the next where that can't hurt.
 
@@ -58,7 +64,7 @@ class Failover:
         self._metadata = _credentials(token)
         self._waiting = waiting
         self._channels: dict[str, BoundedChannel] = {}
-        self._current = 0
+        self._turn = _Turn()
         self._places = asyncio.Semaphore(AT_ONCE_MAX)
         self._key = ""
 
@@ -75,7 +81,7 @@ class Failover:
 
     @property
     def current_address(self) -> str:
-        return self._addresses[self._current]
+        return self._addresses[self._turn.at]
 
     @property
     def timeout_s(self) -> float:
@@ -101,7 +107,7 @@ class Failover:
 
     def _round(self) -> list[str]:
         """Every address once, the one that answered last first."""
-        return self._addresses[self._current :] + self._addresses[: self._current]
+        return self._addresses[self._turn.at :] + self._addresses[: self._turn.at]
 
     async def unary(self, call: Callable[[Channel], Awaitable[Response]]) -> Response:
         """The first answer. Raises Unreachable when none of the controllers answers, or what the answer means."""
@@ -142,7 +148,7 @@ class Failover:
             for address in self._round():
                 answer = await self._tried(address, call, change)
                 if not isinstance(answer, Failed):
-                    self._current = self._addresses.index(address)
+                    self._turn.at = self._addresses.index(address)
                     return answer
                 tried.append((address, answer))
                 if change is not None:
@@ -239,7 +245,7 @@ class Failover:
                     if failed.kind is Kind.LOST:
                         yield None
                 else:
-                    self._current = self._addresses.index(address)
+                    self._turn.at = self._addresses.index(address)
                     return
             if not await patience.again(tried):
                 raise await self._none_of(tried)
@@ -274,7 +280,7 @@ class Failover:
                 if failed.kind is Kind.REFUSED:
                     raise meaning(error) from error
             tried.append((address, failed))
-            self._current = (self._addresses.index(address) + 1) % len(self._addresses)
+            self._turn.at = (self._addresses.index(address) + 1) % len(self._addresses)
             yield None
         raise await self._none_of(tried)
 

@@ -304,6 +304,7 @@ def cluster(message: cluster_pb2.GetClusterResponse) -> model.Cluster:
         ring_digest=message.ring_digest,
         console_url=message.console_url,
         trace_url_template=message.trace_url_template,
+        cluster_id=message.cluster_id,
     )
 
 

@@ -22,6 +22,7 @@ from cronring.client.forks import CHANNELS
 Answer = TypeVar("Answer")
 
 _CLOSE_S: Final = 5.0
+_LAST_WORDS_S: Final = 3.0  # of streams that end: a consumer gives back what it has, if its controller answers
 _UNDER_WAY: Final = (
     "this process forks while a call of a cronring client is under way. The new process can have no client, and gRPC "
     "may hang in it: end watches before, or make clients in the workers"
@@ -81,8 +82,10 @@ class _Loop:
             self._loop.call_soon_threadsafe(call)
 
     def close(self) -> None:
+        """Raises nothing: whoever leaves a client by an error is to see that one."""
         try:
-            self.wait(self._ended(), _CLOSE_S)
+            with contextlib.suppress(TimeoutError):
+                self.wait(self._ended(), _CLOSE_S)
         finally:
             self._stop()
 
@@ -91,9 +94,13 @@ class _Loop:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        await self._loop.shutdown_asyncgens()
-        await self.client.close()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS_S):
+                    await asyncio.gather(*others, return_exceptions=True)
+                    await self._loop.shutdown_asyncgens()
+        finally:
+            await self.client.close()
 
     def _stop(self) -> None:
         with self._lock:

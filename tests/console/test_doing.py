@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.console.conftest import Visitor
 from tests.support.secured import SecuredCluster
+from tests.support.spent_keys import keys_spent
 
 
 def do(page: Page, button: str, **fields: str) -> None:
@@ -31,6 +32,15 @@ def test_a_job_is_paused_and_resumed_with_a_reason(visit: Callable[..., Visitor]
     expect(page.locator("h1")).not_to_contain_text("paused")
     page.locator(".gaps li", has_text="paused").first.get_by_role("button").click()
     expect(page.locator(".sentences")).to_contain_text("paused")
+
+
+def test_who_has_no_key_left_changes_things_without(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    page = visit("operator").page("/jobs/shop.sells")
+    do(page, "Pause", Why="by a key")
+    with keys_spent(cluster.database_url):
+        do(page, "Resume")
+        expect(page.locator("h1")).not_to_contain_text("paused")
+    assert cluster.cli("jobs", "get", "shop.sells")["paused"] is None
 
 
 def test_a_pause_may_end_by_itself(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:

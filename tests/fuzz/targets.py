@@ -13,6 +13,7 @@ _TEXTS: Final = (
     Target("pattern", texts.pattern),
     Target("schedule", texts.schedule),
     Target("duration", texts.duration),
+    Target("retry_after", texts.retry_after),
     Target("filter", texts.filters),
     Target("instant", texts.instant),
     Target("timezone", texts.timezone),

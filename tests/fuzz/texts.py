@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cronring.controller.core.notify.delivering import retry_after_ms
 from cronring.schema.convert import interval_of, pattern_of
 from cronring.schema.crontab import read_crontab
 from cronring.schema.crontab_module import crontab_schema, crontab_source
@@ -36,6 +37,13 @@ def filters(data: bytes) -> None:
             continue
         if parse(f" {text} ") != found:
             raise Misbehaved(f"{text!r} is another filter with spaces around it")
+
+
+def retry_after(data: bytes) -> None:
+    """A header of a webhook's receiver: it is a wait, or nothing."""
+    wait_ms = retry_after_ms(as_text(data), _NOW // 1_000)
+    if wait_ms is not None and wait_ms < 0:
+        raise Misbehaved(f"{as_text(data)!r} is a wait of {wait_ms} ms")
 
 
 def pattern(data: bytes) -> None:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from cronring.controller.api.web_problems import PROBLEM
+from cronring.protos.idempotency import KEY_HEADER
 
 INTERVAL_JOBS: Final = Path(__file__).parents[2] / "interval_jobs" / "operations.json"
 JSON: Final = "application/json"
+KEY: Final[Mapping[str, Any]] = {"$ref": f"#/components/parameters/{KEY_HEADER}"}
 FAILED: Final[Mapping[str, Any]] = {
     "description": "a problem; its status says which",
     "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
@@ -39,10 +41,10 @@ class Facade:
     def paths(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for verb, path, name, summary, answer in self._table["operations"]:
-            found.setdefault(path, {})[verb.lower()] = self._operation(path, name, summary, answer)
+            found.setdefault(path, {})[verb.lower()] = self._operation(verb, path, name, summary, answer)
         return found
 
-    def _operation(self, path: str, name: str, summary: str, answer: str | None) -> dict[str, Any]:
+    def _operation(self, verb: str, path: str, name: str, summary: str, answer: str | None) -> dict[str, Any]:
         schemas = self._table["parameters"]
         in_path = [
             {"name": each, "in": "path", "required": True, "schema": schemas[each]}
@@ -53,7 +55,7 @@ class Facade:
             "operationId": name,
             "tags": [self.tags[0]["name"]],
             "description": summary,
-            "parameters": in_path + in_query,
+            "parameters": in_path + in_query + ([] if verb == "GET" else [dict(KEY)]),
             "responses": {"204": {"description": "done"}, "default": FAILED},
             "summary": summary.rstrip("."),
         }

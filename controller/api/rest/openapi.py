@@ -16,11 +16,12 @@ from cronring.controller.api.cookies import SESSION
 from cronring.controller.api.policy import POLICY, Reach
 from cronring.controller.api.rest.bindings import Binding, bindings, fields_of, is_map, services
 from cronring.controller.api.rest.comments import Comments, read_comments
-from cronring.controller.api.rest.facades import FAILED, JSON, Facade
+from cronring.controller.api.rest.facades import FAILED, JSON, KEY, Facade
 from cronring.controller.api.rest.reading import MASK, STAMP
 from cronring.controller.api.rest.streams import EVENTS, LINES
 from cronring.controller.api.same_site import CSRF_HEADER
 from cronring.protos.caps import CAPS
+from cronring.protos.idempotency import KEY_HEADER, why_no_key
 
 FILE: Final = Path(__file__).with_name("openapi.json")
 _ABOUT: Final = (
@@ -56,6 +57,12 @@ _PROBLEM: Final[Mapping[str, Any]] = {
         "outcome": {"type": "string", "enum": ["unknown", "done"], "description": "of the change; absent: not done"},
     },
 }
+_KEY: Final[Mapping[str, Any]] = {
+    "name": KEY_HEADER,
+    "in": "header",
+    "description": "with it this is done once in 24 hours, however often it is sent; methods without it refuse it",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+}
 
 
 class Document:
@@ -84,7 +91,11 @@ class Document:
             "security": [{"bearer": []}, {"session": [], "csrf": []}],
             "tags": tags + facade.tags,
             "paths": paths,
-            "components": {"schemas": dict(sorted(self._schemas.items())), "securitySchemes": _security()},
+            "components": {
+                "schemas": dict(sorted(self._schemas.items())),
+                "parameters": {KEY_HEADER: _KEY},
+                "securitySchemes": _security(),
+            },
         }
 
     def _ask(self, descriptor: Any) -> None:
@@ -117,6 +128,8 @@ class Document:
             yield {"name": name, "in": "path", "required": True, "schema": schema}
         if not each.has_body:
             yield from self._in_query(each.method.input_type, "", each.fields)
+        if not why_no_key(each.method):
+            yield dict(KEY)
 
     def _in_query(self, descriptor: Any, prefix: str, but: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
         for field in fields_of(descriptor, but):

@@ -87,7 +87,12 @@ export function queryText(query) {
 }
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });
-export const post = (path, body, signal) => call("POST", path, { body: body ?? {}, signal, keyed: true });
+// With a key: browsers send a request again by themselves where a connection breaks. Who has none left goes without.
+export const post = (path, body, signal) =>
+  call("POST", path, { body: body ?? {}, signal, keyed: true }).catch((problem) => {
+    if (problem.reason !== "TOO_MANY_KEYS") throw problem;
+    return call("POST", path, { body: body ?? {}, signal });
+  });
 // Of what answers with a secret: those calls take no Idempotency-Key, as no secret is kept with one.
 export const postForSecret = (path, body) => call("POST", path, { body });
 // `etag`: only if it is still what that is of; else a Problem of status 412.

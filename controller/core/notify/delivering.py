@@ -99,7 +99,6 @@ def retry_after_ms(header: str | None, now_ms: int) -> int | None:
     if text.isascii() and text.isdigit():
         return min(int(text[:12]) * 1_000, GIVE_UP_AFTER_MS)
     try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
+        return max(0, int(parsedate_to_datetime(text).timestamp() * 1_000) - now_ms)
+    except (ValueError, OverflowError):  # the latter of a year, or an offset, beyond what a C int has
         return None
-    return max(0, int(moment.timestamp() * 1_000) - now_ms)

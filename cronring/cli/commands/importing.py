@@ -72,6 +72,8 @@ def import_crontab(  # noqa: PLR0917 - click passes them by name
     """
     if (form == "jobs") != (verb is not None):
         raise click.UsageError("--as jobs and --verb go together: --as jobs --verb commands.execute")
+    if verb is not None and target is not None:
+        raise click.UsageError("-O is of a file, and --as jobs writes none")
     from cronring.schema.crontab import read_crontab
 
     zone = parse_given("manual", from_us(0), timezone).policy.timezone if timezone not in {"", "UTC"} else timezone

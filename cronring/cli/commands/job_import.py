@@ -76,18 +76,16 @@ def import_jobs(
     """
     how = How(file, actor(as_name), note, all_or_nothing, dry_run)
     keeps = file != "-" and not all_or_nothing and not dry_run
+    if kept and not keeps:
+        raise click.UsageError("--position: nothing is kept of standard input, --all-or-nothing or --dry-run")
     place = Kept(Path(file), Path(kept or f"{file}.position")) if keeps else None
     with contextlib.ExitStack() as stack:
         opened = sys.stdin.buffer if file == "-" else stack.enter_context(Path(file).open("rb"))
-        begin = place.read(opened) if place else Reached()
-        if begin.offset:
-            say(f"{file}: going on behind line {begin.line:,}", err=True)
         size = 0 if file == "-" else Path(file).stat().st_size
         bar = stack.enter_context(progress_bar(size, "importing"))
-        bar.update(begin.offset)
         run = _Import(opened, place, how, lambda offset: bar.update(offset - bar.pos))
         stack.callback(run.say_reached)
-        ask(controllers, lambda client: run.whole(client) if all_or_nothing else run.through(client, begin))
+        ask(controllers, run.whole if all_or_nothing else run.through)
     _tell(run, how, output)
     if run.position.failed:
         raise click.exceptions.Exit(EXIT_FAILED)
@@ -106,10 +104,14 @@ class _Import:
         self._finished = False
         self.problems: list[LineProblem] = []
 
-    async def through(self, client: "AsyncClient", begin: Reached) -> None:
+    async def through(self, client: "AsyncClient") -> None:
         """A part after the other. While one is made, the next one is read."""
-        self.position = begin
-        reading = parts(self._opened, begin)
+        if self._kept:
+            self.position = self._kept.read(self._opened, (await client.cluster.get()).cluster_id)
+        if self.position.offset:
+            say(f"{self._how.name}: going on behind line {self.position.line:,}", err=True)
+            self._told(self.position.offset)
+        reading = parts(self._opened, self.position)
         read = await asyncio.to_thread(self._next, reading)
         while read is not None:
             outcomes, following = await asyncio.gather(

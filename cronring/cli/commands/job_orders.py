@@ -261,9 +261,7 @@ def _object(row: "Action") -> str:
 def _which(values: dict[str, Any]) -> tuple[str | None, Many, tuple[str, ...], str]:
     key = values.pop("key")
     many = Many.taken_from(values)
-    one_or_many(key, many)
-    if key and (values["dry_run"] or values["yes"]):
-        raise click.UsageError("--dry-run and --yes are for many jobs; one is done at once")
+    one_or_many(key, many, {"--dry-run": values["dry_run"], "--yes": values["yes"]})
     return key, many, values["controllers"], values["output"]
 
 

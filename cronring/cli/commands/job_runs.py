@@ -6,7 +6,7 @@ import click
 
 from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import job_key
-from cronring.cli.conditions import idempotency_key_option
+from cronring.cli.conditions import idempotency_key_option, refuse_key
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import telling_how_it_goes_on
 from cronring.cli.instants import instant_option, past, resolved
@@ -51,7 +51,7 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
     """
     many, note, by = Many.taken_from(values), values["note"], actor(values["as_name"])
     output, controllers = values["output"], values["controllers"]
-    one_or_many(key, many)
+    one_or_many(key, many, {"--dry-run": values["dry_run"], "--yes": values["yes"]})
     if key is None:
         if payload is not None or wait:
             raise click.UsageError("--payload and --wait are of one job; give its KEY")
@@ -206,6 +206,10 @@ def list_activations(
       cronring jobs activations crawl.site:docs
       cronring jobs activations crawl.site:docs --cancel 42
     """
+    if cancel is None:
+        refuse_key("give it with --cancel; a list changes nothing")
+        if note:
+            raise click.UsageError("--note: give it with --cancel; a list changes nothing")
 
     async def question(client: "AsyncClient") -> "tuple[bool, tuple[Activation, ...]]":
         gone = cancel is None

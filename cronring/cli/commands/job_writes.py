@@ -31,7 +31,7 @@ from cronring.schema.keys import VerbName
 from cronring.schema.policy_model import CONSUMED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from cronring.client import AsyncClient
     from cronring.client.model import Job, JobSpec, QueueTarget, VerbTarget
@@ -111,6 +111,8 @@ def create_job(
 
     if dry_run:
         _show_preview(ask(controllers, lambda client: _previewed_new(client, values, target, template)), output)
+        if now and output != "json":
+            say("it would run once at once, too, unless it is there already")
         return
 
     async def question(client: "AsyncClient") -> "Job":
@@ -189,7 +191,7 @@ def update_job(
       cronring jobs update --label tier=slow --retries 3 --expect 40 --yes
     """
     many = Many.taken_from(values)
-    one_or_many(key, many)
+    one_or_many(key, many, {"--yes": values["yes"], "--expect": expect})
     dry_run, yes, values["label"] = values.pop("dry_run"), values.pop("yes"), values.pop("set_label")
     fields = [*given_fields(values), *(f"labels.{label}" for label in remove_label)]
     if not fields:
@@ -199,7 +201,6 @@ def update_job(
         wanted = BulkOrder("update", note, actor(as_name), expected=expect, spec=spec_of(values), fields=fields)
         order_many(controllers, many, wanted, dry_run=dry_run, yes=yes, output=output)
         return
-    _refuse_of_many({"--yes": yes, "--expect": expect})
     name = key
 
     async def spec(client: "AsyncClient") -> "JobSpec":
@@ -275,12 +276,11 @@ def delete_job(
       cronring jobs delete --label batch=2026-03 --expect 1200 --yes
     """
     many = Many.taken_from(values)
-    one_or_many(key, many)
+    one_or_many(key, many, {"--dry-run": values["dry_run"], "--yes": values["yes"], "--expect": expect})
     if key is None:
         wanted = BulkOrder("delete", note, actor(as_name), expected=expect)
         order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
         return
-    _refuse_of_many({"--dry-run": values["dry_run"], "--yes": values["yes"], "--expect": expect})
     name = key
 
     async def question(client: "AsyncClient") -> None:
@@ -308,13 +308,6 @@ def _target(verb: VerbName | None, queue: str, workspace: str, name: str) -> "Ta
     if not name:
         raise click.UsageError("Missing option '--name': it tells the job from the verb's other ones, like nightly")
     return VerbTarget(verb.module, verb.verb, name, verb.namespace)
-
-
-def _refuse_of_many(given: "Mapping[str, bool | int | None]") -> None:
-    """Raises UsageError for what makes no sense of one job. `given`: by option; None and False: it isn't."""
-    named = [option for option, value in given.items() if value is not None and value is not False]
-    if named:
-        raise click.UsageError(f"{', '.join(named)}: for many jobs alone; one is done at once")
 
 
 def _check_instants(values: dict[str, Any]) -> None:

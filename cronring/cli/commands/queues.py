@@ -11,7 +11,7 @@ from cronring.cli.clock import wall_now
 from cronring.cli.commands.queue_consume import consume
 from cronring.cli.commands.queue_names import queue_argument, queue_named
 from cronring.cli.commands.queue_put import put
-from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conditions import idempotency_key_option, if_match_option, refuse_key
 from cronring.cli.consent import LOOK_FIRST, confirm
 from cronring.cli.failures import Failure
 from cronring.cli.options import ROW_ID, controllers_option, count, output_option
@@ -150,6 +150,7 @@ yes_option = click.option("--yes", is_flag=True, help="Don't ask before doing it
 @workspace_option
 @dry_run_option
 @yes_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -177,6 +178,7 @@ def replay(  # noqa: PLR0917 - click passes them by name
 @workspace_option
 @dry_run_option
 @yes_option
+@idempotency_key_option
 @note_option
 @as_option
 @output_option
@@ -254,6 +256,8 @@ def _order(
     (ids, everything, workspace), (dry_run, agreed) = which, how
     if bool(ids) == everything:
         raise click.UsageError(f"give IDs or --all; `cronring queues dead {queue}` lists them")
+    if everything:
+        refuse_key("of IDs alone; --all is many changes, a thousand by each")
     if everything and not dry_run and not agreed:
         confirm([f"would {what} all dead letters of {queue}{_of(workspace)}"], LOOK_FIRST)
     namespace, name = queue_named(queue)

@@ -7,6 +7,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import grant_name
+from cronring.cli.conditions import idempotency_key_option
 from cronring.cli.filtering import count_option
 from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_option
 from cronring.cli.options import DAY_S, controllers_option, count, limit_option, output_option
@@ -111,6 +112,7 @@ def list_grants(revoked: bool, count: bool, limit: int, output: str, controllers
 
 @runner_grant.command()
 @click.argument("name", shell_complete=grant_name)
+@idempotency_key_option
 @as_option
 @output_option
 @controllers_option

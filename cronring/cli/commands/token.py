@@ -8,6 +8,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import token_name
+from cronring.cli.conditions import idempotency_key_option
 from cronring.cli.credentials import identity_of
 from cronring.cli.direct import is_direct, make_in_database
 from cronring.cli.filtering import count_option
@@ -122,6 +123,7 @@ def list_tokens(revoked: bool, count: bool, limit: int, output: str, controllers
 
 @token.command()
 @click.argument("name", shell_complete=token_name)
+@idempotency_key_option
 @as_option
 @output_option
 @controllers_option
@@ -156,10 +158,15 @@ def curl(controllers: tuple[str, ...]) -> None:
     """
     identity = identity_of(controllers)
     lines = ["silent", "show-error"]
-    lines += [f"cacert = {json.dumps(str(identity.ca))}"] if identity.ca else []
-    lines += [f"header = {json.dumps(f'authorization: Bearer {identity.token}')}"] if identity.token else []
+    lines += [f"cacert = {_quoted(str(identity.ca))}"] if identity.ca else []
+    lines += [f"header = {_quoted(f'authorization: Bearer {identity.token}')}"] if identity.token else []
     for line in lines:
         say(line)
+
+
+def _quoted(text: str) -> str:
+    """As curl reads it: it knows no escapes but those of quotes, backslashes, tabs and ends of lines."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _grants(roles: tuple[str, ...], namespace: str) -> "list[RoleIn]":

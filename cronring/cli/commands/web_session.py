@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option
+from cronring.cli.conditions import idempotency_key_option
 from cronring.cli.filtering import count_option
 from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_count, print_json, print_rows, short_instant
@@ -55,6 +56,7 @@ def list_sessions(ended: bool, count: bool, limit: int, output: str, controllers
 
 @web_session.command()
 @click.argument("session_id", metavar="ID", type=ROW_ID)
+@idempotency_key_option
 @as_option
 @output_option
 @controllers_option

@@ -241,6 +241,7 @@ def deliveries(
 @webhook.command()
 @click.argument("name")
 @click.argument("delivery_id", metavar="[DELIVERY]", type=ROW_ID, required=False)
+@idempotency_key_option
 @output_option
 @controllers_option
 def redeliver(name: str, delivery_id: int | None, output: str, controllers: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 from cronring.cli.json_http import JsonAnswer
 from cronring.cli.login.http import IssuerSilent, ask_issuer
 from cronring.controller.identity.addresses import is_safe
+from cronring.controller.identity.claims import LATEST_S
 
 SHOWN_MAX: Final = 200
 DISCOVERY: Final = "/.well-known/openid-configuration"
@@ -79,7 +80,8 @@ def given(answer: JsonAnswer, *, id_token: bool) -> GivenToken:
         wanted = "ID token" if id_token else "JWT"
         raise Failure(f"the issuer gave no {wanted}, which controllers could check; is the scope `openid` asked for?")
     expires = claims.get("exp")
-    return GivenToken(token, answer.text("refresh_token"), expires if isinstance(expires, int) else 0)
+    is_instant = isinstance(expires, int) and 0 <= expires <= LATEST_S  # controllers refuse others, and say so
+    return GivenToken(token, answer.text("refresh_token"), expires if is_instant else 0)
 
 
 def refused_words(answer: JsonAnswer) -> str:

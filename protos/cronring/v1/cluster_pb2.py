@@ -26,7 +26,7 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)cronring/protos/cronring/v1/cluster.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xec\x02\n\x06Member\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0cgrpc_address\x18\x02 \x01(\t\x12\x14\n\x0chttp_address\x18\x03 \x01(\t\x12\x0e\n\x06status\x18\x04 \x01(\t\x12\x13\n\x0bincarnation\x18\x05 \x01(\x04\x12\r\n\x05share\x18\x06 \x01(\x01\x12\x15\n\rprimary_slots\x18\x07 \x01(\x05\x12\x14\n\x0c\x62\x61\x63kup_slots\x18\x08 \x01(\x05\x12\x34\n\x10lease_expires_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03pid\x18\n \x01(\x05\x12\x0f\n\x07version\x18\x0b \x01(\t\x12.\n\nstarted_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x64rill_until\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0cpeer_address\x18\x0e \x01(\t\"\x91\x02\n\x06Runner\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08hostname\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\x05\x12.\n\nstarted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clast_seen_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64\x65ployments\x18\x06 \x03(\t\x12\r\n\x05\x61live\x18\x07 \x01(\x08\x12+\n\x07left_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bsync_places\x18\t \x01(\x05\x12\x14\n\x0c\x61sync_places\x18\n \x01(\x05\"\x13\n\x11GetClusterRequest\"\x87\x02\n\x12GetClusterResponse\x12\x13\n\x0b\x61nswered_by\x18\x01 \x01(\t\x12$\n\x07members\x18\x02 \x03(\x0b\x32\x13.cronring.v1.Member\x12$\n\x07runners\x18\x03 \x03(\x0b\x32\x13.cronring.v1.Runner\x12\x31\n\rdatabase_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x63lock_offset_ms\x18\x05 \x01(\x01\x12\x13\n\x0bring_digest\x18\x06 \x01(\t\x12\x13\n\x0b\x63onsole_url\x18\x07 \x01(\t\x12\x1a\n\x12trace_url_template\x18\x08 \x01(\t\"\x10\n\x0eGetRingRequest\"S\n\x0fGetRingResponse\x12\x0f\n\x07members\x18\x01 \x03(\t\x12\x0f\n\x07primary\x18\x02 \x03(\x05\x12\x0e\n\x06\x62\x61\x63kup\x18\x03 \x03(\x05\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\"G\n\x10GetOwnersRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"Q\n\x11GetOwnersResponse\x12\x0c\n\x04slot\x18\x01 \x01(\x05\x12\x0f\n\x07primary\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x61\x63kup\x18\x03 \x01(\t\x12\r\n\x05third\x18\x04 \x01(\t\"T\n\x0eListDueRequest\x12\x12\n\x05limit\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\twithin_ms\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\x08\n\x06_limitB\x0c\n\n_within_ms\"|\n\x06\x44ueJob\x12\x0b\n\x03job\x18\x01 \x01(\t\x12(\n\x04tick\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06run_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07running\x18\x04 \x01(\x08\"3\n\x0fListDueResponse\x12 \n\x03\x64ue\x18\x01 \x03(\x0b\x32\x13.cronring.v1.DueJob2\xb3\x03\n\x07\x43luster\x12k\n\nGetCluster\x12\x1e.cronring.v1.GetClusterRequest\x1a\x1f.cronring.v1.GetClusterResponse\"\x1c\x82\xd3\xe4\x93\x02\x16\x12\x14/api/v1/cron/cluster\x12g\n\x07GetRing\x12\x1b.cronring.v1.GetRingRequest\x1a\x1c.cronring.v1.GetRingResponse\"!\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/v1/cron/cluster/ring\x12r\n\tGetOwners\x12\x1d.cronring.v1.GetOwnersRequest\x1a\x1e.cronring.v1.GetOwnersResponse\"&\x82\xd3\xe4\x93\x02 \x12\x1e/api/v1/cron/jobs/{job}/owners\x12^\n\x07ListDue\x12\x1b.cronring.v1.ListDueRequest\x1a\x1c.cronring.v1.ListDueResponse\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/api/v1/cron/dueb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)cronring/protos/cronring/v1/cluster.proto\x12\x0b\x63ronring.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xec\x02\n\x06Member\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0cgrpc_address\x18\x02 \x01(\t\x12\x14\n\x0chttp_address\x18\x03 \x01(\t\x12\x0e\n\x06status\x18\x04 \x01(\t\x12\x13\n\x0bincarnation\x18\x05 \x01(\x04\x12\r\n\x05share\x18\x06 \x01(\x01\x12\x15\n\rprimary_slots\x18\x07 \x01(\x05\x12\x14\n\x0c\x62\x61\x63kup_slots\x18\x08 \x01(\x05\x12\x34\n\x10lease_expires_at\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03pid\x18\n \x01(\x05\x12\x0f\n\x07version\x18\x0b \x01(\t\x12.\n\nstarted_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x64rill_until\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0cpeer_address\x18\x0e \x01(\t\"\x91\x02\n\x06Runner\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08hostname\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\x05\x12.\n\nstarted_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0clast_seen_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64\x65ployments\x18\x06 \x03(\t\x12\r\n\x05\x61live\x18\x07 \x01(\x08\x12+\n\x07left_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0bsync_places\x18\t \x01(\x05\x12\x14\n\x0c\x61sync_places\x18\n \x01(\x05\"\x13\n\x11GetClusterRequest\"\x9b\x02\n\x12GetClusterResponse\x12\x13\n\x0b\x61nswered_by\x18\x01 \x01(\t\x12$\n\x07members\x18\x02 \x03(\x0b\x32\x13.cronring.v1.Member\x12$\n\x07runners\x18\x03 \x03(\x0b\x32\x13.cronring.v1.Runner\x12\x31\n\rdatabase_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0f\x63lock_offset_ms\x18\x05 \x01(\x01\x12\x13\n\x0bring_digest\x18\x06 \x01(\t\x12\x13\n\x0b\x63onsole_url\x18\x07 \x01(\t\x12\x1a\n\x12trace_url_template\x18\x08 \x01(\t\x12\x12\n\ncluster_id\x18\t \x01(\t\"\x10\n\x0eGetRingRequest\"S\n\x0fGetRingResponse\x12\x0f\n\x07members\x18\x01 \x03(\t\x12\x0f\n\x07primary\x18\x02 \x03(\x05\x12\x0e\n\x06\x62\x61\x63kup\x18\x03 \x03(\x05\x12\x0e\n\x06\x64igest\x18\x04 \x01(\t\"G\n\x10GetOwnersRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12&\n\x02\x61t\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"Q\n\x11GetOwnersResponse\x12\x0c\n\x04slot\x18\x01 \x01(\x05\x12\x0f\n\x07primary\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x61\x63kup\x18\x03 \x01(\t\x12\r\n\x05third\x18\x04 \x01(\t\"T\n\x0eListDueRequest\x12\x12\n\x05limit\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x16\n\twithin_ms\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\x08\n\x06_limitB\x0c\n\n_within_ms\"|\n\x06\x44ueJob\x12\x0b\n\x03job\x18\x01 \x01(\t\x12(\n\x04tick\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06run_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07running\x18\x04 \x01(\x08\"3\n\x0fListDueResponse\x12 \n\x03\x64ue\x18\x01 \x03(\x0b\x32\x13.cronring.v1.DueJob2\xb3\x03\n\x07\x43luster\x12k\n\nGetCluster\x12\x1e.cronring.v1.GetClusterRequest\x1a\x1f.cronring.v1.GetClusterResponse\"\x1c\x82\xd3\xe4\x93\x02\x16\x12\x14/api/v1/cron/cluster\x12g\n\x07GetRing\x12\x1b.cronring.v1.GetRingRequest\x1a\x1c.cronring.v1.GetRingResponse\"!\x82\xd3\xe4\x93\x02\x1b\x12\x19/api/v1/cron/cluster/ring\x12r\n\tGetOwners\x12\x1d.cronring.v1.GetOwnersRequest\x1a\x1e.cronring.v1.GetOwnersResponse\"&\x82\xd3\xe4\x93\x02 \x12\x1e/api/v1/cron/jobs/{job}/owners\x12^\n\x07ListDue\x12\x1b.cronring.v1.ListDueRequest\x1a\x1c.cronring.v1.ListDueResponse\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/api/v1/cron/dueb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,21 +48,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETCLUSTERREQUEST']._serialized_start=764
   _globals['_GETCLUSTERREQUEST']._serialized_end=783
   _globals['_GETCLUSTERRESPONSE']._serialized_start=786
-  _globals['_GETCLUSTERRESPONSE']._serialized_end=1049
-  _globals['_GETRINGREQUEST']._serialized_start=1051
-  _globals['_GETRINGREQUEST']._serialized_end=1067
-  _globals['_GETRINGRESPONSE']._serialized_start=1069
-  _globals['_GETRINGRESPONSE']._serialized_end=1152
-  _globals['_GETOWNERSREQUEST']._serialized_start=1154
-  _globals['_GETOWNERSREQUEST']._serialized_end=1225
-  _globals['_GETOWNERSRESPONSE']._serialized_start=1227
-  _globals['_GETOWNERSRESPONSE']._serialized_end=1308
-  _globals['_LISTDUEREQUEST']._serialized_start=1310
-  _globals['_LISTDUEREQUEST']._serialized_end=1394
-  _globals['_DUEJOB']._serialized_start=1396
-  _globals['_DUEJOB']._serialized_end=1520
-  _globals['_LISTDUERESPONSE']._serialized_start=1522
-  _globals['_LISTDUERESPONSE']._serialized_end=1573
-  _globals['_CLUSTER']._serialized_start=1576
-  _globals['_CLUSTER']._serialized_end=2011
+  _globals['_GETCLUSTERRESPONSE']._serialized_end=1069
+  _globals['_GETRINGREQUEST']._serialized_start=1071
+  _globals['_GETRINGREQUEST']._serialized_end=1087
+  _globals['_GETRINGRESPONSE']._serialized_start=1089
+  _globals['_GETRINGRESPONSE']._serialized_end=1172
+  _globals['_GETOWNERSREQUEST']._serialized_start=1174
+  _globals['_GETOWNERSREQUEST']._serialized_end=1245
+  _globals['_GETOWNERSRESPONSE']._serialized_start=1247
+  _globals['_GETOWNERSRESPONSE']._serialized_end=1328
+  _globals['_LISTDUEREQUEST']._serialized_start=1330
+  _globals['_LISTDUEREQUEST']._serialized_end=1414
+  _globals['_DUEJOB']._serialized_start=1416
+  _globals['_DUEJOB']._serialized_end=1540
+  _globals['_LISTDUERESPONSE']._serialized_start=1542
+  _globals['_LISTDUERESPONSE']._serialized_end=1593
+  _globals['_CLUSTER']._serialized_start=1596
+  _globals['_CLUSTER']._serialized_end=2031
 # @@protoc_insertion_point(module_scope)

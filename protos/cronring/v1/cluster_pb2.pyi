@@ -167,6 +167,7 @@ class GetClusterResponse(_message.Message):
     RING_DIGEST_FIELD_NUMBER: _builtins.int
     CONSOLE_URL_FIELD_NUMBER: _builtins.int
     TRACE_URL_TEMPLATE_FIELD_NUMBER: _builtins.int
+    CLUSTER_ID_FIELD_NUMBER: _builtins.int
     answered_by: _builtins.str
     """the controller whose view this is"""
     clock_offset_ms: _builtins.float
@@ -177,6 +178,8 @@ class GetClusterResponse(_message.Message):
     """where browsers find the console: the public URL, else that controller's own"""
     trace_url_template: _builtins.str
     """where traces are seen, with {trace_id} in it; empty: controllers weren't told"""
+    cluster_id: _builtins.str
+    """the same from all controllers of this cluster, and from those of no other one"""
     @_builtins.property
     def members(self) -> _containers.RepeatedCompositeFieldContainer[Global___Member]: ...
     @_builtins.property
@@ -194,10 +197,11 @@ class GetClusterResponse(_message.Message):
         ring_digest: _builtins.str = ...,
         console_url: _builtins.str = ...,
         trace_url_template: _builtins.str = ...,
+        cluster_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["database_time", b"database_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered_by", b"answered_by", "clock_offset_ms", b"clock_offset_ms", "console_url", b"console_url", "database_time", b"database_time", "members", b"members", "ring_digest", b"ring_digest", "runners", b"runners", "trace_url_template", b"trace_url_template"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answered_by", b"answered_by", "clock_offset_ms", b"clock_offset_ms", "cluster_id", b"cluster_id", "console_url", b"console_url", "database_time", b"database_time", "members", b"members", "ring_digest", b"ring_digest", "runners", b"runners", "trace_url_template", b"trace_url_template"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -111,3 +111,16 @@ async def test_keys_are_refused_where_they_would_not_count(rest: Rested) -> None
     for wrong in ("x" * 256, "a b", "é"):
         answer = await trigger(rest, wrong)
         assert (answer.status, answer.body["violations"][0]["field"]) == (400, "Idempotency-Key"), wrong
+
+
+async def test_what_a_lease_tells_apart_takes_no_key(rest: Rested) -> None:
+    """Its answers would be kept for a day, and a caller's keys be gone after 10,000 messages."""
+    for path in ("q/messages:take", *(f"leases/1:{verb}" for verb in ("extend", "finish", "retry", "release"))):
+        answer = await rest.session.post(
+            f"/api/v1/queues/default/{path}",
+            json={},
+            headers={"Authorization": "Bearer test-root", "Idempotency-Key": "k"},
+        )
+        (violation,) = (await answer.json())["violations"]
+        assert (answer.status, violation["field"]) == (400, "Idempotency-Key"), path
+        assert "its lease says what was done before" in violation["description"]

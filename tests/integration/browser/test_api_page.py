@@ -83,6 +83,11 @@ async def test_a_request_from_the_page_works_with_a_token(browsed: Browsed) -> N
     status, job = await sent(paused)
     assert (status, job["status"], job["paused"]["by"]) == (200, "paused", "token:operator")
     assert job["paused"]["note"].startswith("<img"), "it is shown as text"
+    triggered = await entry(browsed, "POST /api/v1/cron/jobs/{key}/trigger")
+    await triggered.locator("input[name=key]").fill("billing/xm.xc")
+    await triggered.locator("input[name=Idempotency-Key]").fill("by-the-page")
+    status, run = await sent(triggered)
+    assert (status, await sent(triggered)) == (200, (200, run)), "by its key it is done once"
     assert browsed.problems == []
 
 

@@ -5,12 +5,14 @@ import os
 import runpy
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.support.cluster import Cluster
+from tests.support.spent_keys import keys_spent
 
 CLIENTS: Final = Path(__file__).parents[3] / "clients"
 TYPESCRIPT: Final = "typescript@5.6.3"
@@ -44,8 +46,10 @@ def test_typescript_is_compiled_and_run(cluster: Cluster, tmp_path: Path) -> Non
     wrong.write_text((folder / "example.ts").read_text().replace('schedule: "every 2h"', "schedule: 2"))
     refused = run([str(tools / "node_modules" / ".bin" / "tsc"), "--noEmit", "-p", _only(folder, wrong)], folder)
     assert "is not assignable to type 'string'" in refused.stdout, "the types hold"
-    done = run(["node", "out/example.js", f"http://{cluster.controllers[0].http}"], folder)
-    assert (done.returncode, done.stdout) == (0, "billing.close_day:typed: completed\n"), done.stderr
+    says = "billing.close_day:typed: could be paused\nbilling.close_day:typed: completed\n"
+    for _ in with_keys_and_without(cluster):
+        done = run(["node", "out/example.js", f"http://{cluster.controllers[0].http}"], folder)
+        assert (done.returncode, done.stdout) == (0, says), done.stderr
 
 
 def test_go_is_compiled_and_run(cluster: Cluster, tmp_path: Path) -> None:
@@ -62,8 +66,23 @@ def test_go_is_compiled_and_run(cluster: Cluster, tmp_path: Path) -> None:
     assert (vetted := run(["go", "vet", "."], CLIENTS / "go", **places)).returncode == 0, vetted.stderr
     built = run(["go", "build", "-o", str(tmp_path / "example"), "."], CLIENTS / "go", **places)
     assert built.returncode == 0, built.stderr
-    done = run([str(tmp_path / "example"), f"http://{cluster.controllers[0].http}"], tmp_path)
-    assert (done.returncode, done.stdout) == (0, "billing.close_day:by-go: completed\n"), done.stderr
+    for _ in with_keys_and_without(cluster):
+        done = run([str(tmp_path / "example"), f"http://{cluster.controllers[0].http}"], tmp_path)
+        assert (done.returncode, done.stdout) == (0, "billing.close_day:by-go: completed\n"), done.stderr
+
+
+def test_what_a_lease_says_takes_no_key() -> None:
+    written = (CLIENTS / "typescript" / "cronring.ts").read_text()
+    keyed = written[written.index("export const KEYED") :]
+    assert '"PutMessage"' in keyed
+    assert not [name for name in ("TakeMessages", "ExtendLease", "FinishMessages", "AddWebhook") if name in keyed]
+
+
+def with_keys_and_without(cluster: Cluster) -> Iterator[None]:
+    """Twice: whoever asked the first time has no key left then."""
+    yield
+    with keys_spent(cluster.database_url):
+        yield
 
 
 def _only(folder: Path, file: Path) -> str:

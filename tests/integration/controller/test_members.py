@@ -39,6 +39,7 @@ async def test_three_controllers_agree_on_one_ring_and_on_the_owner_of_a_job(
         assert (own.grpc_address, own.http_address, own.pid) == (process.grpc, process.http, process.pid)
         assert own.HasField("lease_expires_at")
         assert abs(view.clock_offset_ms) < 1_000
+    assert len({view.cluster_id for view in views} - {""}) == 1
     await everyone[0].deploy(MODULE, "a" * 64)
     await wait_agreed(everyone, 3)  # who had no time for a while may have been a suspect again
     owners = [

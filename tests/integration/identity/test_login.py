@@ -219,6 +219,14 @@ async def test_an_issuer_does_nothing_to_a_terminal(home: Home) -> None:
     assert len(done.out) < 800
 
 
+async def test_an_issuer_that_names_no_instant_names_no_end(home: Home) -> None:
+    home.issuer.claims["exp"] = 10**30
+    home.issuer.pending = 0
+    done = await home.login("--device")
+    assert done.code == 0, done.err
+    assert "the token counts as long as the issuer says" in done.out
+
+
 async def test_what_happened_is_json_for_programs(home: Home) -> None:
     home.issuer.pending = 0
     told = json.loads((await home.login("-o", "json", controllers="127.0.0.1:9")).out)

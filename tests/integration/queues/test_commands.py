@@ -55,6 +55,11 @@ async def test_dead_letters_are_listed_replayed_and_removed(cluster: Cluster, cl
         await client.queues.retry(lease, [lease.messages[0].id], "it broke", "ValueError")
     assert "ValueError: it broke" in (await run(cluster, "dead", queue))[1]
     assert await run(cluster, "replay", queue, "--all", "--dry-run") == (0, f"{queue}: 2 would be replayed\n")
+    for _ in range(2):  # by its key it is done once, and answered again
+        once = await run(cluster, "replay", queue, str(ids[1]), "--idempotency-key", f"{queue}-1")
+        assert once == (0, f"{queue}: 1 replayed\n")
+    lease = await client.queues.take(queue, "c1", most=1)
+    await client.queues.retry(lease, [ids[1]], "it broke again", "ValueError")
     assert await run(cluster, "replay", queue, str(ids[0]), "999999") == (
         1,
         f"{queue}: 1 replayed\nerror: no dead letters of {queue}: 999999; `cronring queues dead {queue}` lists those "
@@ -117,17 +122,27 @@ async def test_a_command_does_not_outlive_its_consumer(
     script = f"read -r line; exec 7> {held}; sleep 600 & echo $$ >&7; wait"
     command = [sys.executable, "-m", "cronring.cli.main", "queues", "consume", queue, "--", "sh", "-c", script]
     environment = cluster.environment | {"CRONRING_CONTROLLERS": cluster.addresses}
+    reading, group = os.open(held, os.O_RDONLY | os.O_NONBLOCK), 0  # without that it would wait for a writer
     consumer = await asyncio.create_subprocess_exec(*command, env=environment)
-    reading = os.fdopen(await asyncio.to_thread(os.open, held, os.O_RDONLY), "rb")
-    group = int(await asyncio.wait_for(asyncio.to_thread(reading.readline), TIMEOUT_S))
     try:
-        os.kill(consumer.pid, signal.SIGKILL)
+        group = int(await piped(reading, "the command was not begun"))
+        consumer.kill()
         await consumer.wait()
-        assert await asyncio.wait_for(asyncio.to_thread(reading.read), TIMEOUT_S) == b"", "its end is the last writer's"
+        assert await piped(reading, "it has outlived its consumer") == b"", "its end is the last writer's"
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
-        reading.close()
+            consumer.kill()
+        await consumer.wait()
+        with contextlib.suppress(ProcessLookupError):
+            if group:
+                os.killpg(group, signal.SIGKILL)
+        os.close(reading)
+
+
+async def piped(reading: int, otherwise: str) -> bytes:
+    """What is written next; b"": whoever could write is gone. Before somebody could, it is neither."""
+    assert (await asyncio.to_thread(select.select, [reading], [], [], TIMEOUT_S))[0], otherwise
+    return os.read(reading, 100)
 
 
 async def test_what_a_command_left_in_the_background_goes_on_once_it_has_ended(
@@ -143,7 +158,7 @@ async def test_what_a_command_left_in_the_background_goes_on_once_it_has_ended(
     code, told = await run(cluster, "consume", queue, "--until-empty", "--", "sh", "-c", script)
     assert (code, "1 done" in told) == (0, True), told
     os.write(ends[0], b"there\n")
-    assert (await asyncio.to_thread(select.select, ends[1:], [], [], TIMEOUT_S))[0], "it was killed"
+    assert await piped(ends[1], "it was killed") == b"there\n"
     for end in ends:
         os.close(end)
 

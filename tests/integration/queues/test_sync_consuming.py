@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from cronring.client import Client, Invalid, Lease
+from cronring.client import Client, ClientError, Invalid, Lease, SyncConsumer, SyncMessage
 from tests.support.cluster import Cluster
 from tests.support.waiting import TIMEOUT_S
 
@@ -62,7 +62,6 @@ def test_the_lease_lasts_while_a_handler_blocks(blocking: Client, queue: str) ->
 
     for message in blocking.consume(queue, consumer="c1", hold=SHORT, until_empty=True):
         with message:
-            time.sleep(2 * SHORT.total_seconds())  # what is tried: nothing of this thread extends it
             until(extended, "the lease is not extended")
             assert blocking.queues.take(queue, "other").messages == ()
         assert (message.error, message.lost, message.delivery) == (None, False, 1)
@@ -102,22 +101,51 @@ def test_a_message_that_is_not_ours_any_more_is_told_to_be_lost(blocking: Client
 
 def test_a_stop_ends_it_in_a_thread(blocking: Client, queue: str) -> None:
     consumer = blocking.consume(queue, consumer="c1")
-    threading.Timer(0.5, consumer.stop).start()
-    assert list(consumer) == []
+    assert stopped_while_it_waits(blocking, queue, consumer, consumer.stop) == []
     stopped = blocking.consume(queue, consumer="c1")
     stopped.stop()
-    blocking.queues.put(queue, 1)
+    blocking.queues.put(queue, 2)
     assert list(stopped) == [], "it was stopped before it began"
 
 
 def test_a_stop_ends_it_in_a_handler_of_a_signal(blocking: Client, queue: str) -> None:
     consumer = blocking.consume(queue, consumer="c1")
     before = signal.signal(signal.SIGUSR1, lambda *_: consumer.stop())
-    try:
-        threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGUSR1]).start()  # to the process, as Ctrl-C is
-        assert list(consumer) == []
+    try:  # to the process, as Ctrl-C is
+        assert stopped_while_it_waits(blocking, queue, consumer, lambda: os.kill(os.getpid(), signal.SIGUSR1)) == []
     finally:
         signal.signal(signal.SIGUSR1, before)
+
+
+def stopped_while_it_waits(
+    blocking: Client, queue: str, consumer: SyncConsumer, stop: Callable[[], None]
+) -> list[SyncMessage]:
+    """What it still gives, once it has given a message, and another thread has stopped it."""
+    blocking.queues.put(queue, 1)
+    messages = iter(consumer)
+    with next(messages):
+        pass
+    stopping = threading.Thread(target=stop)
+    stopping.start()  # whether it comes before the next take or in the midst of it, that one ends
+    rest = list(messages)
+    stopping.join()
+    return rest
+
+
+def test_a_controller_that_hangs_hides_no_error(cluster: Cluster, queue: str) -> None:
+    (controller,) = cluster.controllers
+    client = Client([cluster.addresses])
+    client.queues.put(queue, 1)
+    held = iter(client.consume(queue, consumer="c1"))  # as a traceback holds it
+    try:
+        message = next(held)
+        controller.send(signal.SIGSTOP)
+        with pytest.raises(KeyboardInterrupt), client, message:
+            raise KeyboardInterrupt
+    finally:
+        controller.send(signal.SIGCONT)
+    with pytest.raises(ClientError, match="was closed"):
+        next(held)
 
 
 def test_a_consumer_takes_no_key(blocking: Client, queue: str) -> None:

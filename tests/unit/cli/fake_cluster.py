@@ -11,6 +11,7 @@ class FakeCluster(cluster_pb2_grpc.ClusterServicer):
     not_found: Any
     jobs: list[Any]
     members: list[str]
+    cluster_id = "c1"
 
     async def GetCluster(self, request: Any, context: Any) -> cluster_pb2.GetClusterResponse:  # noqa: N802
         await self.check(request, context)
@@ -29,6 +30,7 @@ class FakeCluster(cluster_pb2_grpc.ClusterServicer):
         return cluster_pb2.GetClusterResponse(
             answered_by=self.members[0], members=members, runners=[runner], database_time=stamp(1), clock_offset_ms=0.4,
             ring_digest="d1e9", trace_url_template="https://traces.example/trace/{trace_id}",
+            cluster_id=self.cluster_id,
         )  # fmt: skip
 
     async def GetRing(self, request: Any, context: Any) -> cluster_pb2.GetRingResponse:  # noqa: N802

@@ -54,6 +54,13 @@ async def test_the_next_controller_answers_and_is_remembered(api: FakeApi) -> No
         assert client.current_address == api.address
 
 
+async def test_what_a_keyed_call_learns_is_known_to_all(api: FakeApi) -> None:
+    async with AsyncClient([NOBODY, api.address]) as client:
+        await client.with_key("k1").jobs.trigger("billing.refresh")
+        assert client.current_address == api.address
+        assert client.with_key("k2").current_address == api.address
+
+
 async def test_calls_at_once_all_fail_over(api: FakeApi) -> None:
     async with AsyncClient([NOBODY, api.address, "127.0.0.1:2"]) as client:
         answers = await asyncio.gather(*(client.cluster.get() for _ in range(10)))

@@ -112,3 +112,15 @@ def test_a_file_that_is_not_there_is_named(asked: Cronring, tmp_path: Path) -> N
 def test_no_flag_takes_a_token(asked: Cronring) -> None:
     """It would be in every list of processes."""
     assert "No such option" in asked("jobs", "list", "--token", TOKEN).stderr
+
+
+def test_what_curl_reads_of_a_folder_is_as_it_is_written(cronring: Cronring, tmp_path: Path) -> None:
+    """Curl knows no \\u of JSON."""
+    folder = tmp_path / 'é "x"'
+    folder.mkdir()
+    ca = folder / "ca.pem"
+    ca.write_text("")
+    given = {"CRONRING_CA": str(ca), "CRONRING_TOKEN": TOKEN, "CRONRING_INSECURE": ""}
+    told = cronring("token", "curl", "--controllers", "127.0.0.1:1", **given)
+    written = str(ca).replace('"', '\\"')
+    assert told.stdout.splitlines()[2:] == [f'cacert = "{written}"', f'header = "authorization: Bearer {TOKEN}"']

@@ -167,6 +167,8 @@ def test_jobs_need_a_verb(cronring: Cronring, crontab: Path) -> None:
     for arguments in (["--as", "jobs"], ["--verb", "commands.execute"]):
         done = cronring("import", "crontab", str(crontab), *arguments)
         assert (done.exit_code, "--as jobs --verb" in done.stderr) == (2, True)
+    into = ["--as", "jobs", "--verb", "commands.execute", "-O", "new.py"]
+    assert "--as jobs writes none" in cronring("import", "crontab", str(crontab), *into).stderr
 
 
 def test_the_verb_of_jobs_checks_and_runs(cronring: Cronring, tmp_path: Path) -> None:

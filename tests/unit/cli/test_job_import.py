@@ -143,6 +143,11 @@ def test_what_was_reached_is_kept_for_the_same_file_alone(asked: Cronring, api: 
     kept.write_text("{}x")
     assert "holds no position" in asked("jobs", "import", "--stream", str(file), "--position", str(kept)).stderr
     kept.write_text(position)
+    before, api.cluster_id = api.cluster_id, "c2"
+    elsewhere = asked("jobs", "import", "--stream", str(file), "--position", str(kept))
+    assert (elsewhere.exit_code, "is of another cluster" in elsewhere.stderr) == (1, True), elsewhere.stderr
+    assert kept.read_text() == position
+    api.cluster_id = before
     done = asked("jobs", "import", "--stream", str(file), "--position", str(kept))
     assert done.exit_code == 0, done.stderr
     assert [job.name for job in api.requests[-1].jobs] == [f"n{PART_LINES + more}" for more in range(5)] + ["more"]

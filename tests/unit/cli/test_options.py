@@ -54,6 +54,48 @@ def test_every_option_has_a_variable_of_its_name(
     assert "env var" not in command.get_help(context), "one paragraph of `cronring --help` says the rule"
 
 
+# Commands that change something and take no idempotency key, and why.
+KEYLESS = {
+    **dict.fromkeys(
+        ("token create", "runner-grant create", "webhook add"), "they show a secret, which is kept nowhere"
+    ),
+    **dict.fromkeys(("apply", "jobs import"), "they make many changes"),
+    **dict.fromkeys(("sets delete", "workspaces delete"), "repeated, they find nothing any more, and say so"),
+    "drill kill-owner": "it lasts as long as its command",
+    "import crontab": "it writes files",
+    "queues consume": "a lease makes sure of each message",
+}
+
+
+def flags(command: click.Command, *path: str) -> Iterator[tuple[str, set[str]]]:
+    """Of each command below it."""
+    for name, each in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from flags(each, *path, name)
+    if not isinstance(command, click.Group):
+        yield " ".join(path), {flag for param in command.params for flag in param.opts}
+
+
+def test_what_changes_one_thing_takes_a_key() -> None:
+    keyless = {path for path, given in flags(cli) if "--as" in given and "--idempotency-key" not in given}
+    assert keyless == set(KEYLESS)
+
+
+ORDERS = ("cancel", "delete", "pause", "restore", "resume", "skip-next", "trigger")
+KEYED = {  # what they need besides
+    "deploy": [__file__], "jobs backfill": ["a.b", "--from", "-2h"], "jobs create": ["a.b", "--name", "n", "--manual"],
+    "jobs update": ["a.b", "--retries", "3"], "queues remove": ["q", "1"], "queues replay": ["q", "1"],
+    "rollback": ["m"], "undeploy": ["m"],
+    **{f"jobs {order}": ["a.b"] for order in ORDERS},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", [path for path, given in flags(cli) if {"--dry-run", "--idempotency-key"} <= given])
+def test_a_dry_run_takes_no_key(asked: Cronring, api: FakeApi, path: str) -> None:
+    done = asked(*path.split(), *KEYED[path], "--dry-run", "--idempotency-key", "k")
+    assert (done.exit_code, api.requests) == (2, [])
+    assert "--idempotency-key: a dry run changes nothing" in done.stderr
+
+
 def test_the_rule_of_variables_is_told(cronring: Cronring) -> None:
     told = " ".join(cronring("--help").stdout.split())
     assert "Every option can be given as an environment variable" in told

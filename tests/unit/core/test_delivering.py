@@ -105,6 +105,9 @@ def test_it_is_given_up_after_a_day_with_a_last_try_at_its_end() -> None:
         ("Sun, 01 Mar 2026 07:00:00 GMT", 0),
         ("soon", None),
         ("-5", None),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Mon, 01 Jan 2026 00:00:00 +99999999999999999999", None),
+        ("Mon, 01 Jan 0001 00:00:00 -0000", 0),
     ],
 )
 def test_retry_after_is_read_in_seconds_or_as_a_date(header: str | None, wait_ms: int | None) -> None:

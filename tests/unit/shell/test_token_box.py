@@ -32,6 +32,11 @@ def test_a_changed_token_is_refused(body: bytes, data: st.DataObject) -> None:
     assert opened == body, "another spelling of the same bytes, or nothing"
 
 
+def test_an_installation_is_known_by_its_key() -> None:
+    assert BOX.cluster_id == TokenBox(b"k" * 32).cluster_id != OTHER.cluster_id
+    assert len(BOX.cluster_id) == 22
+
+
 def test_nobody_reads_what_is_locked() -> None:
     body = b"billing/close_month.run and 1,234 others"
     token = BOX.lock("page", body)

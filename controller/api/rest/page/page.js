@@ -14,8 +14,8 @@ function make(tag, properties, ...children) {
   return found;
 }
 
-function resolved(schema) {
-  return schema.$ref ? api.components.schemas[schema.$ref.split("/").pop()] : schema;
+function resolved(part) {
+  return part.$ref ? part.$ref.split("/").slice(1).reduce((at, name) => at[name], api) : part;
 }
 
 function words(schema) {
@@ -44,13 +44,16 @@ function addressOf(path, form) {
   let address = path;
   for (const input of form.querySelectorAll("input")) {
     if (input.dataset.place === "path") address = address.replace(`{${input.name}}`, encodeURIComponent(input.value));
-    else if (input.value !== "") query.append(input.name, input.value);
+    else if (input.dataset.place === "query" && input.value !== "") query.append(input.name, input.value);
   }
   return query.size ? `${address}?${query}` : address;
 }
 
-function headersFor(verb, body) {
+function headersFor(verb, body, form) {
   const headers = new Headers();
+  for (const input of form.querySelectorAll("input[data-place=header]")) {
+    if (input.value !== "") headers.set(input.name, input.value);
+  }
   const token = byId("token").value.trim();
   if (token) headers.set("Authorization", `Bearer ${token}`);
   else if (csrf && verb !== "get") headers.set("X-CSRF-Token", csrf);
@@ -79,7 +82,7 @@ async function send(verb, path, form, output, controller) {
   output.textContent = "…";
   try {
     const answer = await fetch(addressOf(path, form), {
-      method: verb.toUpperCase(), headers: headersFor(verb, text), body: text || undefined, signal: controller.signal,
+      method: verb.toUpperCase(), headers: headersFor(verb, text, form), body: text || undefined, signal: controller.signal,
     });
     await read(answer, output);
   } catch (error) {
@@ -88,7 +91,7 @@ async function send(verb, path, form, output, controller) {
 }
 
 function opened(details, path, verb, operation) {
-  const form = make("form", {}, ...operation.parameters.map(field));
+  const form = make("form", {}, ...operation.parameters.map(resolved).map(field));
   const output = make("pre", { hidden: true });
   const schema = operation.requestBody?.content["application/json"].schema;
   if (schema) form.append(make("label", {}, "Body", make("textarea", { rows: 5, value: "{}" })), bodyFields(schema));
