@@ -37,7 +37,7 @@ async def world(database: Database, scene: Connection) -> World:
     await world.store.create_deployment(Module("billing", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
     await world.controller("c1")
     await world.runner("r1")
-    await world.control.create_job(NewJob("default", "billing", "a", "nightly", SPEC), "me")
+    await world.control.make_job(NewJob("default", "billing", "a", "nightly", SPEC), "me")
     return world
 
 
