@@ -128,9 +128,9 @@ def unserved(error: web.HTTPException, request: web.Request) -> web.Response:
 
 def unread(number: int, words: str) -> status_pb2.Status:
     """Of a request that is refused before its fields are judged. `number`: of HTTP."""
-    code, reason, _ = _UNSERVED.get(number, _UNSERVED[400])
-    status = status_pb2.Status(code=code, message=words)
-    sign(status, reason, {})
+    kind = _UNSERVED.get(number, _UNSERVED[400])
+    status = status_pb2.Status(code=kind.code, message=words)
+    sign(status, kind.reason, {})
     return status
 
 

@@ -361,9 +361,9 @@ async def test_what_is_no_form_is_refused(offices: Offices) -> None:
     async with offices.browser() as browser:
         page = await browser.get(f"{offices.base}/login")
         large = await browser.post(f"{offices.base}/login", {"x": "y" * 20_000})
-        assert (large.status, "the 16384 bytes that /login takes; send less" in large.body) == (413, True)
+        assert (large.status, "the 16384 bytes that /login takes; send less" in large.text) == (413, True)
         many = await browser.post(f"{offices.base}/login", {str(n): "" for n in range(99)})
-        assert (many.status, "send it as the page of it" in many.body) == (400, True)
+        assert (many.status, "send it as the page of it" in many.text) == (400, True)
         assert (await browser.post(f"{offices.base}/login", page.fields(), Content_Type="text/plain")).status == 403
 
 
