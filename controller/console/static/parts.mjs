@@ -67,7 +67,7 @@ export const Panel = ({ title, says, id, children, more }) => html`
     ${children}
   </section>`;
 
-const NO_TEXT = "shown to roles that see payloads, and only of a job that was changed alone";
+const NO_TEXT = "its text is for roles that see payloads, and kept only of a job that was changed alone";
 const EXCERPT_BYTES = 4_096; // an action keeps so much of a payload
 // Of an action that changed a payload: how the old and the new one begin. Neither the roles that see no payload have
 // that, nor is it kept of several jobs at once; an action doesn't tell which.
