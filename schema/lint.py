@@ -220,7 +220,8 @@ def _late_retries(policy: Policy, gap_ms: int, default: int) -> Iterator[Fault]:
     retries = policy.retries_by(default)
     if not retries or policy.pause_after_failures == 1:
         return
-    whose, none = (" (by the cluster's default)", "retries=0") if policy.retries is None else ("", "leave out retries")
+    whose = " (by the cluster's default)" if policy.retries is None else ""
+    none = "retries=0" if default else "leave out retries"
     waits = [backoff_us(policy, attempt) // 1_000 for attempt in range(1, retries + 1)]
     first, gap = format_duration(waits[0]), format_duration(gap_ms)
     if waits[0] >= gap_ms:

@@ -13,7 +13,7 @@ export interface Action {
   /** deploy activate undeploy, cancel_execution retry_execution, set_template delete_template, adopt release (into and out of a set) */
   actor: string;
   note: string;
-  /** JSON. Of an update of the payload: {"payload": {"old": ..., "new": ...}}, each by bytes and sha256, and by `text`, its first 4 KiB, if who asks may see payloads. */
+  /** JSON. Of an update of the payload: {"payload": {"old": ..., "new": ...}}, each by bytes and sha256. Of a job that was changed alone it has also `text`, its first 4 KiB, if who asks may see payloads. */
   details: string;
   /** namespace/name; empty: it was none's */
   template: string;

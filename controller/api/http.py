@@ -4,6 +4,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Protocol
 
 from aiohttp import web
@@ -13,11 +14,13 @@ from cronring.controller.api.connections import Connections, telling
 from cronring.controller.api.judging import check
 from cronring.controller.api.policy import Access, Audience, Reach
 from cronring.controller.api.problems import counted_as
+from cronring.controller.api.rest.answers import ASIDE
 from cronring.controller.api.rest.cors import Cors
 from cronring.controller.api.shown import RequestShown
 from cronring.controller.api.web_identity import DOOR, WebDoor, web_principal
 from cronring.controller.api.web_problems import problem, unserved
 from cronring.controller.errors import CronringError, Denied
+from cronring.controller.ports import fates
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import calling
 from cronring.schema.identity import NOBODY, Permission
@@ -60,6 +63,8 @@ class HttpServer:
         middlewares: Any = [telling(lambda: self._connections), _problems_as_json(refused)]
         application = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES_MAX)
         application[DOOR] = door
+        # One thread, as in the Door: large messages at once would be as much memory as callers like.
+        self._aside = application[ASIDE] = ThreadPoolExecutor(1, "large JSON")
         if cors is not None:
             cors.add_to(application)
         application.router.add_get("/healthz", self._alive)
@@ -95,6 +100,7 @@ class HttpServer:
         if self._server is not None:
             self._server.close()
         await self._runner.cleanup()
+        self._aside.shutdown(wait=False, cancel_futures=True)
 
     def _protocol(self) -> asyncio.Protocol:
         assert self._runner.server is not None, "start() comes first"
@@ -116,7 +122,8 @@ class HttpServer:
 
 
 def _problems_as_json(refused: OnRefusal) -> object:
-    """A middleware: whatever a path raises gets its status, and whoever is refused is counted.
+    """A middleware: whatever a path raises gets its status, with what has become of its change until then. Whoever is
+    refused is counted.
 
     What a request changes is on record by its method and path. Who it is, its handler finds out.
     """
@@ -124,24 +131,25 @@ def _problems_as_json(refused: OnRefusal) -> object:
     @web.middleware
     async def answered(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
         path, origin = f"{request.method} {request.path}", RequestShown(request).peer()
-        try:
-            with calling(NOBODY, path, origin):
-                response = await handler(request)  # type: ignore[misc]  # aiohttp's own Handler type isn't exported
-        except CronringError as error:
-            denied = error if isinstance(error, Denied) else None
-            with calling((denied and denied.principal) or NOBODY, path, origin):
-                if what := counted_as(error):
-                    refused(what, why=str(denied or ""))
-            return problem(error, request)
-        except web.HTTPException as error:
-            if error.status < 400:
-                raise
-            return unserved(error, request)
-        except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
-            raise  # nobody is there who could be told, or it is no HTTP
-        except Exception as error:  # the boundary: whatever it is gets a status
-            logging.getLogger("aiohttp.server").exception("http_error", exc_info=error)
-            return problem(error, request)
+        with fates.call() as changed:
+            try:
+                with calling(NOBODY, path, origin):
+                    response = await handler(request)  # type: ignore[misc]  # aiohttp's own Handler type isn't exported
+            except CronringError as error:
+                denied = error if isinstance(error, Denied) else None
+                with calling((denied and denied.principal) or NOBODY, path, origin):
+                    if what := counted_as(error):
+                        refused(what, why=str(denied or ""))
+                return problem(error, request, changed.fate)
+            except web.HTTPException as error:
+                if error.status < 400:
+                    raise
+                return unserved(error, request)
+            except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
+                raise  # nobody is there who could be told, or it is no HTTP
+            except Exception as error:  # the boundary: whatever it is gets a status
+                logging.getLogger("aiohttp.server").exception("http_error", exc_info=error)
+                return problem(error, request, changed.fate)
         assert isinstance(response, web.StreamResponse)
         return response
 

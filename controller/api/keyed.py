@@ -143,7 +143,7 @@ class Once:
 
         Raises KeyReused, KeyInUse, KeyUndecided, TooManyKeys; and what `behave` does.
         """
-        with fates.call():  # the key's row is none of what the request changes
+        with fates.beside():  # the key's row is none of what the request changes
             begun = await self._keys.begin(key, digest)
         if isinstance(begun, FormerRequest):
             return _answered(begun, digest)
@@ -176,13 +176,13 @@ class Once:
                 self._forgetting.add(task)
                 task.add_done_callback(self._forgetting.discard)
             raise
-        with fates.call(), contextlib.suppress(StoreUnavailable, StoreError):
+        with fates.beside(), contextlib.suppress(StoreUnavailable, StoreError):
             # If this fails it was done all the same, and nobody does it again: the key is undecided then.
             await self._keys.end(key, begun_at, written(answer))
         return answer
 
     async def _forget(self, key: RequestKey, begun_at: int) -> None:
-        with fates.call(), contextlib.suppress(StoreUnavailable, StoreError, TimeoutError):
+        with fates.beside(), contextlib.suppress(StoreUnavailable, StoreError, TimeoutError):
             async with asyncio.timeout(_FORGET_S):
                 await self._keys.forget(key, begun_at)
 

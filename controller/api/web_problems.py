@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aiohttp import hdrs, web
 from google.rpc import code_pb2, status_pb2
@@ -35,12 +35,33 @@ _OF_REASONS: Final[Mapping[str, int]] = {
     Reason.ETAG_MISMATCH: 412,
     Reason.KEY_REUSED: 422,
 }
+_NOT_SERVED: Final = "{method} {path} is not served here; /api/ has the paths that are"
+
+
+class _Unserved(NamedTuple):
+    """`words`: what is wrong, and what to do next."""
+
+    code: code_pb2.Code
+    reason: Reason
+    words: str
+
+
 # Of what HTTP itself refuses. Who decides by NOT_FOUND means a thing of ours, and not a path that never was.
-_UNSERVED: Final = {
-    404: (code_pb2.NOT_FOUND, Reason.NOT_SERVED),
-    405: (code_pb2.UNIMPLEMENTED, Reason.NOT_SERVED),
-    413: (code_pb2.RESOURCE_EXHAUSTED, Reason.INVALID),
-}
+_UNSERVED: Final[Mapping[int, _Unserved]] = {
+    400: _Unserved(
+        code_pb2.INVALID_ARGUMENT, Reason.INVALID,
+        "the body of {method} {path} is not understood; send it as the page of it, or of /api/, tells",
+    ),
+    404: _Unserved(code_pb2.NOT_FOUND, Reason.NOT_SERVED, _NOT_SERVED),
+    405: _Unserved(code_pb2.UNIMPLEMENTED, Reason.NOT_SERVED, _NOT_SERVED),
+    408: _Unserved(
+        code_pb2.DEADLINE_EXCEEDED, Reason.TOO_SLOW, "the body has not arrived in time; send the request once more"
+    ),
+    413: _Unserved(
+        code_pb2.RESOURCE_EXHAUSTED, Reason.INVALID,
+        "the body is larger than the {most} bytes that {path} takes; send less",
+    ),
+}  # fmt: skip
 _BEARER: Final = 'Bearer realm="cronring"'
 
 
@@ -54,9 +75,9 @@ def headers_of(error: CronringError, request: web.Request) -> dict[str, str]:
     return _headers(status_of(error), request, _again_s(error))
 
 
-def problem(error: Exception, request: web.Request) -> web.Response:
-    """For programs."""
-    return status_problem(problems.status_of(error)[0], request, again_s=_again_s(error))
+def problem(error: Exception, request: web.Request, fate: Fate) -> web.Response:
+    """For programs. `fate`: of what the request was to change."""
+    return status_problem(problems.status_of(error, fate)[0], request, again_s=_again_s(error))
 
 
 def status_problem(
@@ -96,15 +117,21 @@ def problem_body(status: status_pb2.Status, number: int, path: str) -> dict[str,
 
 
 def unserved(error: web.HTTPException, request: web.Request) -> web.Response:
-    """What HTTP itself refuses: a path or a method that there isn't. 405 has to say what is allowed."""
-    code, reason = _UNSERVED.get(error.status, (code_pb2.INVALID_ARGUMENT, Reason.INVALID))
-    words = f"{request.method} {request.path} is not served here; / has the paths that are"
-    status = status_pb2.Status(code=code, message=words if reason is Reason.NOT_SERVED else error.reason)
-    sign(status, reason, {})
-    answer = status_problem(status, request, http_status=error.status)
+    """What HTTP itself refuses. 405 has to say what is allowed."""
+    template = _UNSERVED.get(error.status, _UNSERVED[400]).words
+    words = template.format(method=request.method, path=request.path, most=request.client_max_size)
+    answer = status_problem(unread(error.status, words), request, http_status=error.status)
     if hdrs.ALLOW in error.headers:
         answer.headers[hdrs.ALLOW] = error.headers[hdrs.ALLOW]
     return answer
+
+
+def unread(number: int, words: str) -> status_pb2.Status:
+    """Of a request that is refused before its fields are judged. `number`: of HTTP."""
+    kind = _UNSERVED.get(number, _UNSERVED[400])
+    status = status_pb2.Status(code=kind.code, message=words)
+    sign(status, kind.reason, {})
+    return status
 
 
 def _http_status(status: status_pb2.Status) -> int:

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from cronring.controller.api.problems import InvalidRequest, refusal_of, status_of
-from cronring.controller.api.web_problems import status_problem
+from cronring.controller.api.problems import InvalidRequest, status_of
+from cronring.controller.api.web_problems import status_problem, unread
 from cronring.controller.errors import Busy, CronringError
 from cronring.protos.problems import Fate
 
@@ -47,7 +47,7 @@ def refused(error: CronringError | InvalidRequest, request: web.Request, fate: F
         case IntervalRefused() if error.faults:
             status, _ = status_of(InvalidRequest([*error.faults]))
         case IntervalRefused():
-            status = refusal_of(str(error), too_large=http_status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            status = unread(error.status, str(error))
         case _:
             status, _ = status_of(error, fate)
     if isinstance(error, Busy):

@@ -3,8 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial, wraps
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -15,7 +14,7 @@ from cronring.controller.api.keyed import Once, only_key
 from cronring.controller.api.places import CallPlaces
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.rest.context import NO_CONDITION
-from cronring.controller.api.rest.packing import answered
+from cronring.controller.api.rest.packing import answered, packed
 from cronring.controller.api.same_site import SAFE_METHODS
 from cronring.controller.api.scope import require, shows_outputs
 from cronring.controller.api.shown import RequestShown
@@ -45,6 +44,7 @@ PAGE_MAX: Final = 1_000
 OFFSET_MAX: Final = 2**31 - 1
 ID_MAX: Final = 2**63 - 1
 STATUSES: Final = tuple(status.value for status in IntervalStatus)
+PAGED: Final = ("limit", "offset")  # parameters of a list
 ORDERS: Final = tuple(order for order in IntervalOrder if order is not IntervalOrder.UPDATE)
 
 GIVEN: Final[web.RequestKey[dict[str, Any]]] = web.RequestKey("given", dict)  # of a request: its body
@@ -63,12 +63,11 @@ class _Answered(NamedTuple):
         return json.dumps(self).encode()
 
 
-class _Query(NamedTuple):
+class _Page(NamedTuple):
     """Of a list."""
 
     limit: int
     offset: int
-    others: Mapping[str, str]
 
 
 class IntervalJobsRoutes:
@@ -79,7 +78,6 @@ class IntervalJobsRoutes:
         self._once: Once | None = None
         self._job = JobKey(namespace, "", "")
         self._places = CallPlaces(AT_ONCE, WAITING_MAX)
-        self._aside = ThreadPoolExecutor(1, "large lists")
 
     def open(self, service: IntervalJobsService, keys: RequestKeys) -> None:
         self._service, self._once = service, Once(keys)
@@ -91,28 +89,34 @@ class IntervalJobsRoutes:
     def add_to(self, router: web.UrlDispatcher) -> None:
         add = router.add_route
         add("POST", "/api/v1/jobs", self._answering(self._create, takes=True))
-        add("GET", "/api/v1/jobs", self._answering(self._list))
+        add("GET", "/api/v1/jobs", self._answering(self._list, *PAGED, "status", "source_id"))
         add("GET", "/api/v1/jobs/{id}", self._answering(self._get))
         add("PUT", "/api/v1/jobs/{id}", self._answering(self._update, takes=True))
         add("DELETE", "/api/v1/jobs/{id}", self._answering(_delete))
-        add("GET", "/api/v1/jobs/{id}/executions", self._answering(self._runs))
+        add("GET", "/api/v1/jobs/{id}/executions", self._answering(self._runs, *PAGED))
         add("GET", "/api/v1/jobs/{id}/stats", self._answering(_stats))
         for order in ORDERS:
             add("POST", f"/api/v1/jobs/{{id}}/{order}", self._answering(partial(self._order, order)))
         add("GET", "/api/v1/executions/{id}", self._answering(self._run))
         add("GET", "/api/v1/scheduler/metrics", self._answering(_metrics))
 
-    def _answering(self, answer: Answer, *, takes: bool = False) -> Callable[[web.Request], Awaitable[web.Response]]:
-        """Whoever asks is known, and may, before anything but a request's head is read. `takes`: a body."""
+    def _answering(
+        self, answer: Answer, *parameters: str, takes: bool = False
+    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """Whoever asks is known, and may, before anything but a request's head is read.
+
+        `parameters`: names that its query may have. `takes`: a body.
+        """
 
         @wraps(answer if not isinstance(answer, partial) else answer.func)
         async def handler(request: web.Request) -> web.Response:
             principal = await web_principal(request)
             if self._service is None or self._once is None:
                 raise StoreUnavailable("this controller has no connection to PostgreSQL; try later")
-            with known_as(principal), fates.call() as changed:
+            with known_as(principal):
                 require(Permission.VIEW if request.method in SAFE_METHODS else Permission.OPERATE, self._job.namespace)
                 try:
+                    _check_query(request, parameters)
                     _check_condition(request)
                     key = _key(request)
                     if takes:
@@ -120,30 +124,16 @@ class IntervalJobsRoutes:
                     async with self._places.place(WAITING_S):
                         done = partial(answer, self._service, request)
                         if not key:
-                            return self._sent(await done(), request)
+                            return _sent(await done(), request)
                         whole = RequestKey(str(principal), _route(request), key)
                         found = await self._once.former_or_done(whole, _digest(request), done, _Answered.kept)
                         if isinstance(found, _Answered):
-                            return self._sent(found, request)
-                        return self._sent(_Answered(*json.loads(found)), request, {REPLAYED: "true"})
+                            return _sent(found, request)
+                        return _sent(_Answered(*json.loads(found)), request, {REPLAYED: "true"})
                 except (CronringError, InvalidRequest) as error:
-                    return refused(error, request, changed.fate)
+                    return refused(error, request, fates.fate())
 
         return handler
-
-    def _sent(
-        self, answer: _Answered, request: web.Request, headers: Mapping[str, str] = MappingProxyType({})
-    ) -> web.Response:
-        if not answer.body:
-            return web.Response(status=answer.status, headers=headers)
-        said = {hdrs.CACHE_CONTROL: "no-store", **headers}
-        if answer.location:
-            said[hdrs.LOCATION] = answer.location
-        response = answered(
-            answer.body.encode(), request, self._aside, status=answer.status, kind="application/json", headers=said
-        )
-        response.charset = "utf-8"
-        return response
 
     async def _create(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         given = request[GIVEN]
@@ -151,15 +141,14 @@ class IntervalJobsRoutes:
         return _json(self._shown(row), 201, f"/api/v1/jobs/{row.interval_id}")
 
     async def _list(self, service: IntervalJobsService, request: web.Request) -> _Answered:
-        query = _query(request, "status", "source_id")
-        status, source_id = query.others.get("status", ""), query.others.get("source_id")
+        page = _page(request)
+        status, source_id = request.query.get("status", ""), request.query.get("source_id")
         if status and status not in STATUSES:
             raise unfit([TermFault("status", f"is {status!r:.100}; it must be one of {', '.join(STATUSES)}")])
         if source_id is not None and (len(source_id) > NAME_MAX or "\x00" in source_id):
             raise unfit([TermFault("source_id", f"must have {NAME_MAX} characters at most, and no NUL")])
-        rows, total = await service.find(status, source_id or None, query.limit, query.offset)
-        jobs = [self._shown(row) for row in rows]
-        return _json({"jobs": jobs, "total": total, "limit": query.limit, "offset": query.offset})
+        rows, total = await service.find(status, source_id or None, *page)
+        return _json({"jobs": [self._shown(row) for row in rows], "total": total, **page._asdict()})
 
     async def _get(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         return _json(self._shown(await service.get(_id(request))))
@@ -172,10 +161,10 @@ class IntervalJobsRoutes:
         return _json(self._shown(await service.order(_id(request), order, _actor(request))))
 
     async def _runs(self, service: IntervalJobsService, request: web.Request) -> _Answered:
-        query, interval_id = _query(request), _id(request)
-        runs, total = await service.runs(interval_id, query.limit, query.offset)
+        page, interval_id = _page(request), _id(request)
+        runs, total = await service.runs(interval_id, *page)
         bodies = [execution_body(run, interval_id, outputs=self._outputs) for run in runs]
-        return _json({"executions": bodies, "total": total, "limit": query.limit, "offset": query.offset})
+        return _json({"executions": bodies, "total": total, **page._asdict()})
 
     async def _run(self, service: IntervalJobsService, request: web.Request) -> _Answered:
         text = _id(request)
@@ -204,6 +193,17 @@ async def _stats(service: IntervalJobsService, request: web.Request) -> _Answere
 
 async def _metrics(service: IntervalJobsService, _: web.Request) -> _Answered:
     return _json(metrics_body(*await service.all_figures()))
+
+
+def _sent(answer: _Answered, request: web.Request, headers: Mapping[str, str] = MappingProxyType({})) -> web.Response:
+    if not answer.body:
+        return web.Response(status=answer.status, headers=headers)
+    said = {hdrs.CACHE_CONTROL: "no-store", **headers}
+    if answer.location:
+        said[hdrs.LOCATION] = answer.location
+    response = answered(answer.body.encode(), request, status=answer.status, kind="application/json", headers=said)
+    response.charset = "utf-8"
+    return response
 
 
 def _key(request: web.Request) -> str:
@@ -246,6 +246,8 @@ def _actor(request: web.Request) -> str:
 
 async def _body(request: web.Request) -> bytes:
     """Raises IntervalRefused."""
+    if words := packed(request):
+        raise IntervalRefused(415, words)
     if (request.content_length or 0) > BODY_MAX:
         raise _too_large()
     body = bytearray()
@@ -256,7 +258,8 @@ async def _body(request: web.Request) -> bytes:
                 if len(body) > BODY_MAX:
                     raise _too_large()
     except TimeoutError:
-        raise IntervalRefused(408, f"the body has not arrived within {measured(BODY_S * 1_000)}") from None
+        words = f"the body has not arrived within {measured(BODY_S * 1_000)}; send the request once more"
+        raise IntervalRefused(408, words) from None
     return bytes(body)
 
 
@@ -266,18 +269,20 @@ def _too_large() -> IntervalRefused:
     )
 
 
-def _query(request: web.Request, *others: str) -> _Query:
-    """`others`: names that there may be beside limit and offset. Raises IntervalRefused."""
-    allowed = ("limit", "offset", *others)
-    given: dict[str, str] = {}
-    for name, value in request.query.items():
+def _check_query(request: web.Request, allowed: Sequence[str]) -> None:
+    """What somebody wanted to say must not be passed over. Raises IntervalRefused."""
+    for name in request.query:
         if name not in allowed:
-            raise malformed(f"there is no parameter {name!r:.100}; there are {', '.join(allowed)}")
-        if name in given:
-            raise malformed(f"{name} is given more than once")
-        given[name] = value
-    limit = _number("limit", given.pop("limit", str(PAGE)), 1, PAGE_MAX)
-    return _Query(limit, _number("offset", given.pop("offset", "0"), 0, OFFSET_MAX), given)
+            there = ", ".join(allowed) or "none: what a job is given stands in the body"
+            raise malformed(f"there is no parameter {name!r:.100} here; there are {there}")
+        if len(request.query.getall(name)) > 1:
+            raise malformed(f"{name} is given more than once; give it once")
+
+
+def _page(request: web.Request) -> _Page:
+    """Raises IntervalRefused."""
+    limit = _number("limit", request.query.get("limit", str(PAGE)), 1, PAGE_MAX)
+    return _Page(limit, _number("offset", request.query.get("offset", "0"), 0, OFFSET_MAX))
 
 
 def _number(name: str, text: str, least: int, most: int) -> int:

@@ -41,18 +41,30 @@ _CALL: ContextVar[FatedCall | None] = ContextVar("call", default=None)
 
 @contextlib.contextmanager
 def call() -> Iterator[FatedCall]:
-    """What is changed inside of it, in this task, is told to the Call."""
-    here = FatedCall()
-    token = _CALL.set(here)
-    try:
+    """What is changed inside of it, in this task, is told to the Call: that of a request of HTTP, if it is a part."""
+    with _telling(_CALL.get() or FatedCall()) as here:
         yield here
-    finally:
-        _CALL.reset(token)
+
+
+@contextlib.contextmanager
+def beside() -> Iterator[None]:
+    """What is changed inside of it is none of what the call changes."""
+    with _telling(FatedCall()):
+        yield
 
 
 def fate() -> Fate:
     """Of all that the call has changed until now that this is a part of."""
     return (_CALL.get() or FatedCall()).fate
+
+
+@contextlib.contextmanager
+def _telling(here: FatedCall) -> Iterator[FatedCall]:
+    token = _CALL.set(here)
+    try:
+        yield here
+    finally:
+        _CALL.reset(token)
 
 
 @contextlib.contextmanager

@@ -101,7 +101,7 @@ class IntervalJobs(Protocol):
     """
 
     async def make_interval_job(self, job: NewJob, terms: Terms, by: str, *, runs: bool) -> Changed:
-        """The job's name is the id by which callers know it. `runs`: at once. Raises as Control.create_job."""
+        """The job's name is the id by which callers know it. `runs`: at once. Raises as Control.make_job."""
         ...
 
     async def change_interval_job(

@@ -368,10 +368,6 @@ class Control(ManyJobs, Protocol):
         """
         ...
 
-    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
-        """The job of `make_job`, for whom it doesn't matter whether it was there already."""
-        ...
-
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """A new schedule takes effect at its next tick; the old one never runs again. Conflict unless source api.
 

@@ -184,6 +184,8 @@ def excerpt(text: str) -> dict[str, object] | None:
 
 def without_excerpts(details: str) -> str:
     """Of an action, by whoever may see no payload. `details`: JSON."""
+    if f'"{TEXT}"' not in details:
+        return details
     found = json.loads(details)
     for each in (found.get("payload") or {}).values():
         if each:

@@ -36,11 +36,7 @@ class PostgresControl(ManyAtOnce):
     async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         """Idempotent: one that is there already, and the same, is the answer."""
         async with self._database.transaction("creating a job") as transaction:
-            return await _make(transaction, job, by, note)
-
-    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
-        """See cronring.controller.ports.store.Control."""
-        return (await self.make_job(job, by, note)).job
+            return await make(transaction, job, by, note)
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """See cronring.controller.ports.store.Control."""
@@ -129,12 +125,8 @@ class PostgresControl(ManyAtOnce):
             await transaction.fetch(NotifyJobs(payload=f"{row.namespace}/{row.module}"))
 
 
-async def create(transaction: Transaction, job: NewJob, by: str, note: str = "") -> Job:
-    """See PostgresControl.create_job."""
-    return (await _make(transaction, job, by, note)).job
-
-
-async def _make(transaction: Transaction, job: NewJob, by: str, note: str) -> MadeJob:
+async def make(transaction: Transaction, job: NewJob, by: str, note: str = "") -> MadeJob:
+    """See PostgresControl.make_job."""
     outcome = done(await create_all(transaction, [job], Who(by, note), whole=True))
     return MadeJob(await job_as_is(transaction, outcome.job_id), outcome.unchanged)
 

@@ -23,7 +23,7 @@ from cronring.controller.ports.interval_jobs import (
 from cronring.controller.ports.many import JobChange, NewJob
 from cronring.controller.services.audit_changes import digest, of_job
 from cronring.controller.services.refusals import error_of
-from cronring.controller.store.control import change_to, create, job_as_is, run_by_hand
+from cronring.controller.store.control import change_to, job_as_is, make, run_by_hand
 from cronring.controller.store.locked import Locked, lock_job
 from cronring.controller.store.ordering import order_locked
 from cronring.controller.store.pool import Database, Transaction
@@ -70,7 +70,7 @@ class PostgresIntervalJobs:
     async def make_interval_job(self, job: NewJob, terms: Terms, by: str, *, runs: bool) -> Changed:
         """See controller.ports.interval_jobs.IntervalJobs."""
         async with self._database.transaction("creating an interval job") as transaction:
-            made = await create(transaction, job, by)
+            made = (await make(transaction, job, by)).job
             await transaction.fetch(
                 AddIntervalJob(
                     job_id=made.job_id,

@@ -4,7 +4,7 @@ Rows are locked in order of their ids, as everywhere. What becomes of each is de
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who
-from cronring.controller.services.audit_changes import excerpt, of_job, spec_fields
+from cronring.controller.services.audit_changes import Changes, digest, excerpt, of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_labels, refused_circles
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.creating import Creating
@@ -21,7 +21,7 @@ from cronring.controller.store.locked import Locked, lock_keys, no_such_job
 from cronring.controller.store.ordering import Ordering, take_back, tell
 from cronring.controller.store.plans import carry_jobs_over, remove_jobs, who_follows
 from cronring.controller.store.pool import Transaction
-from cronring.controller.store.recording import record
+from cronring.controller.store.recording import entries_of, record_entries
 from cronring.controller.store.slices import beside, sliced
 from cronring.schema.execution import SkipReason
 from cronring.schema.instant import format_instant
@@ -130,7 +130,7 @@ async def update_all(
     if not dry_run and not (whole and any(isinstance(each, Exception) for each in planned.values())):
         changes = [each for each in planned.values() if isinstance(each, _Change)]
         for written in sliced(changes):
-            await _write(transaction, written, who)
+            await _write(transaction, written, who, alone=len(changes) == 1)
         await tell(transaction, [each.row for each in changes])
         planned |= {each.row.job.key: JobDone(each.row.job.key, each.row.job.job_id) for each in changes}
     return [_told(key, planned[key]) for key in asked]
@@ -176,7 +176,7 @@ def seen_of(row: Locked) -> Seen:
     return Seen(row.job.job_id, row.deployment or "", row.spec)
 
 
-async def _write(transaction: Transaction, changes: Sequence[_Change], who: Who) -> None:
+async def _write(transaction: Transaction, changes: Sequence[_Change], who: Who, *, alone: bool) -> None:
     now = max(each.row.now for each in changes)
     await take_back(transaction, [each.row.job for each in changes if each.planned.takes_back], now)
     for deployment_id in sorted({each.row.deployment_id for each in changes}):
@@ -185,28 +185,41 @@ async def _write(transaction: Transaction, changes: Sequence[_Change], who: Who)
     await transaction.fetch(
         LabelJobs(job_ids=[each.row.job.job_id for each in changes], labels=list(map(_labels, changes)), actor=who.by)
     )
-    await add_actions(transaction, [_action(each, who) for each in changes], now)
-    await record(
+    await add_actions(transaction, await beside(len(changes), _actions, changes, who, alone=alone), now)
+    await _record(
         transaction,
-        *[of_job(each.row.job.key, spec_fields(each.row.spec), spec_fields(each.planned.spec)) for each in changes],
+        len(changes),
+        (of_job(each.row.job.key, spec_fields(each.row.spec), spec_fields(each.planned.spec)) for each in changes),
     )
 
 
-def _action(change: _Change, who: Who) -> Action:
-    details = _shown(change.asked, change.row.spec.payload) | who.details
-    return Action(Order.UPDATE, who.by, who.note, job_id=change.row.job.job_id, details=details)
+async def _record(transaction: Transaction, rows: int, changes: Iterable[Changes]) -> None:
+    """They are made in the thread, too: of each payload there is a digest in them."""
+    await record_entries(transaction, await beside(rows, entries_of, changes))
+
+
+def _actions(changes: Sequence[_Change], who: Who, *, alone: bool) -> list[Action]:
+    """`alone`: only then payloads are kept as texts. Of many they would be more than all that is kept besides."""
+    kept = excerpt if alone else digest
+    return [
+        Action(
+            Order.UPDATE, who.by, who.note, job_id=each.row.job.job_id,
+            details=_shown(each.asked, each.row.spec.payload, kept) | who.details,
+        )
+        for each in changes
+    ]  # fmt: skip
 
 
 def _labels(change: _Change) -> str | None:
     return json.dumps(dict(change.asked.spec.labels)) if "labels" in change.asked.names else None
 
 
-def _shown(change: JobChange, payload: str) -> dict[str, object]:
-    """What was set, as it is kept: of a payload how it begins, for those who may see it. `payload`: the one before."""
+def _shown(change: JobChange, payload: str, kept: Callable[[str], dict[str, object] | None]) -> dict[str, object]:
+    """What was set, as it is kept. `payload`: the one before; `kept`: of it, and of the new one."""
     spec = change.spec
     anchor = None if spec.anchor is None else format_instant(spec.anchor)
     values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels)}
-    values["payload"] = {"old": excerpt(payload), "new": excerpt(spec.payload)}
+    values["payload"] = None if spec.payload == payload else {"old": kept(payload), "new": kept(spec.payload)}
     return {name: value for name, value in values.items() if name in change.names and value is not None}
 
 
@@ -233,5 +246,7 @@ async def _delete(transaction: Transaction, rows: Sequence[Locked], who: Who) ->
         await transaction.fetch(LabelJobs(job_ids=ids, labels=[None] * len(ids), actor=who.by))
         made = [Action(Order.DELETE, who.by, who.note, job_id=job_id, details=who.details) for job_id in ids]
         await add_actions(transaction, made, now)
-        await record(transaction, *[of_job(row.job.key, spec_fields(row.spec, row.template), None) for row in part])
+        await _record(
+            transaction, len(part), (of_job(row.job.key, spec_fields(row.spec, row.template), None) for row in part)
+        )
     await tell(transaction, rows)

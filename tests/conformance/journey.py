@@ -97,7 +97,7 @@ async def of_a_spec(world: World, reads: PostgresReads | None, name: str, value:
     await world.store.create_deployment(declared, "a" * 64, 1, TIMEOUT_MS, True)
     said = spec_by_wire("every 1m", **{name: value})
     request = jobs_pb2.CreateJobRequest(module="billing", verb="a", name="x", spec=said)
-    job = await world.control.create_job(new_job(request, declared, verb, defaults), "me")
+    job = (await world.control.make_job(new_job(request, declared, verb, defaults), "me")).job
     await world.controller("c1")
     await world.runner("r1")
     (claimed,) = await world.claim("c1", await world.due(job))

@@ -200,7 +200,7 @@ async def test_jobs_made_by_hand_follow_and_are_followed(world: World) -> None:
     await deploy(world, reports(Verb("month")))
     spec = JobSpec("manual", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=after(CLOSE).text)
     wanted = NewJob("default", "reports", "month", "eu", spec)
-    made = await world.control.create_job(wanted, "me")
+    made = (await world.control.make_job(wanted, "me")).job
     assert [each.job.key for each in await followers(world, await run(world, close, 20))] == [made.key]
     await world.control.update_job(made.key, JobChange.to(policy=""), "me")
     assert await followers(world, await run(world, close, 10)) == []
@@ -300,7 +300,7 @@ async def test_a_visible_cycle_is_refused_and_leaves_nothing_behind(world: World
     spec = JobSpec("manual", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=after("billing.close:me").text)
     wanted = NewJob("default", "billing", "close", "me", spec)
     with pytest.raises(Conflict, match="after itself"):
-        await world.control.create_job(wanted, "me")
+        await world.control.make_job(wanted, "me")
 
 
 async def test_a_turned_edge_is_no_cycle(world: World) -> None:

@@ -96,16 +96,18 @@ async def made(world: World, names: list[str], policy: Policy = OFF, schedule: s
     await world.runner("r1")
     await world.store.create_deployment(Module("billing", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
     jobs = [
-        await world.control.create_job(
-            NewJob(
-                "default",
-                "billing",
-                "a",
-                name,
-                JobSpec(schedule, timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=policy.text),
-            ),
-            "me",
-        )
+        (
+            await world.control.make_job(
+                NewJob(
+                    "default",
+                    "billing",
+                    "a",
+                    name,
+                    JobSpec(schedule, timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=policy.text),
+                ),
+                "me",
+            )
+        ).job
         for name in names
     ]
     await until(world, max(job.next_tick or 0 for job in jobs))

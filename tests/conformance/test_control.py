@@ -30,7 +30,7 @@ async def module(world: World, digest: str = "a", *verbs: str) -> None:
 async def test_a_job_is_made_for_a_verb_of_an_active_module(world: World) -> None:
     await module(world)
     before = await world.scene.now()
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     assert (job.key, job.verb, job.schedule, job.payload) == ("billing.a:nightly", "a", "every 1m", '{"n": 1}')
     assert (job.timeout_ms, job.on_disconnect, job.revision) == (1_000, "stop", 1)
     assert job.next_tick is not None
@@ -45,29 +45,31 @@ async def test_a_job_is_made_for_a_verb_of_an_active_module(world: World) -> Non
 
 async def test_making_the_same_job_again_is_nothing_and_another_is_a_conflict(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(NIGHTLY, "me")
-    assert await world.control.create_job(NIGHTLY, "you") == job
+    job = (await world.control.make_job(NIGHTLY, "me")).job
+    assert (await world.control.make_job(NIGHTLY, "you")).job == job
     assert await world.control.make_job(NIGHTLY, "you") == (job, True)
     assert not (await world.control.make_job(NIGHTLY._replace(name="other"), "you")).unchanged
-    assert await world.control.create_job(NIGHTLY._replace(spec=NIGHTLY.spec._replace(anchor=job.anchor)), "you") == job
+    assert (
+        await world.control.make_job(NIGHTLY._replace(spec=NIGHTLY.spec._replace(anchor=job.anchor)), "you")
+    ).job == job
     for other in (
         NIGHTLY._replace(spec=NIGHTLY.spec._replace(schedule="every 2m")),
         NIGHTLY._replace(spec=NIGHTLY.spec._replace(labels={})),
     ):
         with pytest.raises(Conflict, match=r"billing\.a:nightly"):
-            await world.control.create_job(other, "me")
+            await world.control.make_job(other, "me")
 
 
 async def test_a_job_may_run_once_at_once_beside_its_schedule_and_only_if_it_is_new(world: World) -> None:
     await module(world)
     at_once = NIGHTLY._replace(run_now=True)
-    job = await world.control.create_job(at_once, "me", "why")
+    job = (await world.control.make_job(at_once, "me", "why")).job
     (waiting,) = await world.waiting()
     assert (waiting.job.key, waiting.trigger, waiting.payload) == (job.key, Trigger.MANUAL, "")
     assert job.next_tick is not None
     assert waiting.run_at <= await world.scene.now() < job.next_tick + MINUTE
     assert (await world.job(job.job_id)).next_tick == job.next_tick, "its schedule goes on as it was"
-    assert await world.control.create_job(at_once, "you") == job
+    assert (await world.control.make_job(at_once, "you")).job == job
     assert await world.waiting() == [waiting]
     assert [each.action for each in await world.scene.actions()] == ["deploy", "create", "trigger"]
     await world.controller("c1")
@@ -76,7 +78,7 @@ async def test_a_job_may_run_once_at_once_beside_its_schedule_and_only_if_it_is_
     assert begun.execution is not None
     over = NIGHTLY.spec._replace(schedule="at 2020-01-01T00:00:00Z")
     with pytest.raises(NeverRuns):
-        await world.control.create_job(at_once._replace(name="over", spec=over), "me")
+        await world.control.make_job(at_once._replace(name="over", spec=over), "me")
     assert await world.waiting() == [], "what isn't made isn't run"
 
 
@@ -87,19 +89,19 @@ async def test_a_job_may_run_once_at_once_beside_its_schedule_and_only_if_it_is_
 async def test_a_job_for_what_is_not_there_is_a_conflict(world: World, job: NewJob, why: str) -> None:
     await module(world)
     with pytest.raises(Conflict, match=why):
-        await world.control.create_job(job, "me")
+        await world.control.make_job(job, "me")
 
 
 async def test_a_job_of_another_namespace_has_its_own_key(world: World) -> None:
     declared = Module("billing", (Verb("a"),), "staging")
     await world.store.create_deployment(declared, "a" * 64, 1, TIMEOUT_MS, True)
-    job = await world.control.create_job(NIGHTLY._replace(namespace="staging"), "me")
+    job = (await world.control.make_job(NIGHTLY._replace(namespace="staging"), "me")).job
     assert job.key == "staging/billing.a:nightly"
 
 
 async def test_a_new_schedule_takes_effect_at_its_next_tick_and_the_old_one_is_over(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     due = await world.due(job)
     changed = await world.control.update_job(job.key, JobChange.to(schedule="every 2h", timeout_ms=2_000), "me")
     assert (changed.schedule, changed.revision, changed.timeout_ms) == ("every 2h", job.revision + 1, 2_000)
@@ -117,7 +119,7 @@ async def test_a_change_while_it_runs_is_not_undone_by_the_end(world: World) -> 
     await module(world)
     await world.controller("c1")
     await world.runner("r1")
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     (claimed,) = await world.claim("c1", await world.due(job))
     assert claimed.execution_id is not None
     (execution,) = await world.store.get_unfinished((claimed.execution_id,))
@@ -128,25 +130,26 @@ async def test_a_change_while_it_runs_is_not_undone_by_the_end(world: World) -> 
 
 async def test_a_change_of_nothing_but_what_it_is_given_keeps_its_ticks(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     changed = await world.control.update_job(job.key, JobChange.to(payload="{}", labels={"a": "b"}), "me")
     assert changed == job._replace(payload="{}")
     same = await world.control.update_job(job.key, JobChange.to(schedule=job.schedule, policy=""), "me")
     assert same == changed
     assert len(await world.scene.spans(job.job_id)) == 1
     assert (
-        await world.control.create_job(
+        await world.control.make_job(
             NIGHTLY._replace(spec=NIGHTLY.spec._replace(payload="{}", labels={"a": "b"})), "me"
         )
-        == changed
-    )
+    ).job == changed
 
 
 async def test_a_change_to_what_is_so_already_is_none(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(
-        NIGHTLY._replace(spec=NIGHTLY.spec._replace(payload="{}", labels={"a": "b"})), "me"
-    )
+    job = (
+        await world.control.make_job(
+            NIGHTLY._replace(spec=NIGHTLY.spec._replace(payload="{}", labels={"a": "b"})), "me"
+        )
+    ).job
     change = JobChange.to(schedule="every 2h", payload='{"n": 1}', labels={"a": "c"}, timeout_ms=2_000)
     changed = await world.control.update_job(job.key, change, "me")
     assert await world.control.update_job(job.key, change, "you", "again") == changed
@@ -158,7 +161,7 @@ async def test_a_change_to_what_is_so_already_is_none(world: World) -> None:
 
 async def test_a_change_that_was_judged_by_what_is_no_more_changes_nothing(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     spec = JobSpec(job.schedule, job.anchor, job.timeout_ms, job.on_disconnect, job.policy, {"team": "x"}, job.payload)
     seen = Seen(job.job_id, job.deployment, spec)
     first = JobChange.to(labels={"team": "x", "a": "1"}, seen=seen)
@@ -179,7 +182,7 @@ async def test_a_change_that_was_judged_by_what_is_no_more_changes_nothing(world
 
 async def test_of_two_deletions_of_what_was_seen_one_is_too_late(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     spec = JobSpec(
         job.schedule, job.anchor, job.timeout_ms, job.on_disconnect, job.policy, NIGHTLY.spec.labels, job.payload
     )
@@ -201,21 +204,19 @@ async def test_of_two_deletions_of_what_was_seen_one_is_too_late(world: World) -
 async def test_what_would_never_run_is_refused(world: World, schedule: str, policy: str) -> None:
     await module(world)
     with pytest.raises(NeverRuns, match="would never run; give a later time"):
-        await world.control.create_job(
+        await world.control.make_job(
             NIGHTLY._replace(spec=NIGHTLY.spec._replace(schedule=schedule, policy=policy)), "me"
         )
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     with pytest.raises(NeverRuns, match="would never run; give a later time"):
         await world.control.update_job(job.key, JobChange.to(schedule=schedule, policy=policy), "me")
     assert await world.job(job.job_id) == job
-    await world.control.create_job(
-        NIGHTLY._replace(name="by_hand", spec=NIGHTLY.spec._replace(schedule="manual")), "me"
-    )
+    await world.control.make_job(NIGHTLY._replace(name="by_hand", spec=NIGHTLY.spec._replace(schedule="manual")), "me")
 
 
 async def test_a_policy_takes_effect_as_a_schedule_does(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     policy = Policy(overlap="allow", max_concurrent=3, jitter="off")
     changed = await world.control.update_job(job.key, JobChange.to(policy=policy.text), "me")
     assert (changed.policy, changed.revision, changed.anchor) == (policy.text, job.revision + 1, job.anchor)
@@ -227,13 +228,13 @@ async def test_a_policy_takes_effect_as_a_schedule_does(world: World) -> None:
 
 async def test_a_deleted_job_is_gone_and_its_key_is_free(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(NIGHTLY, "me")
+    job = (await world.control.make_job(NIGHTLY, "me")).job
     await world.control.trigger_job(job.key, "me", None)
     await world.control.delete_job(job.key, "me")
     assert await world.scene.activations() == []
     with pytest.raises(NotFound, match=r"billing\.a:nightly"):
         await world.control.delete_job(job.key, "me")
-    again = await world.control.create_job(NIGHTLY, "me")
+    again = (await world.control.make_job(NIGHTLY, "me")).job
     assert again.job_id != job.job_id
     (span,) = await world.scene.spans(job.job_id)
     assert span.until_at is not None
@@ -249,8 +250,8 @@ async def test_what_a_module_declares_is_changed_by_deploying(world: World) -> N
 
 async def test_jobs_made_through_the_api_live_as_long_as_their_verb(world: World) -> None:
     await module(world)
-    first = await world.control.create_job(NIGHTLY, "me")
-    second = await world.control.create_job(NIGHTLY._replace(verb="b"), "me")
+    first = (await world.control.make_job(NIGHTLY, "me")).job
+    second = (await world.control.make_job(NIGHTLY._replace(verb="b"), "me")).job
     await module(world, "b", "a", "c")
     assert (await world.job(first.job_id)).deployment == "billing@bbbbbbbbbbbb"
     assert (await world.job(first.job_id)).next_tick == first.next_tick

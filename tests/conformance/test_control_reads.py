@@ -45,7 +45,7 @@ async def reads(database_url: str) -> AsyncIterator[PostgresReads]:
 
 
 async def test_a_pause_is_shown_while_it_is_in_force_and_its_end_is_told(world: World, reads: PostgresReads) -> None:
-    job = await world.control.create_job(HOURLY, "me")
+    job = (await world.control.make_job(HOURLY, "me")).job
     ends = await world.scene.now() + 3 * SECOND  # time enough for the reads below
     await world.control.order_job(job.key, Pause("x", ends), "me")
     row = await reads.get_job(job.key)
@@ -61,7 +61,7 @@ async def test_a_pause_is_shown_while_it_is_in_force_and_its_end_is_told(world: 
 
 async def test_jobs_are_found_by_labels_and_status_in_order_of_their_ids(world: World, reads: PostgresReads) -> None:
     made = [
-        await world.control.create_job(HOURLY._replace(name=name, spec=HOURLY.spec._replace(labels=labels)), "me")
+        (await world.control.make_job(HOURLY._replace(name=name, spec=HOURLY.spec._replace(labels=labels)), "me")).job
         for name, labels in (("c", {"team": "x"}), ("b", {"team": "x", "tier": "1"}), ("a", {"team": "y"}))
     ]
     await world.control.order_job(made[0].key, Cancel(), "me")
@@ -87,7 +87,7 @@ async def test_jobs_are_found_by_labels_and_status_in_order_of_their_ids(world: 
 
 
 async def test_actions_are_listed_of_a_job_of_a_deployment_and_at_all(world: World, reads: PostgresReads) -> None:
-    job = await world.control.create_job(HOURLY, "bob")
+    job = (await world.control.make_job(HOURLY, "bob")).job
     await world.control.order_job(job.key, SkipNext(None, "why"), "ada")
     of_job = await reads.list_actions(ActionFilter(job=job.key), 0, 10)
     assert [(each.action, each.actor, each.note, each.job) for each in of_job] == [

@@ -144,7 +144,7 @@ async def test_a_retry_by_hand_runs_with_what_the_execution_ran_with(
     await world.controller("c1")
     await world.runner("r1")
     spec = JobSpec("every 1h", timeout_ms=1_000, on_disconnect="stop", payload='{"v":1}')
-    key = (await world.control.create_job(NewJob("default", "billing", "a", "nightly", spec), "ann")).key
+    key = (await world.control.make_job(NewJob("default", "billing", "a", "nightly", spec), "ann")).job.key
     (begun,) = await world.activate("c1", await world.control.trigger_job(key, "ann", given))
     assert begun.execution is not None
     later = await world.scene.now() + 3600 * SECOND

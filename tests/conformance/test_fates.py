@@ -71,7 +71,7 @@ async def test_a_refusal_changes_nothing(database_url: str) -> None:
         for refused in (
             PostgresControl(database).delete_job("nobody's", "ann"),
             PostgresControl(database).update_job("nobody's", JobChange.to(schedule="every 1h"), "ann"),
-            PostgresControl(database).create_job(NewJob("default", "no", "no", "no", JobSpec("every 1h")), "ann"),
+            PostgresControl(database).make_job(NewJob("default", "no", "no", "no", JobSpec("every 1h")), "ann"),
         ):
             with fates.call() as call, pytest.raises((NotFound, Conflict)):
                 await refused

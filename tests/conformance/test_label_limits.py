@@ -48,7 +48,7 @@ async def _due(world: World, **workspaces: str | None) -> list[Job]:
         spec = JobSpec(
             "every 1h", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=policy, labels=_labels(workspace)
         )
-        jobs.append(await world.control.create_job(NewJob("default", "billing", "run", name, spec), "ann"))
+        jobs.append((await world.control.make_job(NewJob("default", "billing", "run", name, spec), "ann")).job)
     return [await world.due(job, 5) for job in jobs]
 
 

@@ -44,7 +44,7 @@ def kinds(outcomes: Sequence[Outcome]) -> list[str]:
 
 async def test_each_of_many_gets_what_it_would_get_alone(world: World) -> None:
     await module(world)
-    there = await world.control.create_job(new("there"), "me")
+    there = (await world.control.make_job(new("there"), "me")).job
     outcomes = await world.control.create_jobs(
         [
             new("one"),

@@ -35,7 +35,7 @@ async def queue_job(
     await world.controller("c1")
     spec = SPEC._replace(policy=policy, payload=payload)
     module, verb = module_of_queue(queue), verb_of_workspace(workspace)
-    job = await world.control.create_job(NewJob(namespace, module, verb, name, spec), "me")
+    job = (await world.control.make_job(NewJob(namespace, module, verb, name, spec), "me")).job
     return await world.due(job, seconds_ago)
 
 
@@ -353,7 +353,7 @@ async def test_made_again_a_job_is_changed_alone_and_among_many(world: World) ->
     def new(schedule: str, name: str = "n", module: str = "@reports") -> NewJob:
         return NewJob("default", module, "-", name, SPEC._replace(schedule=schedule))
 
-    made = await world.control.create_job(new("every 1m"), "me")
+    made = (await world.control.make_job(new("every 1m"), "me")).job
     tried = await world.control.create_jobs([new("every 2m"), new("every 1m", "m")], "me", dry_run=True)
     assert tried == [JobDone(made.key, updated=True), JobDone("@reports.-:m")]
     whole = await world.control.create_jobs([new("every 2m"), new("at 2001-01-01T00:00:00Z", "m")], "me", whole=True)

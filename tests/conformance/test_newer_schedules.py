@@ -22,7 +22,7 @@ async def newer(world: World) -> int:
     """The id of a job that is there, and has been rescheduled by a newer release."""
     await world.store.create_deployment(module("close"), "a" * 64, 1, TIMEOUT_MS, True)
     spec = JobSpec(schedule="every 1h", timeout_ms=TIMEOUT_MS, on_disconnect="stop")
-    job = await world.control.create_job(NewJob("default", "billing", "close", "x", spec), "ann")
+    job = (await world.control.make_job(NewJob("default", "billing", "close", "x", spec), "ann")).job
     await world.scene.set_schedule(job.job_id, NEWER)
     return job.job_id
 

@@ -43,9 +43,11 @@ async def failures(world: World, execution: Execution) -> int:
 async def test_every_order_to_a_job_keeps_its_note(world: World) -> None:
     await world.store.create_deployment(Module("billing", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
     now = await world.scene.now()
-    job = await world.control.create_job(
-        JOB._replace(spec=JOB.spec._replace(anchor=now - now % SECOND - 86_400 * SECOND)), "ann", "why create"
-    )
+    job = (
+        await world.control.make_job(
+            JOB._replace(spec=JOB.spec._replace(anchor=now - now % SECOND - 86_400 * SECOND)), "ann", "why create"
+        )
+    ).job
     await world.control.update_job(job.key, JobChange.to(timeout_ms=7), "bob", "why update")
     waiting = await world.control.trigger_job(job.key, "cid", None, "why trigger")
     assert await world.control.cancel_activation(job.key, waiting.activation_id, "dan", "why cancel_activation")

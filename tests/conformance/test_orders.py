@@ -240,7 +240,7 @@ async def test_a_new_schedule_takes_back_what_was_skipped_ahead(world: World) ->
     yearly = NewJob(
         "default", "billing", "a", "x", JobSpec("0 0 1 1 *", timeout_ms=1_000, on_disconnect="stop", policy=OFF.text)
     )
-    job = await world.control.create_job(yearly, "me")
+    job = (await world.control.make_job(yearly, "me")).job
     await world.control.order_job(job.key, SkipNext(), "me")
     changed = await world.control.update_job(job.key, JobChange.to(schedule="* * * * *"), "me")
     assert changed.next_tick is not None

@@ -40,7 +40,7 @@ async def make(world: World, name: str = "berlin", policy: Policy = OFF, schedul
             schedule, timeout_ms=7_000, on_disconnect="stop", policy=policy.text, labels={"tier": "slow"}, payload='"x"'
         ),
     )
-    return await world.control.create_job(wanted, "bob", "by hand")
+    return (await world.control.make_job(wanted, "bob", "by hand")).job
 
 
 @pytest.fixture

@@ -1,13 +1,18 @@
 """Each execution tells with which payload it ran, whatever has become of its job's since."""
 
+import threading
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from cronring.controller.ports.many import JobChange, NewJob
+from cronring.controller.services import audit_changes
+from cronring.controller.store import many
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
+from cronring.controller.store.slices import BESIDE_FROM
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import LOST_AFTER_MS, TIMEOUT_MS, PostgresScene, World
@@ -37,7 +42,7 @@ async def world(database: Database, scene: Connection) -> World:
     await world.store.create_deployment(Module("billing", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
     await world.controller("c1")
     await world.runner("r1")
-    await world.control.create_job(NewJob("default", "billing", "a", "nightly", SPEC), "me")
+    await world.control.make_job(NewJob("default", "billing", "a", "nightly", SPEC), "me")
     return world
 
 
@@ -104,3 +109,45 @@ async def test_actions_tell_how_both_begin(world: World) -> None:
     await change(world, "")
     (*_, action) = await world.scene.actions()
     assert action.details["payload"]["new"] is None  # type: ignore[index]  # details are any JSON
+
+
+async def test_of_several_jobs_at_once_no_text_is_kept(world: World) -> None:
+    """A thousand of 63 KB were 10.8 MB of details in one statement."""
+    await world.control.make_job(NewJob("default", "billing", "a", "other", SPEC), "me")
+    asked = {KEY: JobChange.to(payload='"a"'), "billing.a:other": JobChange.to(payload='"b"')}
+    await world.control.update_jobs(asked, "me")
+    *_, one, two = await world.scene.actions()
+    for action in (one, two):
+        told: Any = action.details["payload"]
+        assert ([*told["old"]], told["old"]["bytes"], told["new"]["bytes"]) == (["bytes", "sha256"], 8, 3)
+    asked["billing.a:other"] = JobChange.to(payload='"c"')
+    await world.control.update_jobs(asked, "me")
+    (*_, alone) = await world.scene.actions()
+    changed: Any = alone.details["payload"]
+    assert (changed["old"]["text"], changed["new"]["text"]) == ('"b"', '"c"'), "of two, one was so already"
+
+
+async def test_a_payload_that_stays_is_not_told(world: World) -> None:
+    await world.control.update_job(KEY, JobChange.to(payload=SPEC.payload, schedule="every 2h"), "me")
+    (*_, action) = await world.scene.actions()
+    assert action.details == {"schedule": "every 2h"}
+
+
+async def test_payloads_of_many_are_digested_beside_the_loop(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand of 63 KB held it for a quarter of a second, and ticks wait for it."""
+    jobs = [NewJob("default", "billing", "a", str(number), SPEC) for number in range(BESIDE_FROM)]
+    await world.control.create_jobs(jobs, "me")
+    digest, threads = audit_changes.digest, set[int]()
+
+    def noted(text: str) -> dict[str, object] | None:
+        threads.add(threading.get_ident())
+        return digest(text)
+
+    for module in (audit_changes, many):
+        monkeypatch.setattr(module, "digest", noted)
+    keys = [f"billing.a:{job.name}" for job in jobs]
+    await world.control.update_jobs({key: JobChange.to(payload="2") for key in keys}, "me")
+    assert (bool(threads), threading.get_ident() in threads) == (True, False)
+    threads.clear()
+    await world.control.delete_jobs(keys, "me")
+    assert (bool(threads), threading.get_ident() in threads) == (True, False)

@@ -56,13 +56,13 @@ async def one(world: World, doing: Awaitable[Any]) -> BookedChange:
 
 async def test_jobs_are_made_changed_and_deleted(world: World) -> None:
     await world.jobs("a")
-    made = await one(world, world.control.create_job(NEW, "ada"))
+    made = await one(world, world.control.make_job(NEW, "ada"))
     assert (made.namespace, made.subject, made.before) == ("default", f"job {KEY}", None)
     assert made.after == {
         "anchor": "1970-01-01T00:00:00Z", "labels": {}, "on_disconnect": "stop", "payload": DIGESTED, "policy": {},
         "schedule": "every 1h", "timeout_ms": TIMEOUT_MS,
     }  # fmt: skip
-    assert await done(world, world.control.create_job(NEW, "ada")) == [], "it is there already"
+    assert await done(world, world.control.make_job(NEW, "ada")) == [], "it is there already"
     slower = JobChange.to(schedule="every 2h", labels={"team": "x"})
     updated = await one(world, world.control.update_job(KEY, slower, "ada"))
     anew = str((updated.after or {})["anchor"])  # as of now: another schedule counts from another instant
@@ -155,7 +155,7 @@ async def test_a_deployment_is_one_row_with_what_it_did_to_jobs(world: World) ->
         "min_replicas": 1,
     }  # fmt: skip
     assert await done(world, version(1, "a", "b")) == []
-    await world.control.create_job(NEW, "ada")
+    await world.control.make_job(NEW, "ada")
     second = await one(world, version(2, "b", "c", schedule="every 2h"))
     assert second.before == {"deployment": "billing@111111111111", "digest": "1" * 64}
     assert second.after == {
@@ -203,7 +203,7 @@ async def test_a_refused_change_and_what_cronring_decides_itself_leave_nothing(w
     deployed = len(await world.scene.changes())
     await world.end(run)
     with pytest.raises(Conflict):
-        await world.control.create_job(NEW._replace(verb="none"), "ada")
+        await world.control.make_job(NEW._replace(verb="none"), "ada")
     assert len(await world.scene.changes()) == deployed
 
 
@@ -237,7 +237,7 @@ async def test_writers_at_once_leave_one_chain(database_url: str) -> None:
     world = World(PostgresScene(databases[0], connection))
     try:
         await world.jobs("a")
-        await world.control.create_job(NEW, "ada")
+        await world.control.make_job(NEW, "ada")
         first = len(await world.scene.changes())
 
         async def write(database: Database, odd: int) -> None:

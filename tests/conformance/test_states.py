@@ -27,7 +27,7 @@ async def new_job(world: World, made: NewJob, name: str = "x") -> Job:
     await world.store.create_deployment(Module("m", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
     await world.controller("c1")
     await world.runner("r1")
-    return await world.control.create_job(made._replace(name=name), "me")
+    return (await world.control.make_job(made._replace(name=name), "me")).job
 
 
 async def by_hand(world: World, job: Job) -> Execution:

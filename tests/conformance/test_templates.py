@@ -92,10 +92,10 @@ async def test_it_counts_the_jobs_that_came_from_it_and_are_there(world: World) 
     for namespace in ("default", "staging"):
         await module(world, namespace)
         await made(world, namespace=namespace)
-    first = await world.control.create_job(JOB, "ann", "by the template")
-    await world.control.create_job(JOB._replace(name="y"), "ann")
-    await world.control.create_job(JOB._replace(name="z", template=""), "ann")
-    await world.control.create_job(JOB._replace(namespace="staging"), "ann")
+    first = (await world.control.make_job(JOB, "ann", "by the template")).job
+    await world.control.make_job(JOB._replace(name="y"), "ann")
+    await world.control.make_job(JOB._replace(name="z", template=""), "ann")
+    await world.control.make_job(JOB._replace(namespace="staging"), "ann")
     assert (await world.templates.get_template("default", "nightly")).jobs == 2
     await world.control.delete_job(first.key, "ann")
     assert (await world.templates.get_template("default", "nightly")).jobs == 1
@@ -107,16 +107,16 @@ async def test_it_counts_the_jobs_that_came_from_it_and_are_there(world: World) 
 
 async def test_the_same_job_of_another_template_is_another_job(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(JOB, "ann")
-    assert await world.control.create_job(JOB, "ann") == job
+    job = (await world.control.make_job(JOB, "ann")).job
+    assert (await world.control.make_job(JOB, "ann")).job == job
     with pytest.raises(Conflict, match="another job"):
-        await world.control.create_job(JOB._replace(template=""), "ann")
+        await world.control.make_job(JOB._replace(template=""), "ann")
 
 
 async def test_jobs_stay_when_their_template_goes_and_all_of_it_is_kept(world: World) -> None:
     await module(world)
     row = await made(world)
-    job = await world.control.create_job(JOB, "ann")
+    job = (await world.control.make_job(JOB, "ann")).job
     await world.templates.set_template(
         "default", "nightly", NIGHTLY._replace(spec=NIGHTLY.spec._replace(schedule="")), row, "bob", "by job"
     )

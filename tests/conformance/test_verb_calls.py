@@ -47,7 +47,7 @@ async def test_what_changes_nothing_is_a_call_too(world: World) -> None:
     _, call = await asking(world)
     for number in (1, 2):
         with world.verb_calls.keeping(call._replace(number=number)):
-            await world.control.create_job(CUSTOMER, "me")
+            await world.control.make_job(CUSTOMER, "me")
     assert (await world.verb_calls.standing(call._replace(number=2)))[1]
     for number in (3, 4):
         with world.verb_calls.keeping(call._replace(number=number)):
@@ -68,7 +68,7 @@ async def test_what_is_refused_is_not_kept(world: World) -> None:
 async def test_an_execution_that_has_ended_changes_nothing(world: World, outcome: Outcome) -> None:
     execution, call = await asking(world)
     with world.verb_calls.keeping(call):
-        await world.control.create_job(CUSTOMER, "me")
+        await world.control.make_job(CUSTOMER, "me")
     assert (await world.end(execution, outcome)).ended
     late = call._replace(number=2)
     with pytest.raises(RunOver, match=f"execution {execution.execution_id} has ended"):
@@ -77,7 +77,7 @@ async def test_an_execution_that_has_ended_changes_nothing(world: World, outcome
         world.control.delete_job("billing.a:customer-7", "me"),
         world.control.trigger_job("billing.a:customer-7", "me", None),
         world.control.order_job("billing.a:customer-7", Pause(""), "me"),
-        world.control.create_job(CUSTOMER._replace(name="other"), "me"),
+        world.control.make_job(CUSTOMER._replace(name="other"), "me"),
     ):
         try:
             with pytest.raises(RunOver), world.verb_calls.keeping(late):
@@ -95,7 +95,7 @@ async def test_another_runner_has_no_say_in_it_and_nobody_in_what_never_was(worl
         with pytest.raises(RunOver):
             await world.verb_calls.standing(stranger)
         with pytest.raises(RunOver), world.verb_calls.keeping(stranger):
-            await world.control.create_job(CUSTOMER, "me")
+            await world.control.make_job(CUSTOMER, "me")
     with pytest.raises(NotFound):
         await world.control.trigger_job("billing.a:customer-7", "me", None)
 

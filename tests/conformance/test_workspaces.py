@@ -29,7 +29,7 @@ class Tenants:
     async def make(self, name: str, workspace: str | None, namespace: str = "default") -> int:
         labels = {} if workspace is None else {"workspace": workspace}
         spec = JobSpec("every 1h", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=OFF, labels=labels)
-        job = await self.world.control.create_job(NewJob(namespace, "billing", "run", name, spec), "ann")
+        job = (await self.world.control.make_job(NewJob(namespace, "billing", "run", name, spec), "ann")).job
         return job.job_id
 
     async def told_to_stop(self) -> list[str]:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-from tests.console.conftest import SHOP, Visitor
+from tests.console.conftest import SHOP, Visitor, token_of
 from tests.console.hosted import until_hosted
 from tests.console.test_pages import RULES
 from tests.support.databases import run_coroutine
@@ -75,6 +76,38 @@ def test_days_are_charts_with_a_table_beside_them(visit: Callable[..., Visitor])
     expect(days.locator("tbody tr").first).to_contain_text("run")
     days.locator(".day").last.click()
     assert "span=a+day" in page.url
+
+
+@pytest.mark.parametrize("role", ["viewer", "outputs-viewer"])
+def test_a_payload_that_was_changed_is_shown_by_role(
+    visit: Callable[..., Visitor], shipping: SecuredCluster, role: str
+) -> None:
+    """On the page, and by the command line."""
+    key = f"{BERLIN}:{role}"
+    made = ("--cron", "0 12 * * *", "--payload", '{"name": "glue", "amount": 2, "to": {"city": "Oslo"}}')
+    shipping.cli("jobs", "create", BERLIN, "--name", role, *made)
+    shipping.cli("jobs", "update", key, "--payload", '{"name": "gum", "amount": 2, "to": {"city": "Oslo"}}')
+    sees = role == "outputs-viewer"
+    told = panel(visit(role).page(f"/jobs/{key}"), "Who did what to it").locator("details")
+    expect(told).to_contain_text('"gum"' if sees else "bytes; its text is for roles that see payloads")
+    said = shipping.ask("jobs", "actions", key, token=token_of(shipping, role))
+    assert (said.returncode, "sha256" in said.stdout) == (0, not sees), said.stderr
+    listed = shipping.ask("jobs", "actions", key, "-o", "json", token=token_of(shipping, role)).stdout
+    for text in (told.text_content() or "", said.stdout, listed):
+        assert ("glue" in text, "gum" in text) == (sees, sees)
+
+
+def test_of_jobs_that_were_changed_at_once_it_says_that_no_text_is_kept(
+    visit: Callable[..., Visitor], shipping: SecuredCluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "both.yaml"
+    for thing in ("glue", "gum"):
+        payload = f"{{name: {thing}, amount: 2, to: {{city: Oslo}}}}"
+        jobs = [f"  - {{verb: {BERLIN}, name: {name}, cron: '0 9 * * *', payload: {payload}}}" for name in ("x", "y")]
+        file.write_text("\n".join(["set: both", "jobs:", *jobs, ""]))
+        shipping.cli("apply", str(file))
+    told = panel(visit("operator").page(f"/jobs/{BERLIN}:x"), "Who did what to it").locator("details")
+    expect(told).to_contain_text("kept only of a job that was changed alone")
 
 
 @pytest.mark.usefixtures("shipping")

@@ -38,13 +38,29 @@ def blocks(page: str) -> Iterator[tuple[str, str]]:
     yield from _BLOCK.findall((ROOT / page).read_text())
 
 
+def typed(block: str) -> list[str]:
+    """What is typed of it, one after the other. A backslash at the end of a line goes on, and so does a quotation."""
+    found, open_line = list[str](), ""
+    for line in block.splitlines():
+        open_line += line
+        try:
+            shlex.split(open_line, comments=True)
+        except ValueError:
+            open_line = open_line.removesuffix("\\") if line.endswith("\\") else f"{open_line}\n"
+            continue
+        found.append(open_line)
+        open_line = ""
+    assert not open_line, f"it does not end: {open_line}"
+    return [line for line in found if line.strip()]
+
+
 def commands(page: str) -> Iterator[Command]:
     """Each line that is typed; of blocks with a prompt, the lines behind one."""
     for language, text in blocks(page):
         if language not in SHELL or any(text.startswith(beginning) for beginning in NO_COMMANDS):
             continue
         prompted = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
-        for line in prompted or [line for line in text.splitlines() if line.strip()]:
+        for line in prompted or typed(text):
             for part in re.split(r";(?=\s*cronring\b)", line):
                 words = shlex.split(part, comments=True)
                 if words:

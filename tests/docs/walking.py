@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple
 
-from tests.docs.reading import ROOT, SHELL
+from tests.docs.reading import ROOT, SHELL, typed
 
 PATIENCE_S: Final = 60.0  # on a busy machine
 # What goes on until somebody ends it, and what it says once it is there.
@@ -44,10 +44,9 @@ def lines(page: str) -> Iterator[Line]:
                 terminal = found[0] or found[1]
             continue
         language, _, block = part.partition("\n")
-        for text in block.splitlines() if language in SHELL else ():
-            if text.strip():
-                code = _CODE.search(text)
-                yield Line(terminal, text, int(code[1]) if code else 0)
+        for text in typed(block) if language in SHELL else ():
+            code = _CODE.search(text)
+            yield Line(terminal, text, int(code[1]) if code else 0)
 
 
 class Desk:

@@ -106,8 +106,10 @@ class Operator(Asker):
         timing = self._workload.timing(self._rng)
         spec = JobSpec(timing.schedule, None, verb.timeout_ms or 0, verb.on_disconnect, timing.policy.text)
         job = NewJob("default", "sim", verb.name, f"made{self._made}", spec)
-        call: Call = lambda store: store.create_job(job, "operator")  # noqa: E731
-        self._ask(f"creates {job.verb}:{job.name} {job.spec.schedule} {job.spec.policy}", call, created)
+        call: Call = lambda store: store.make_job(job, "operator")  # noqa: E731
+        self._ask(
+            f"creates {job.verb}:{job.name} {job.spec.schedule} {job.spec.policy}", call, lambda made: created(made.job)
+        )
 
     def _update(self) -> None:
         row = self._some("api")

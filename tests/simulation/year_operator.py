@@ -120,8 +120,9 @@ class Operator:
         spec = JobSpec(timing.schedule, None, 3_600_000, "stop", timing.policy.text)
         job = NewJob("default", "year", "api", f"made{self._made}", spec)
         self._ask(
-            f"creates {job.name} {job.spec.schedule} {job.spec.policy}", lambda store: store.create_job(job, "x"), _job
-        )
+            f"creates {job.name} {job.spec.schedule} {job.spec.policy}", lambda store: store.make_job(job, "x"),
+            lambda made: _job(made.job),
+        )  # fmt: skip
 
     def _made_key(self) -> str | None:
         rows = self._world.database.store.jobs.values()

@@ -5,12 +5,15 @@ docs/decisions/0077
 """
 
 import json
+from concurrent.futures import Executor
 from typing import Any, Final
 
+from aiohttp import web
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 JSON: Final = "application/json"
+ASIDE: Final = web.AppKey("aside", Executor)  # of all of HTTP: where what is large is read, made and packed
 ASIDE_FROM: Final = 16 * 1024  # bytes of a message; making JSON of more would keep the loop, which ticks wait for
 
 

@@ -4,7 +4,6 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable
-from concurrent.futures import Executor
 from typing import Any, Final, NoReturn
 
 import grpc
@@ -13,9 +12,10 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2, status_pb2
 
 from cronring.controller.api.problems import refusal_of
-from cronring.controller.api.rest.answers import ASIDE_FROM
+from cronring.controller.api.rest.answers import ASIDE, ASIDE_FROM
 from cronring.controller.api.rest.bindings import Binding
 from cronring.controller.api.rest.bodies import JSON_FACTOR, read_body
+from cronring.controller.api.rest.packing import packed
 from cronring.controller.api.rest.reading import JsonReading, nested, shown
 from cronring.controller.api.rest.streams import AnswerStream
 from cronring.controller.api.shown import RequestShown
@@ -30,7 +30,6 @@ _RESUMES: Final = "resume_token"
 _ETAG: Final = "etag"
 _NONE: Final = "-"  # no etag is like this
 _TAG: Final = re.compile(r'(W/)?"[!#-~]{0,200}"', re.ASCII)
-_IDENTITY: Final = {"", "identity"}
 
 
 class Aborted(grpc.aio.BaseError):
@@ -52,11 +51,10 @@ class RestContext(RequestShown):
     `trailing`: headers of its answer, besides those of every one. `rehearses`: it is a dry run.
     """
 
-    def __init__(self, request: web.Request, binding: Binding, aside: Executor, stream: AnswerStream | None) -> None:
+    def __init__(self, request: web.Request, binding: Binding, stream: AnswerStream | None) -> None:
         super().__init__(request)
         self.request = request
         self._binding = binding
-        self._aside = aside
         self._stream = stream
         self.trailing: dict[str, str] = {}
         self.rehearses = False
@@ -78,7 +76,7 @@ class RestContext(RequestShown):
         raw = await self._body()
         if len(raw) < ASIDE_FROM:
             return self._message(raw)
-        return await asyncio.get_running_loop().run_in_executor(self._aside, self._message, raw)
+        return await asyncio.get_running_loop().run_in_executor(self.request.config_dict[ASIDE], self._message, raw)
 
     async def write(self, message: Message) -> None:
         """Raises CallerGone."""
@@ -115,9 +113,8 @@ class RestContext(RequestShown):
 
     def _check_type(self) -> None:
         """Raises Aborted."""
-        encoding = self.request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
-        if encoding not in _IDENTITY:
-            raise _unsupported(f"a body that is packed ({encoding!r:.40}) is not taken; send it as it is")
+        if words := packed(self.request):
+            raise _unsupported(words)
         kind, charset = self.request.content_type, (self.request.charset or "utf-8").lower()
         if kind != "application/json" or charset not in {"utf-8", "utf8"}:
             raise _unsupported(

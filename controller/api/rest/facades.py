@@ -45,12 +45,12 @@ class Facade:
         return found
 
     def _operation(self, verb: str, path: str, name: str, summary: str, answer: str | None) -> dict[str, Any]:
-        schemas = self._table["parameters"]
+        schemas, queries = self._table["parameters"], self._table["queries"]
         in_path = [
             {"name": each, "in": "path", "required": True, "schema": schemas[each]}
             for each in re.findall(r"\{(\w+)\}", path)
         ]
-        in_query = [{"name": each, "in": "query", "schema": schemas[each]} for each in self._queries(name)]
+        in_query = [{"name": each, "in": "query", "schema": schemas[each]} for each in queries.get(name, ())]
         operation: dict[str, Any] = {
             "operationId": name,
             "tags": [self.tags[0]["name"]],
@@ -66,10 +66,6 @@ class Facade:
         if body := self._table["bodies"].get(name):
             operation["requestBody"] = {"required": True, "content": _json_of(body)}
         return operation
-
-    def _queries(self, name: str) -> list[str]:
-        found: list[str] = self._table["queries"].get(name, [])
-        return found
 
 
 def _json_of(name: str) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
 from aiohttp import hdrs, web
 from google.protobuf.message import Message
 
-from cronring.controller.api.rest.answers import ASIDE_FROM, JSON, json_of
+from cronring.controller.api.rest.answers import ASIDE, ASIDE_FROM, JSON, json_of
 from cronring.controller.api.rest.bindings import Binding, bindings
 from cronring.controller.api.rest.context import Aborted, CallerGone, RestContext
 from cronring.controller.api.rest.packing import answered
@@ -31,8 +30,6 @@ class Routes:
         self._handlers: dict[str, Any] = {}
         self._answering: set[asyncio.Task[Any]] = set()
         self._streaming: set[asyncio.Task[Any]] = set()
-        # One thread, as in the Door: large messages at once would be as much memory as callers like.
-        self._aside = ThreadPoolExecutor(1, "large JSON")
 
     def add_generic_rpc_handlers(self, handlers: object) -> None:
         """A Door adds each handler twice; the other way names the service."""
@@ -71,25 +68,25 @@ class Routes:
             answering.discard(task)
 
     async def _one(self, binding: Binding, request: web.Request, handler: Any) -> web.Response:
-        context = RestContext(request, binding, self._aside, None)
+        context = RestContext(request, binding, None)
         try:
             message = await handler.stream_unary(None, context)
         except Aborted as error:
             return status_problem(error.status, request, http_status=error.http_status)
         if not binding.answer.fields:
             return web.Response(status=204, headers=context.trailing)
-        body = await self._json(message)
+        body = await _json(message, request)
         headers: dict[str, str] = {hdrs.CACHE_CONTROL: "no-store", **context.trailing}
         if etag := getattr(message, "etag", ""):
             headers[hdrs.ETAG] = f'"{etag}"'
         status = 201 if binding.has_made(message) and not context.rehearses else 200
         if "secret" in binding.answer.fields_by_name:
             return web.Response(body=body, status=status, content_type=JSON, headers=headers)
-        return answered(body, request, self._aside, status=status, kind=JSON, headers=headers)
+        return answered(body, request, status=status, kind=JSON, headers=headers)
 
     async def _stream(self, binding: Binding, request: web.Request, handler: Any) -> web.StreamResponse:
         stream = AnswerStream(request)
-        context = RestContext(request, binding, self._aside, stream)
+        context = RestContext(request, binding, stream)
         try:
             async with stream.beating():
                 await handler.stream_stream(None, context)
@@ -102,7 +99,8 @@ class Routes:
             return stream.begun or web.Response()
         return await stream.ended()
 
-    async def _json(self, message: Message) -> bytes:
-        if message.ByteSize() < ASIDE_FROM:
-            return json_of(message)
-        return await asyncio.get_running_loop().run_in_executor(self._aside, json_of, message)
+
+async def _json(message: Message, request: web.Request) -> bytes:
+    if message.ByteSize() < ASIDE_FROM:
+        return json_of(message)
+    return await asyncio.get_running_loop().run_in_executor(request.config_dict[ASIDE], json_of, message)

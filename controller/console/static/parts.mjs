@@ -67,14 +67,16 @@ export const Panel = ({ title, says, id, children, more }) => html`
     ${children}
   </section>`;
 
+const NO_TEXT = "its text is for roles that see payloads, and kept only of a job that was changed alone";
 const EXCERPT_BYTES = 4_096; // an action keeps so much of a payload
-// Of an action that changed a payload: how the old and the new one begin, for those who may see them.
+// Of an action that changed a payload: how the old and the new one begin. Neither the roles that see no payload have
+// that, nor is it kept of several jobs at once; an action doesn't tell which.
 export function PayloadChange({ of }) {
   const changed = JSON.parse(of.details || "{}").payload;
   if (!changed) return null;
   const shown = (each) => {
     if (!each) return "none";
-    if (each.text === undefined) return `${each.bytes} bytes; your role doesn't show payloads`;
+    if (each.text === undefined) return `${each.bytes} bytes; ${NO_TEXT}`;
     return html`<code class="json">${each.text}</code>${each.bytes > EXCERPT_BYTES && ` (of ${each.bytes} bytes)`}`;
   };
   return html`<details><summary>Payload</summary><dl class="facts"><dt>Old</dt><dd>${shown(changed.old)}</dd>

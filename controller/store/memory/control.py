@@ -19,9 +19,6 @@ class MemoryControl(MemoryMany):
         outcome = done(await self.create_jobs([job], by, note))
         return MadeJob(self.jobs[outcome.job_id].job(), outcome.unchanged)
 
-    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
-        return (await self.make_job(job, by, note)).job
-
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         return self.jobs[done(await self.update_jobs({key: change}, by, note)).job_id].job()
 

@@ -31,7 +31,7 @@ class MemoryIntervalJobs(MemoryControl):
     """Implements cronring.controller.ports.interval_jobs.IntervalJobs."""
 
     async def make_interval_job(self, job: NewJob, terms: Terms, by: str, *, runs: bool) -> Changed:
-        made = await self.create_job(job, by)
+        made = (await self.make_job(job, by)).job
         row, now = self.jobs[made.job_id], self.now_us()
         self.interval_jobs[job.name] = IntervalRow(row, terms, now, now)
         self._record(of_job(row.key, None, {"terms": digest(terms.text)}))

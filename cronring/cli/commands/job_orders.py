@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cronring.client.model import Action, Job, SkippedTick
 
 PAYLOAD_SHOWN: Final = 60  # characters of each in a table
+DIGITS_SHOWN: Final = 12  # of a digest
 
 
 def _order(command: "Callable[..., None]") -> "Callable[..., None]":
@@ -248,8 +249,10 @@ def _details(row: "Action") -> str:
 def _payload(kept: dict[str, Any] | None) -> str:
     if kept is None:
         return ""
-    text = kept.get("text", "")
-    return text if 0 < len(text) <= PAYLOAD_SHOWN else f"{text[:PAYLOAD_SHOWN]}… ({kept['bytes']} bytes)"
+    text = kept.get("text")
+    if text is None:  # of several jobs at once, or not for this caller
+        return f"{kept['bytes']} bytes, sha256 {kept['sha256'][:DIGITS_SHOWN]}…"
+    return text if len(text) <= PAYLOAD_SHOWN else f"{text[:PAYLOAD_SHOWN]}… ({kept['bytes']} bytes)"
 
 
 def _object(row: "Action") -> str:

@@ -82,7 +82,7 @@ class Files:
             self._fault(path, 0, "it names no set: give it one at the top, like `set: billing-prod`")
         if not isinstance(namespace, str) or not namespace:
             self._fault(path, 0, "namespace must be a text, like `namespace: prod`; leave it out for default")
-        of = _text_or_none(namespace), _text_or_none(name)
+        of = _if_text(namespace), _if_text(name)
         return self.sets.setdefault(of, FileSet(*of, {}))
 
     def _job(self, path: Path, line: int, number: int, given: object, found: FileSet) -> None:
@@ -146,8 +146,8 @@ def key_of(job: "JobToMake") -> str:
     return f"{namespace}{job.module}.{job.verb}:{job.name}"
 
 
-def _text_or_none(value: object) -> str:
-    """A number may be too long to be made a text; it is told as a fault."""
+def _if_text(value: object) -> str:
+    """ "": it is none, which is told as a fault. A number may be too long to be made a text."""
     return value if isinstance(value, str) else ""
 
 

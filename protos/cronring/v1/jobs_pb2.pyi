@@ -1559,8 +1559,8 @@ class Action(_message.Message):
     """
     note: _builtins.str
     details: _builtins.str
-    """JSON. Of an update of the payload: {"payload": {"old": ..., "new": ...}}, each by bytes and sha256, and by `text`,
-    its first 4 KiB, if who asks may see payloads.
+    """JSON. Of an update of the payload: {"payload": {"old": ..., "new": ...}}, each by bytes and sha256. Of a job that
+    was changed alone it has also `text`, its first 4 KiB, if who asks may see payloads.
     """
     template: _builtins.str
     """namespace/name; empty: it was none's"""

@@ -2,15 +2,17 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
 
 from cronring.controller.errors import StoreUnavailable
+from cronring.controller.interval_jobs import routes
 from cronring.controller.interval_jobs.service import IntervalJobsService
 from tests.integration.api.test_interval_jobs import MADE, ROUTES, SITE, Asker, asker
 from tests.support.rested import Answer
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 __all__ = ["asker"]
 JSON: Final = {"application/json", "application/problem+json"}
@@ -142,6 +144,7 @@ REFUSED: Final = [
     ("POST", "/jobs", {"url": "x" * 300_000}, "operator", 413, "RESOURCE_EXHAUSTED", "INVALID"),
     ("GET", "/jobs?limit=0", None, "operator", 422, "INVALID_ARGUMENT", "INVALID"),
     ("GET", "/jobs?limt=1", None, "operator", 400, "INVALID_ARGUMENT", "INVALID"),
+    ("POST", "/jobs?interval_minutes=5", MADE, "operator", 400, "INVALID_ARGUMENT", "INVALID"),
     ("GET", "/jobs/none", None, "operator", 404, "NOT_FOUND", "NOT_FOUND"),
     ("GET", "/executions/none", None, "operator", 404, "NOT_FOUND", "NOT_FOUND"),
     ("GET", "/jobs", None, "nobody", 401, "UNAUTHENTICATED", "UNAUTHENTICATED"),
@@ -167,6 +170,39 @@ async def test_problems_are_those_of_rest(asker: Asker) -> None:
     assert [each["field"] for each in unfit.body["violations"]] == ["url", "max_retries"]
 
 
+async def test_a_parameter_that_a_route_has_not_is_refused(asker: Asker) -> None:
+    """It was passed over: a job of `?interval_minutes=5` ran once."""
+    job = await asker.made()
+    known = len(await asker.changes())
+    for method, path, body, _ in ROUTES:
+        here = f"{path.replace('{job}', job)}?interval_minutes=5"
+        answer = await send(asker, method, here, body)
+        assert (answer.status, "'interval_minutes'" in answer.body["detail"]) == (400, True), (method, path)
+    assert len(await asker.changes()) == known
+
+
+async def test_a_body_that_is_packed_is_not_taken(asker: Asker) -> None:
+    for method, path in (("POST", "/jobs"), ("PUT", f"/jobs/{await asker.made()}")):
+        answer = await send(asker, method, path, MADE, Content_Encoding="gzip")
+        assert (answer.status, answer.body["reason"]) == (415, "INVALID")
+        assert "send it as it is" in answer.body["detail"]
+        assert (await send(asker, method, path, MADE, Content_Encoding="identity")).status < 300
+
+
+async def test_a_body_that_dribbles_is_given_up(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def dribbles() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(TIMEOUT_S)
+
+    monkeypatch.setattr(routes, "BODY_S", 0.05)
+    headers = {"Authorization": "Bearer test-operator"}
+    async with asyncio.timeout(TIMEOUT_S):
+        answer = await asker.session.post("/api/v1/jobs", data=dribbles(), headers=headers)
+    found = await answer.json(content_type="application/problem+json")
+    assert (answer.status, found["code"], found["reason"]) == (408, "DEADLINE_EXCEEDED", "TOO_SLOW")
+    assert "send the request once more" in found["detail"]
+
+
 async def test_a_change_that_can_t_be_answered_says_that_it_was_done(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +216,20 @@ async def test_a_change_that_can_t_be_answered_says_that_it_was_done(
     assert await jobs(asker) == 1
 
 
+async def test_a_defect_after_the_change_says_that_it_was_done(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(routes, "job_body", broken)
+    answer = await send(asker, "POST", "/jobs", MADE)
+    assert (answer.status, answer.body["reason"], answer.body.get("outcome")) == (500, "UNEXPECTED", "done")
+    assert "ZeroDivisionError" in caplog.text
+    monkeypatch.undo()
+    assert await jobs(asker) == 1
+
+
 async def test_a_defect_is_a_problem_too(
     asker: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -189,5 +239,6 @@ async def test_a_defect_is_a_problem_too(
     monkeypatch.setattr(IntervalJobsService, "get", broken)
     answer = await send(asker, "GET", "/jobs/x")
     assert (answer.status, answer.body["code"], answer.body["reason"]) == (500, "INTERNAL", "UNEXPECTED")
+    assert "outcome" not in answer.body
     assert "a defect" not in json.dumps(answer.body)
     assert "ZeroDivisionError" in caplog.text

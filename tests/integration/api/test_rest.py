@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from cronring.controller.api.cookies import SESSION
+from cronring.controller.api.rest import routes
 from cronring.controller.api.same_site import csrf_token
 from cronring.controller.ports.identity import TokenRefused
 from cronring.schema.identity import Kind, Principal, Role, RoleGrant
@@ -205,6 +206,23 @@ async def test_other_kinds_of_bodies_are_not_taken(rest: Rested) -> None:
     assert packed.status == 415
     with_body = await rest.ask("DELETE", JOB, {"note": "x"})
     assert (with_body.status, "takes no body" in with_body.body["detail"]) == (400, True)
+
+
+async def test_a_change_whose_answer_is_broken_says_that_it_was_done(
+    rest: Rested, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said nothing, which means that nothing was changed."""
+
+    def broken(_: object) -> bytes:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(routes, "json_of", broken)
+    paused = await rest.ask("POST", f"{JOB}/pause", {"note": "x"})
+    assert (paused.status, paused.body["reason"], paused.body.get("outcome")) == (500, "UNEXPECTED", "done")
+    read = await rest.ask("GET", JOB)
+    assert (read.status, "outcome" in read.body) == (500, False)
+    monkeypatch.undo()
+    assert (await rest.ask("GET", JOB)).body["status"] == "paused"
 
 
 async def test_queries_are_as_strict_as_bodies(rest: Rested) -> None:

@@ -360,8 +360,10 @@ async def test_nobody_tries_too_often(offices: Offices) -> None:
 async def test_what_is_no_form_is_refused(offices: Offices) -> None:
     async with offices.browser() as browser:
         page = await browser.get(f"{offices.base}/login")
-        assert (await browser.post(f"{offices.base}/login", {"x": "y" * 20_000})).status == 413
-        assert (await browser.post(f"{offices.base}/login", {str(n): "" for n in range(99)})).status == 400
+        large = await browser.post(f"{offices.base}/login", {"x": "y" * 20_000})
+        assert (large.status, "the 16384 bytes that /login takes; send less" in large.text) == (413, True)
+        many = await browser.post(f"{offices.base}/login", {str(n): "" for n in range(99)})
+        assert (many.status, "send it as the page of it" in many.text) == (400, True)
         assert (await browser.post(f"{offices.base}/login", page.fields(), Content_Type="text/plain")).status == 403
 
 
@@ -373,7 +375,10 @@ async def test_a_form_that_dribbles_is_given_up(offices: Offices, monkeypatch: p
     head = "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
     writer.write(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\ntoken=".encode())
     async with asyncio.timeout(TIMEOUT_S):
-        assert b" 408 " in await reader.readline()
+        said = (await reader.readuntil(b"}")).decode()
+    assert said.startswith("HTTP/1.1 408 ")
+    for words in ("send the request once more", '"code": "DEADLINE_EXCEEDED"', '"reason": "TOO_SLOW"'):
+        assert words in said
     writer.close()
 
 

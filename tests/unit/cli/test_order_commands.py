@@ -184,6 +184,19 @@ def test_actions_are_listed(asked: Cronring, api: FakeApi) -> None:
     assert rows[0]["details"] == {"tick": "2026-11-21T08:05:00Z"}
 
 
+def test_of_a_payload_what_the_caller_is_told_is_shown(asked: Cronring, api: FakeApi) -> None:
+    """Of several jobs at once, and for who may see no payload, there is no text."""
+    told = {"bytes": 8, "sha256": "0a1b2c3d4e5f" + "0" * 52}
+    api.actions = [
+        jobs_pb2.Action(id=number, at=stamp(0), job="billing.refresh", action="update", actor="ada",
+                        details=json.dumps({"payload": {"old": None, "new": told | text}}))
+        for number, text in ((2, {"text": '{"n": 1}'}), (1, {}))
+    ]  # fmt: skip
+    shown, hidden = asked("jobs", "actions", "billing.refresh").stdout.splitlines()[-2:]
+    assert r'{"payload": {"old": "", "new": "{\"n\": 1}"}}' in shown
+    assert '"new": "8 bytes, sha256 0a1b2c3d4e5f…"' in hidden
+
+
 def test_where_nothing_was_done_to_a_job_it_says_where_else_to_look(asked: Cronring) -> None:
     done = asked("jobs", "actions", "billing.refresh")
     assert "cronring jobs actions --deployment KEY" in done.stdout + done.stderr

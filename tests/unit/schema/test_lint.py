@@ -128,6 +128,8 @@ def test_retries_by_default():
     (some,) = lint_job(verb("* * * * *", backoff="10s"), NOW, default_retries=5)
     assert (some.level, some.remedy) == ("note", "write retries=2, or a shorter backoff")
     assert lint_job(verb("0 * * * *", backoff="10s"), NOW, default_retries=5) == [], "how often is said"
+    (own,) = lint_job(verb("* * * * *", retries=2, backoff="1m"), NOW, default_retries=2)
+    assert own.remedy == "write a shorter backoff, or retries=0", "left out, the default would apply"
     assert lint_job(verb("* * * * *", retries=0, backoff="1m"), NOW, default_retries=5) == []
     assert [each.remedy for each in lint_job(often, NOW)] == ["write retries=3, for example"], "the cluster has none"
 

@@ -44,9 +44,6 @@ class MemoryControl:
         self.actions: list[ActionRow] = []
         self.meanwhile: list[Callable[[JobRow], JobRow]] = []  # what others change just before the next updates
 
-    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
-        return (await self.make_job(job, by, note)).job
-
     async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
         self._asked("create", by, *([note] if note else []))
         key = f"{JobKey(job.namespace, job.module, job.verb)}:{job.name}"
@@ -89,7 +86,7 @@ class MemoryControl:
         outcomes: list[Outcome] = []
         for job in jobs:
             try:
-                made = await self.create_job(job, by, note)
+                made = (await self.make_job(job, by, note)).job
             except Conflict as error:
                 outcomes.append(error)
             else:

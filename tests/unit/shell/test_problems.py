@@ -1,12 +1,14 @@
 """What callers see of errors, over real calls."""
 
 import asyncio
+import threading
 import typing
 from collections.abc import AsyncIterator
 
 import aiohttp
 import grpc
 import pytest
+from aiohttp import web
 from google.protobuf.any_pb2 import Any
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
@@ -19,6 +21,7 @@ from cronring.controller.api.http import HttpServer
 from cronring.controller.api.judging import Insecure
 from cronring.controller.api.login import Login
 from cronring.controller.api.problems import InvalidRequest, SlowReaderError
+from cronring.controller.api.rest.packing import answered
 from cronring.controller.api.web_identity import WebDoor
 from cronring.controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
@@ -172,6 +175,28 @@ async def test_http_tells_alive_from_ready() -> None:
                 assert answer.headers["Allow"] == "GET,HEAD"
     finally:
         await server.stop()
+
+
+class Large:
+    """A Routed, whose answer is packed beside the loop."""
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        router.add_get("/large", self._answer)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        return answered(b"x" * 100_000, request, status=200, kind="text/plain", headers={})
+
+
+async def test_the_thread_of_large_answers_ends_with_the_server() -> None:
+    server = HttpServer(lambda: None, lambda: b"", counting([]), WebDoor(), Large())
+    port = await server.start("127.0.0.1", 0)
+    before = set(threading.enumerate())
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session, session.get("/large") as answer:
+        assert (await answer.read(), answer.headers["Content-Encoding"]) == (b"x" * 100_000, "gzip")
+    (aside,) = set(threading.enumerate()) - before
+    await server.stop()
+    await asyncio.to_thread(aside.join, TIMEOUT_S)
+    assert not aside.is_alive()
 
 
 async def test_bytes_that_are_no_http_are_counted_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:

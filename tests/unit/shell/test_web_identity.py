@@ -22,6 +22,7 @@ from cronring.controller.api.web_problems import problem
 from cronring.controller.errors import CronringError, TooMany
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.web import Web
+from cronring.protos.problems import Fate
 from cronring.schema.identity import Kind, Principal
 from tests.support.boxes import BOX
 from tests.support.callers import NamedCallers, counting, judge_of, unlimited
@@ -68,7 +69,7 @@ async def _who(request: web.Request) -> web.Response:
     try:
         return web.Response(text=str(await web_principal(request)))
     except CronringError as error:
-        return problem(error, request)
+        return problem(error, request, Fate.NOT_DONE)
 
 
 @pytest.fixture
