@@ -10,7 +10,7 @@ LABEL: Final = "workspace"
 class WorkspaceRow(NamedTuple):
     """`running`: executions; in lists, jobs that run. `waiting`: activations. `messages`: of queues, with dead letters.
 
-    In lists the last two are 0.
+    In lists the last two are 0. A message that an execution waits for counts with that.
     """
 
     namespace: str
@@ -30,7 +30,7 @@ class Workspaces(Protocol):
     async def list_workspaces(
         self, namespace: str | None, namespaces: Namespaces, after: tuple[str, str], limit: int
     ) -> list[WorkspaceRow]:
-        """Those that have jobs, by namespace and name. `after`: a namespace and a name."""
+        """Those that have jobs, messages or dead letters, by namespace and name. `after`: a namespace and a name."""
         ...
 
     async def get_workspace(self, namespace: str, workspace: str) -> WorkspaceRow:
@@ -42,7 +42,10 @@ class Workspaces(Protocol):
         ...
 
     async def end_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:
-        """A few of its jobs end: no tick comes any more, what waits goes, what runs is told to stop. 0: all have."""
+        """A few of its jobs end: no tick comes any more, what waits goes, what runs is told to stop. 0: all have.
+
+        Raises Conflict where none of those that are left may be ended, as a newer release wrote them.
+        """
         ...
 
     async def drop_messages(self, namespace: str, workspace: str) -> int:
