@@ -25,7 +25,7 @@ export function Workspaces({ session }) {
     keyOf: nameOf,
     columns: COLUMNS,
     deeds: (row) => deeds(row, session),
-    none: "No job has the label workspace.",
+    none: "No job has the label workspace, and no message.",
     command: "cronring jobs create MODULE.VERB --name NAME --label workspace=ws_3",
   }} />`;
 }
