@@ -38,7 +38,7 @@ class Workspaces(Protocol):
         ...
 
     async def note_deletion(self, found: WorkspaceRow) -> None:
-        """It is to be deleted, in the audit log: what is done to its jobs follows there."""
+        """It is being deleted, in the audit log: beside what is done to its jobs."""
         ...
 
     async def end_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:
