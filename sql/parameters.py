@@ -554,9 +554,9 @@ class DropValues(Statement):
 
 
 class DropWorkspaceMessages(Statement):
+    namespace: str
     workspace: str
     limit: int
-    namespace: str
 
 
 class EnableWebhook(Statement):

@@ -392,12 +392,14 @@ export interface DeleteWorkspaceResponse {
   found?: Workspace;
   /** jobs */
   deleted: string;
-  /** runs that were told to stop, and have not yet; jobs that were made meanwhile */
+  /** Runs that were told to stop, and have not yet; jobs that were made meanwhile; messages that consumers have locked. */
   left?: Workspace;
-  /** false: call again */
+  /** No jobs and no messages are left. False: call again. If `ended`, `deleted` and `messages` are 0, others hold what is left: wait before that. */
   done: boolean;
   /** deleted ones, with dead letters */
   messages: string;
+  /** jobs that this call cancelled, before any is deleted */
+  ended: string;
 }
 
 export interface Delivery {
@@ -1146,7 +1148,9 @@ export interface ListBooksResponse {
 
 /** There is no total: Queue has it, as `dead`. */
 export interface ListDeadLettersResponse {
+  /** fewer than page_size where they are large */
   dead_letters: DeadLetter[];
+  /** empty: this was the last page */
   next_page_token: string;
 }
 
@@ -1197,7 +1201,9 @@ export interface ListLimitsResponse {
 
 /** There is no total: Queue has it, as its depth. */
 export interface ListMessagesResponse {
+  /** fewer than page_size where they are large */
   messages: QueueMessage[];
+  /** empty: this was the last page */
   next_page_token: string;
 }
 
@@ -2041,7 +2047,7 @@ export interface Workspace {
   running: string;
   /** activations beside schedules: retries, runs by hand, backfills, followers; 0 in lists */
   waiting: string;
-  /** of queues, that are not done; dead letters among them; 0 in lists */
+  /** Of queues, that are not done, with dead letters; 0 in lists. One that an execution waits for counts as `running`. */
   messages: string;
 }
 

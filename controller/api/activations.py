@@ -8,7 +8,7 @@ from typing import Final
 from cronring.controller.api.job_writes import Put
 from cronring.controller.api.lookup import find_job, find_module_of, find_verb
 from cronring.controller.api.messages import activation_message, backfill_tick_message
-from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.paging import Pages, fitting, page_size
 from cronring.controller.api.payloads import canonical_payload, payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, instant, note
@@ -95,10 +95,10 @@ class ActivationWrites:
         table = table_of(row)
         after = (int(run_at), int(last_id)) if run_at else None
         waiting = await self._control.list_activations(row.key, after=after, limit=size + 1)
-        page = waiting[:size]
+        page = fitting(waiting, size, lambda activation: len(activation.payload.encode()))
+        token = pages.token(f"{page[-1].run_at}/{page[-1].activation_id}") if len(waiting) > len(page) else ""
         return jobs_pb2.ListActivationsResponse(
-            activations=[activation_message(activation, table) for activation in page],
-            next_page_token=pages.token(f"{page[-1].run_at}/{page[-1].activation_id}") if len(waiting) > size else "",
+            activations=[activation_message(activation, table) for activation in page], next_page_token=token
         )
 
     async def CancelActivation(

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
@@ -15,7 +15,10 @@ from cronring.protos.cronring.v1 import lists_pb2
 
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 1_000
+PAGE_BYTES: Final = 8 * 1024 * 1024  # of what authors wrote; an answer has 32 MiB at most
 _KIND: Final = "page"
+
+Row = TypeVar("Row")
 
 
 def page_size(request: Message) -> int:
@@ -26,6 +29,16 @@ def page_size(request: Message) -> int:
 async def total(request: Message, count: Callable[[], Awaitable[int]]) -> lists_pb2.Total | None:
     """How many there are on all pages, if the request asks for it."""
     return lists_pb2.Total(count=await count()) if getattr(request, "total") else None  # noqa: B009 - of any list
+
+
+def fitting(rows: list[Row], size: int, weight: Callable[[Row], int]) -> list[Row]:
+    """Of `rows`, those of one page: `size` at most, and none beyond that with which they weigh PAGE_BYTES."""
+    weighed = 0
+    for place, row in enumerate(rows[:size]):
+        weighed += weight(row)
+        if weighed > PAGE_BYTES:
+            return rows[: place + 1]
+    return rows[:size]
 
 
 class Pages:

@@ -4,14 +4,24 @@ from typing import Final
 
 from cronring.controller.api.consuming import ConsumingCalls, check_workspace, queue_name
 from cronring.controller.api.etags import check_etag, queue_etag
-from cronring.controller.api.paging import Pages, page_size, total
+from cronring.controller.api.paging import Pages, fitting, page_size, total
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.queue_messages import dead_letter_message, queue_message, waiting_message
 from cronring.controller.api.queue_waiting import QueueWaiting
 from cronring.controller.api.requests import Context, actor, name, note, number, one_of
 from cronring.controller.api.scope import namespaces, require
 from cronring.controller.api.token_box import TokenBox
-from cronring.controller.ports.queues import CheckQueue, QueueLane, QueueName, QueueRow, Queues, QueueSeen, place_of
+from cronring.controller.ports.queues import (
+    CheckQueue,
+    DeadLetterRow,
+    MessageRow,
+    QueueLane,
+    QueueName,
+    QueueRow,
+    Queues,
+    QueueSeen,
+    place_of,
+)
 from cronring.protos.cronring.v1 import queues_pb2, queues_pb2_grpc
 from cronring.schema.identity import Permission
 
@@ -51,10 +61,10 @@ class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
         lane, size = _seen(request), page_size(request)
         pages = Pages(self._box, "ListMessages", lane)
         rows = await self._queues.list_messages(lane, pages.place_cursor(request.page_token), size + 1)
-        page = rows[:size]
+        page = fitting(rows, size, _weight)
         return queues_pb2.ListMessagesResponse(
             messages=[waiting_message(row, lane.name.namespace) for row in page],
-            next_page_token=pages.token(place_of(page[-1])) if len(rows) > size else "",
+            next_page_token=pages.token(place_of(page[-1])) if len(rows) > len(page) else "",
         )
 
     async def ListDeadLetters(
@@ -63,10 +73,10 @@ class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
         lane, size = _seen(request), page_size(request)
         pages = Pages(self._box, "ListDeadLetters", lane)
         rows = await self._queues.list_dead_letters(lane, pages.number_cursor(request.page_token), size + 1)
-        page = rows[:size]
+        page = fitting(rows, size, _weight)
         return queues_pb2.ListDeadLettersResponse(
             dead_letters=[dead_letter_message(row, lane.name.namespace) for row in page],
-            next_page_token=pages.token(page[-1].message_id) if len(rows) > size else "",
+            next_page_token=pages.token(page[-1].message_id) if len(rows) > len(page) else "",
         )
 
     async def ReplayDeadLetters(
@@ -119,6 +129,10 @@ def _ordered(
     found = queue_name(request.namespace, request.queue)
     require(Permission.OPERATE, found.namespace)
     return found
+
+
+def _weight(row: MessageRow | DeadLetterRow) -> int:
+    return len(row.payload.encode()) + len((row.error_message or "").encode())
 
 
 def _seen(request: queues_pb2.ListMessagesRequest | queues_pb2.ListDeadLettersRequest) -> QueueLane:

@@ -60,43 +60,50 @@ class WorkspacesService(workspaces_pb2_grpc.WorkspacesServicer):
         found = await self._workspaces.get_workspace(*of)
         if request.HasField("expected") and found.jobs != request.expected:
             raise Conflict(f"{of[1]} has {found.jobs} jobs, and {request.expected} are expected; nothing was done")
-        gone = _Gone(done=True)
+        gone, left = _Gone(), found
         if (found.jobs or found.messages) and not request.dry_run:
+            # Where none of its jobs may be ended, this raises, and nothing is written.
+            ended = await self._workspaces.end_jobs(*of, by, why)
             await self._workspaces.note_deletion(found)
-            gone = await self._delete(*of, by, why)
-        left = found if request.dry_run else await self._workspaces.get_workspace(*of)
+            gone = await self._delete(*of, by, why, ended)
+            left = await self._workspaces.get_workspace(*of)
         return workspaces_pb2.DeleteWorkspaceResponse(
-            found=workspace_message(found), left=workspace_message(left), deleted=gone.jobs, messages=gone.messages,
-            done=gone.done,
+            found=workspace_message(found), left=workspace_message(left), ended=gone.ended, deleted=gone.jobs,
+            messages=gone.messages, done=request.dry_run or not (left.jobs or left.messages),
         )  # fmt: skip
 
-    async def _delete(self, namespace: str, workspace: str, by: str, why: str) -> "_Gone":
-        """Nothing is removed before all of it has ended."""
+    async def _delete(self, namespace: str, workspace: str, by: str, why: str, some: int) -> "_Gone":
+        """Nothing is removed before all of it has ended. A message that its consumer has locked stays.
+
+        `some`: jobs have been ended already.
+        """
         loop = asyncio.get_running_loop()
-        until, messages, jobs = loop.time() + CALL_S, 0, 0
-        while await self._workspaces.end_jobs(namespace, workspace, by, why):
+        until, ended, messages, jobs = loop.time() + CALL_S, 0, 0, 0
+        while some:
+            ended += some
             self._put(JobsNotified())
             if loop.time() > until:
-                return _Gone()
+                return _Gone(ended)
+            some = await self._workspaces.end_jobs(namespace, workspace, by, why)
         # No job puts any there by now.
         while dropped := await self._workspaces.drop_messages(namespace, workspace):
             messages += dropped
             if loop.time() > until:
-                return _Gone(0, messages)
+                return _Gone(ended, messages)
         while removed := await self._workspaces.delete_jobs(namespace, workspace, by, why):
             jobs += removed
             self._put(JobsNotified())
             if loop.time() > until:
-                return _Gone(jobs, messages)
-        return _Gone(jobs, messages, done=True)
+                break
+        return _Gone(ended, messages, jobs)
 
 
 class _Gone(NamedTuple):
-    """`done`: that was all."""
+    """`ended`: jobs that were cancelled. `jobs`: that were removed."""
 
-    jobs: int = 0
+    ended: int = 0
     messages: int = 0
-    done: bool = False
+    jobs: int = 0
 
 
 def workspace_message(row: WorkspaceRow) -> workspaces_pb2.Workspace:

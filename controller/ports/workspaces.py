@@ -10,7 +10,7 @@ LABEL: Final = "workspace"
 class WorkspaceRow(NamedTuple):
     """`running`: executions; in lists, jobs that run. `waiting`: activations. `messages`: of queues, with dead letters.
 
-    In lists the last two are 0.
+    In lists the last two are 0. A message that an execution waits for counts with that.
     """
 
     namespace: str
@@ -30,7 +30,7 @@ class Workspaces(Protocol):
     async def list_workspaces(
         self, namespace: str | None, namespaces: Namespaces, after: tuple[str, str], limit: int
     ) -> list[WorkspaceRow]:
-        """Those that have jobs, by namespace and name. `after`: a namespace and a name."""
+        """Those that have jobs, messages or dead letters, by namespace and name. `after`: a namespace and a name."""
         ...
 
     async def get_workspace(self, namespace: str, workspace: str) -> WorkspaceRow:
@@ -38,11 +38,14 @@ class Workspaces(Protocol):
         ...
 
     async def note_deletion(self, found: WorkspaceRow) -> None:
-        """It is to be deleted, in the audit log: what is done to its jobs follows there."""
+        """It is being deleted, in the audit log: beside what is done to its jobs."""
         ...
 
     async def end_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:
-        """A few of its jobs end: no tick comes any more, what waits goes, what runs is told to stop. 0: all have."""
+        """A few of its jobs end: no tick comes any more, what waits goes, what runs is told to stop. 0: all have.
+
+        Raises Conflict where none of those that are left may be ended, as a newer release wrote them.
+        """
         ...
 
     async def drop_messages(self, namespace: str, workspace: str) -> int:

@@ -4,6 +4,7 @@ import json
 from typing import Final
 
 from cronring.controller.core.orders.orders import Cancel
+from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import JobDone, Who
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.workspaces import LABEL, WorkspaceRow
@@ -16,7 +17,7 @@ from cronring.controller.store.recording import record
 from cronring.sql.parameters import CountWorkspace, DropWorkspaceMessages, FindWorkspaceJobs, ListWorkspaces
 
 AT_ONCE: Final = 100  # jobs whose rows are locked together; claims leave them for a moment, and come back
-MESSAGES_AT_ONCE: Final = 1_000  # of each queue
+MESSAGES_AT_ONCE: Final = 1_000
 
 
 class PostgresWorkspaces:
@@ -53,13 +54,16 @@ class PostgresWorkspaces:
         """See cronring.controller.ports.workspaces.Workspaces."""
         async with self._database.transaction("ending jobs of a workspace") as transaction:
             rows = await _locked(transaction, namespace, workspace, going=True)
-            await order_locked(transaction, rows, Cancel(note), by, dry_run=False)
+            done = await order_locked(transaction, rows, Cancel(note), by, dry_run=False)
+            refused = [each for each in done if isinstance(each, Conflict)]
+            if refused and len(refused) == len(done):  # asked again, it would be these for ever
+                raise refused[0]
             transaction.unchanged = not rows
-            return len(rows)
+            return len(done) - len(refused)
 
     async def drop_messages(self, namespace: str, workspace: str) -> int:
         """See cronring.controller.ports.workspaces.Workspaces."""
-        asked = DropWorkspaceMessages(workspace=workspace, limit=MESSAGES_AT_ONCE, namespace=namespace)
+        asked = DropWorkspaceMessages(namespace=namespace, workspace=workspace, limit=MESSAGES_AT_ONCE)
         dropped: int = (await self._database.fetch(asked))[0][0]
         return dropped
 

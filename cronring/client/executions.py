@@ -68,6 +68,17 @@ class ExecutionCalls:
             if looks >= LOOKS_MAX:
                 return ExecutionsFound(found, convert.instant(answer.looked_to))
 
+    async def each(self, query: ExecutionQuery) -> AsyncIterator[model.Execution]:
+        """All that fit, by `query.sort`, without their outputs: page by page, however far back. Raises as `find`."""
+        chosen, token = execution_filter(query), ""
+        while True:
+            answer = await self._page(chosen, query.sort, PAGE_SIZE_MAX, token)
+            for found in answer.executions:
+                yield convert.execution(found)
+            token = answer.next_page_token
+            if not token:
+                return
+
     async def count(self, query: ExecutionQuery) -> ExecutionsCounted:
         """How many fit, or that it is at least so many. Raises NotFound for a job that isn't there."""
         request = executions_pb2.CountExecutionsRequest(filter=execution_filter(query))

@@ -20,7 +20,7 @@ Answer = TypeVar("Answer")
 class Workspace:
     """`running`: executions; in lists, jobs that run. `waiting`: runs beside schedules. `messages`: of queues.
 
-    In lists the last two are 0.
+    In lists the last two are 0. A message that an execution waits for counts with that.
     """
 
     namespace: str
@@ -36,13 +36,14 @@ class Workspace:
 class WorkspaceDeleted:
     """`found`: as it was before. `deleted`: jobs. `left`: what is there now, as runs that have not stopped yet.
 
-    `messages`: deleted ones of queues, with dead letters.
+    `messages`: deleted ones of queues, with dead letters. `done`: no jobs and no messages are left.
     """
 
     found: Workspace
     deleted: int
     left: Workspace
     messages: int = 0
+    done: bool = True
 
 
 class WorkspaceCalls:
@@ -52,7 +53,7 @@ class WorkspaceCalls:
         self._failover = failover
 
     async def list(self, namespace: str = "") -> builtins.list[Workspace]:
-        """Those that have jobs, by namespace and name. `namespace`: "" for all."""
+        """Those that have jobs, messages or dead letters, by namespace and name. `namespace`: "" for all."""
 
         async def fetch(page_size: int, token: str) -> tuple[builtins.list[Workspace], str]:
             request = workspaces_pb2.ListWorkspacesRequest(page_size=page_size, page_token=token, namespace=namespace)
@@ -78,8 +79,9 @@ class WorkspaceCalls:
     ) -> WorkspaceDeleted:
         """Its schedules end, what waits goes, what runs is told to stop, and its messages and jobs are removed.
 
-        `expected`: with any other number of jobs nothing is done. Raises Invalid, Refused. What was cut in the middle
-        goes on when it is called again.
+        `expected`: with any other number of jobs nothing is done. Raises Invalid, Refused, and Conflict where its jobs
+        can't be ended. What was cut in the middle goes on when it is called again. So does what isn't `done`, as
+        consumers have its messages locked: nobody waits for them here.
         """
         request = workspaces_pb2.DeleteWorkspaceRequest(
             namespace=namespace, workspace=workspace, dry_run=dry_run, expected=expected, requested_by=by, note=note
@@ -87,11 +89,11 @@ class WorkspaceCalls:
         answer = first = await self._delete(request)
         deleted, messages = first.deleted, first.messages
         request.ClearField("expected")
-        while not answer.done:
+        while not answer.done and (answer.ended or answer.deleted or answer.messages):
             answer = await self._delete(request)
             deleted += answer.deleted
             messages += answer.messages
-        return WorkspaceDeleted(_workspace(first.found), deleted, _workspace(answer.left), messages)
+        return WorkspaceDeleted(_workspace(first.found), deleted, _workspace(answer.left), messages, answer.done)
 
     async def _delete(self, request: workspaces_pb2.DeleteWorkspaceRequest) -> workspaces_pb2.DeleteWorkspaceResponse:
         return await self._change(

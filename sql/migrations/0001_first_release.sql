@@ -470,8 +470,8 @@ CREATE TABLE cron_queue (
     lost           boolean NOT NULL DEFAULT false,
     CHECK ((ended_at IS NULL) = (outcome IS NULL))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
--- Each lane in its order.
-CREATE INDEX cron_queue_lane ON cron_queue (namespace, queue, workspace, run_at, id) WHERE ended_at IS NULL;
+-- Each lane in its order; and by its first two columns what a workspace has, in however many queues.
+CREATE INDEX cron_queue_lane ON cron_queue (namespace, workspace, queue, run_at, id) WHERE ended_at IS NULL;
 -- Each queue by age: what lists and figures ask for.
 CREATE INDEX cron_queue_age ON cron_queue (namespace, queue, id) WHERE ended_at IS NULL;
 -- The engine's: the message of an execution, and what consumers have said and no end has settled yet.
@@ -1782,6 +1782,11 @@ END $$;
 CREATE FUNCTION cron_queue_hold(lease bigint, ids bigint[]) RETURNS bigint[] LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
+    -- Whoever is told of no message would think that all of them are done.
+    IF ids IS NULL OR EXISTS (SELECT FROM unnest(ids) u (id) WHERE u.id IS NULL) THEN
+        RAISE EXCEPTION 'ids is null, or has a null in it: name the messages that the take gave'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
     PERFORM FROM cron_queue_lanes l WHERE l.lease = cron_queue_hold.lease AND l.given && ids
     ORDER BY l.id FOR NO KEY UPDATE;
     RETURN ARRAY(
@@ -1852,7 +1857,39 @@ BEGIN
     END IF;
 END $$;
 
--- Consumers' roles may see no table of ours, so these run with their owner's rights.
+-- Consumers' roles may see no table of ours, so these run with their owner's rights. What they are given is bounded
+-- here: whoever may call them reaches no API before that.
+
+-- Raises for names that schema/queues.py refuses: what the API could not name, nobody could list, replay or delete.
+CREATE FUNCTION cron_queue_check_name(namespace text, queue text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF queue IS NULL OR queue !~ '^[A-Za-z0-9_]([A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?$' THEN
+        RAISE EXCEPTION 'the queue''s name % is none: use letters, digits, "_" and "-" (not at its ends), at most 100',
+            quote_nullable(left(queue, 200)) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF namespace IS NULL OR namespace !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
+        RAISE EXCEPTION 'the namespace % is none: use letters, digits, "_" and "-", at most 100',
+            quote_nullable(left(namespace, 200)) USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+END $$;
+
+-- The end of an output, in 64 KiB, under a line that says how much is missing: as runners keep it (schema/recorded.py).
+CREATE FUNCTION cron_queue_kept(output text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    bytes bytea;
+    first integer;
+BEGIN
+    IF output IS NULL OR octet_length(output) <= 65536 THEN
+        RETURN output;
+    END IF;
+    bytes := convert_to(output, 'UTF8');
+    first := length(bytes) - 65536 + 100;  -- room for that line
+    WHILE get_byte(bytes, first) & 192 = 128 LOOP  -- inside of a character
+        first := first + 1;
+    END LOOP;
+    RETURN format(E'[… %s bytes of earlier output cut …]\n', first)
+        || convert_from(substring(bytes FROM first + 1), 'UTF8');
+END $$;
 
 -- Puts messages into a queue, in the caller's transaction; their ids, in order. They are delivered once that is
 -- committed. `workspaces`: of each; null: ''. Messages of one workspace come in order of run_at, and then of their ids.
@@ -1865,14 +1902,9 @@ DECLARE
     asked CONSTANT text[] := ARRAY[cron_queue_put_many.namespace, cron_queue_put_many.queue];
     messages bigint[];
 BEGIN
-    -- As schema/queues.py has them: what the API could not name, nobody could list, replay or delete.
-    IF asked[2] IS NULL OR asked[2] !~ '^[A-Za-z0-9_]([A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?$' THEN
-        RAISE EXCEPTION 'the queue''s name % is none: use letters, digits, "_" and "-" (not at its ends), at most 100',
-            quote_nullable(asked[2]) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF asked[1] IS NULL OR asked[1] !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN
-        RAISE EXCEPTION 'the namespace % is none: use letters, digits, "_" and "-", at most 100',
-            quote_nullable(asked[1]) USING ERRCODE = 'invalid_parameter_value';
+    PERFORM cron_queue_check_name(asked[1], asked[2]);
+    IF payloads IS NULL THEN
+        RAISE EXCEPTION 'payloads is null: give an array of JSON' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF workspaces IS NOT NULL AND cardinality(workspaces) <> cardinality(payloads) THEN
         RAISE EXCEPTION 'there are % payloads and % workspaces: give one for each', cardinality(payloads),
@@ -1908,9 +1940,9 @@ CREATE FUNCTION cron_queue_put(
     SELECT (cron_queue_put_many(queue, ARRAY[payload], ARRAY[workspace], namespace, not_before))[1]
 $$;
 
--- Takes the lanes that wait longest, one after the other, until `most` messages are found. Each is the consumer's alone
--- for the time of `hold`. Beyond that somebody else may take it, and its first message counts as lost. That one is
--- given out alone from then on: so a message that kills its consumers takes no other along.
+-- Takes the lanes that wait longest, one after the other, until `most` messages are found, or 8 MiB of payloads. Each
+-- is the consumer's alone for the time of `hold`. Beyond that somebody else may take it, and its first message counts as
+-- lost. That one is given out alone from then on: so a message that kills its consumers takes no other along.
 CREATE FUNCTION cron_queue_take(
     queue text, consumer text, hold interval DEFAULT '30 s', most integer DEFAULT 10, namespace text DEFAULT 'default'
 ) RETURNS TABLE (
@@ -1931,8 +1963,15 @@ DECLARE
     message record;
     taken bigint[];
     room integer := most;
+    bytes integer := 0;
+    full_at CONSTANT integer := 8388608;  -- of payloads: controllers hand on an answer of 32 MiB at most
+    held_s CONSTANT float8 := extract(epoch FROM hold);  -- months and days may outweigh each other
 BEGIN
-    IF most IS NULL OR most NOT BETWEEN 1 AND 1000 OR hold IS NULL OR hold NOT BETWEEN '1 s' AND '1 day' THEN
+    PERFORM cron_queue_check_name(asked[1], asked[2]);
+    IF consumer IS NULL OR consumer = '' THEN
+        RAISE EXCEPTION 'consumer is empty: give a name, which lists show' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF most IS NULL OR most NOT BETWEEN 1 AND 1000 OR held_s IS NULL OR held_s NOT BETWEEN 1 AND 86400 THEN
         RAISE EXCEPTION 'take 1 to 1000 messages, and hold them for 1 second to 1 day'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -1947,7 +1986,7 @@ BEGIN
             PERFORM cron_queue_lose(lane);
         END IF;
         taken := '{}';
-        leased_until := clock_timestamp() + hold;
+        leased_until := clock_timestamp() + held_s * interval '1 s';
         FOR message IN
             SELECT m.* FROM cron_queue m
             WHERE m.namespace = asked[1] AND m.queue = asked[2] AND m.workspace = lane.workspace
@@ -1960,8 +1999,9 @@ BEGIN
             delivery := message.failures + 1; job_id := message.job_id; execution_id := message.execution_id;
             tick := message.tick; run_at := message.run_at; attempt := message.attempt;
             enqueued_at := message.enqueued_at;
+            bytes := bytes + octet_length(payload);
             RETURN NEXT;
-            EXIT WHEN message.lost;
+            EXIT WHEN message.lost OR bytes > full_at;
         END LOOP;
         IF taken = '{}' THEN
             IF message.lost IS NULL OR lane.lease IS NOT NULL THEN
@@ -1971,11 +2011,11 @@ BEGIN
             CONTINUE;
         END IF;
         UPDATE cron_queue_lanes l
-        SET ready_at = leased_until, held = true, lease = cron_queue_take.lease, consumer = cron_queue_take.consumer,
-            given = taken, changed_at = this_instant
+        SET ready_at = leased_until, held = true, lease = cron_queue_take.lease,
+            consumer = left(cron_queue_take.consumer, 200), given = taken, changed_at = this_instant
         WHERE l.id = lane.id;
         room := room - cardinality(taken);
-        EXIT WHEN room = 0 OR message.lost;
+        EXIT WHEN room = 0 OR message.lost OR bytes > full_at;
     END LOOP;
     CLOSE waiting;
 END $$;
@@ -1987,12 +2027,14 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET jit = off AS $$
 #variable_conflict use_column
+DECLARE
+    held_s CONSTANT float8 := extract(epoch FROM hold);
 BEGIN
-    IF hold IS NULL OR hold NOT BETWEEN '1 s' AND '1 day' THEN
+    IF held_s IS NULL OR held_s NOT BETWEEN 1 AND 86400 THEN
         RAISE EXCEPTION 'hold for 1 second to 1 day' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     -- A lane that is locked is about to end, or to be taken: nobody waits for that.
-    UPDATE cron_queue_lanes l SET ready_at = clock_timestamp() + hold
+    UPDATE cron_queue_lanes l SET ready_at = clock_timestamp() + held_s * interval '1 s'
     FROM (
         SELECT h.id FROM cron_queue_lanes h WHERE h.lease = cron_queue_extend.lease FOR NO KEY UPDATE SKIP LOCKED
     ) held
@@ -2006,7 +2048,7 @@ END $$;
 
 -- These messages are done: `done`; or gone, as cron_queue_extend says; or refused: the lease no longer has them. In the
 -- transaction of the work, the two are committed together. `strict` fails that transaction unless all are done.
--- `output`: what their executions say, of those that wait for it.
+-- `output`: what their executions say, of those that wait for it; of a long one the last 64 KiB.
 CREATE FUNCTION cron_queue_done(lease bigint, ids bigint[], output text DEFAULT '', strict boolean DEFAULT false)
 RETURNS TABLE (id bigint, state text) LANGUAGE plpgsql SECURITY DEFINER
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -2014,6 +2056,7 @@ SET plan_cache_mode = force_generic_plan SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     held CONSTANT bigint[] := cron_queue_hold(lease, ids);
+    kept CONSTANT text := cron_queue_kept(output);
     decided jsonb;
 BEGIN
     WITH ending AS MATERIALIZED (
@@ -2022,7 +2065,7 @@ BEGIN
     ), deleted AS (
         DELETE FROM cron_queue m USING ending e WHERE m.id = e.id AND NOT e.awaited
     ), ended AS (
-        UPDATE cron_queue m SET ended_at = clock_timestamp(), outcome = 'completed', output = cron_queue_done.output
+        UPDATE cron_queue m SET ended_at = clock_timestamp(), outcome = 'completed', output = kept
         FROM ending e WHERE m.id = e.id AND e.awaited
     )
     SELECT jsonb_object_agg(e.id, 'done') INTO decided FROM ending e;
@@ -2032,7 +2075,8 @@ END $$;
 
 -- A delivery of each has failed: it waits for the next one, `delay` from now (by default 1 s, then twice as long each
 -- time, up to an hour). Where the queue blocks, its lane waits with it, and what else the lease had of that lane goes
--- back. After the last delivery it is dead, or ended: see cron_queue_strike. `last`: this was the last one.
+-- back. After the last delivery it is dead, or ended: see cron_queue_strike. `last`: this was the last one. Of texts so
+-- much is kept as of what runners say.
 CREATE FUNCTION cron_queue_retry(
     lease bigint, ids bigint[], error text, delay interval DEFAULT NULL, error_type text DEFAULT '',
     last boolean DEFAULT false
@@ -2045,7 +2089,7 @@ DECLARE
     decided jsonb;
     waits jsonb;
 BEGIN
-    IF delay NOT BETWEEN '0' AND '30 days' THEN
+    IF extract(epoch FROM delay) NOT BETWEEN 0 AND 2592000 THEN
         RAISE EXCEPTION 'a delay lasts from 0 to 30 days' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     SELECT jsonb_object_agg(s.id, s.state),
@@ -2053,7 +2097,9 @@ BEGIN
                extract(epoch FROM delay), least(3600, power(2, least(s.failures - 1, 12)))
            )) FILTER (WHERE s.state = 'waits')
     INTO decided, waits
-    FROM cron_queue_strike(held, 'failed', error_type, left(coalesce(error, ''), 10000), last) s;
+    FROM cron_queue_strike(
+        held, 'failed', right(coalesce(error_type, ''), 200), left(coalesce(error, ''), 10000), coalesce(last, false)
+    ) s;
     PERFORM cron_queue_wait(lease, waits);
     PERFORM cron_queue_let_go(lease, held);
     RETURN QUERY SELECT * FROM cron_queue_answer(ids, held, decided, false);
@@ -2080,10 +2126,15 @@ END $$;
 CREATE FUNCTION cron_queue_listen(queue text, hold interval DEFAULT '1 min', namespace text DEFAULT 'default')
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
+DECLARE
+    held_s CONSTANT float8 := extract(epoch FROM hold);
 BEGIN
+    PERFORM cron_queue_check_name(cron_queue_listen.namespace, cron_queue_listen.queue);
+    IF held_s IS NULL OR held_s NOT BETWEEN 1 AND 300 THEN
+        RAISE EXCEPTION 'listen for 1 second to 5 minutes, and then again' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
     INSERT INTO cron_queue_listeners AS l (namespace, queue, until_at)
-    VALUES (cron_queue_listen.namespace, cron_queue_listen.queue,
-            clock_timestamp() + least(cron_queue_listen.hold, interval '5 min'))
+    VALUES (cron_queue_listen.namespace, cron_queue_listen.queue, clock_timestamp() + held_s * interval '1 s')
     ON CONFLICT (namespace, queue) DO UPDATE SET until_at = excluded.until_at
     WHERE l.until_at < excluded.until_at - interval '10 s';
 END $$;
@@ -2113,5 +2164,38 @@ BEGIN
         namespace := latest[1];
         queue := latest[2];
         RETURN NEXT;
+    END LOOP;
+END $$;
+
+-- Workspaces by namespace and name, from after that place on, that have messages or dead letters; at most `most`. Each
+-- is found by a look into two indexes, whatever it has, and in however many queues. `spaces`: namespaces; null: all.
+CREATE FUNCTION cron_queue_workspaces(spaces text[], after_namespace text, after_workspace text, most bigint)
+RETURNS TABLE (namespace text, workspace text) LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+#variable_conflict use_column
+DECLARE
+    latest text[] := ARRAY[after_namespace, after_workspace];
+    told bigint := 0;
+BEGIN
+    WHILE told < most LOOP
+        SELECT ARRAY[n.namespace, n.workspace] INTO latest FROM (
+            (SELECT m.namespace, m.workspace FROM cron_queue m
+             WHERE m.ended_at IS NULL AND (m.namespace, m.workspace) > (latest[1], latest[2])
+             ORDER BY m.namespace, m.workspace LIMIT 1)
+            UNION ALL
+            (SELECT d.namespace, d.workspace FROM cron_dead_letters d
+             WHERE (d.namespace, d.workspace) > (latest[1], latest[2]) ORDER BY d.namespace, d.workspace LIMIT 1)
+        ) n ORDER BY n.namespace COLLATE "C", n.workspace COLLATE "C" LIMIT 1;
+        EXIT WHEN NOT FOUND;
+        IF latest[1] <> ALL(spaces) THEN  -- it goes on in the next one that is asked for
+            latest := ARRAY[(SELECT min(s.space COLLATE "C") FROM unnest(spaces) s (space)
+                             WHERE s.space COLLATE "C" > latest[1]), ''];
+            EXIT WHEN latest[1] IS NULL;
+        ELSIF latest[2] > '' THEN
+            namespace := latest[1];
+            workspace := latest[2];
+            told := told + 1;
+            RETURN NEXT;
+        END IF;
     END LOOP;
 END $$;

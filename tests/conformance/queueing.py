@@ -62,7 +62,7 @@ class Taken:
     async def done(self, ids: Iterable[int] | None = None, **more: Any) -> dict[int, str]:
         return await self._ask("cron_queue_done", ids, **more)
 
-    async def retry(self, ids: Iterable[int] | None = None, error: str = "no", **more: Any) -> dict[int, str]:
+    async def retry(self, ids: Iterable[int] | None = None, error: str | None = "no", **more: Any) -> dict[int, str]:
         return await self._ask("cron_queue_retry", ids, error=error, **more)
 
     async def extend(self, hold_s: float = 60) -> dict[int, str]:

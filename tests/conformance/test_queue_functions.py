@@ -8,8 +8,10 @@ import asyncpg
 import pytest
 
 from cronring.controller.store.connect import Connection, connect
+from cronring.protos.admission import ANSWER_BYTES_MAX
 from cronring.schema.queues import queue_fault, workspace_fault
-from tests.conformance.queueing import FORGOTTEN, Consumer
+from cronring.schema.recorded import KEEP_BYTES, read_recorded
+from tests.conformance.queueing import FORGOTTEN, Consumer, Taken
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 NOW = timedelta()
@@ -346,6 +348,10 @@ async def test_what_a_role_of_consumers_may(one: Consumer) -> None:
             await one.connection.fetch(statement)
 
 
+NEVER = "1 second to 1 day|from 0 to 30 days|invalid input syntax"  # before PostgreSQL 17 there is no such interval
+CENTURIES = "'100000 years -36000000 days 1 hour'"  # an hour to whoever compares, and 1,400 years to whoever adds
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -358,17 +364,101 @@ async def test_what_a_role_of_consumers_may(one: Consumer) -> None:
         ("cron_queue_put('q', to_json(repeat('x', 70000)))", "at most 65536 bytes"),
         ("cron_queue_put_many('q', ARRAY['1']::json[], '{}')", "there are 1 payloads and 0 workspaces"),
         ("cron_queue_put(NULL, '1')", "the queue's name NULL is none"),
+        ("cron_queue_put(repeat('x', 100000), '1')", "the queue's name 'x{200}' is none"),
+        ("cron_queue_put('q', '1', namespace => NULL)", "the namespace NULL is none"),
+        ("cron_queue_put_many('q', NULL, '{a}')", "payloads is null"),
         ("cron_queue_put('q', '{')", "invalid input syntax for type json"),
         ("cron_queue_take('q', 'c', most => 0)", "take 1 to 1000 messages"),
         ("cron_queue_take('q', 'c', '0 s')", "hold them for 1 second to 1 day"),
         ("cron_queue_take('q', 'c', NULL)", "hold them for 1 second to 1 day"),
+        ("cron_queue_take('q', 'c', 'infinity')", NEVER),
+        (f"cron_queue_take('q', 'c', {CENTURIES})", "hold them for 1 second to 1 day"),
+        ("cron_queue_take('q', 'c', most => NULL)", "take 1 to 1000 messages"),
+        ("cron_queue_take('q', NULL)", "consumer is empty"),
+        ("cron_queue_take('q', '')", "consumer is empty"),
+        ("cron_queue_take(NULL, 'c')", "the queue's name NULL is none"),
+        ("cron_queue_take('a b', 'c')", "the queue's name 'a b' is none"),
+        ("cron_queue_take('q', 'c', namespace => NULL)", "the namespace NULL is none"),
         ("cron_queue_extend(1, '2 days')", "hold for 1 second to 1 day"),
+        ("cron_queue_extend(1, '-1 s')", "hold for 1 second to 1 day"),
+        ("cron_queue_extend(1, NULL)", "hold for 1 second to 1 day"),
+        ("cron_queue_extend(1, 'infinity')", NEVER),
+        (f"cron_queue_extend(1, {CENTURIES})", "hold for 1 second to 1 day"),
         ("cron_queue_retry(1, '{1}', 'e', '-1 s')", "a delay lasts from 0 to 30 days"),
+        ("cron_queue_retry(1, '{1}', 'e', 'infinity')", NEVER),
+        (f"cron_queue_retry(1, '{{1}}', 'e', {CENTURIES})", "a delay lasts from 0 to 30 days"),
+        ("cron_queue_retry(1, NULL, 'e')", "ids is null"),
+        ("cron_queue_done(1, NULL, strict => true)", "ids is null"),
+        ("cron_queue_done(1, '{1, NULL}', strict => true)", "ids is null, or has a null in it"),
+        ("cron_queue_release(1, '{NULL}')", "ids is null, or has a null in it"),
+        ("cron_queue_listen(NULL)", "the queue's name NULL is none"),
+        ("cron_queue_listen(repeat('x', 10000))", "the queue's name 'x{200}' is none"),
+        ("cron_queue_listen('q', namespace => 'a/b')", "the namespace 'a/b' is none"),
+        ("cron_queue_listen('q', NULL)", "listen for 1 second to 5 minutes"),
+        ("cron_queue_listen('q', '-1 s')", "listen for 1 second to 5 minutes"),
+        ("cron_queue_listen('q', '1 day')", "listen for 1 second to 5 minutes"),
+        (f"cron_queue_listen('q', {CENTURIES})", "listen for 1 second to 5 minutes"),
     ],
 )
 async def test_what_is_wrong_is_said(one: Consumer, call: str, says: str) -> None:
     with pytest.raises(asyncpg.PostgresError, match=says):
         await one.connection.fetch(f"SELECT {call}")
+
+
+async def test_what_is_null_is_as_if_it_were_left_out(one: Consumer, owner: Connection) -> None:
+    ids = await one.put("a", 1)
+    taken = await one.take()
+    assert await taken.retry(error=None, delay=None, error_type=None, last=None) == {ids[0]: "waits"}
+    assert [tuple(row) for row in await owner.fetch("SELECT error_type, error_message FROM cron_queue")] == [("", "")]
+    await pass_lease(owner)
+    again = await one.take()
+    assert again.deliveries == [2]
+    assert await again.done(output=None, strict=None) == {ids[0]: "done"}
+    assert await one.connection.fetchval("SELECT cron_queue_put_many('q', ARRAY[NULL]::json[], ARRAY[NULL])") != []
+    assert [(row["workspace"], row["payload"]) for row in (await one.take()).rows] == [("", "null")]
+    assert await Taken(one, []).done() == {}
+
+
+@pytest.mark.parametrize("letter", ["x", "\u00e9", "\u6f22", "\U0001f600"])
+async def test_of_huge_texts_so_much_is_kept_as_of_runners(one: Consumer, owner: Connection, letter: str) -> None:
+    await owner.execute("INSERT INTO cron_queues (namespace, queue, max_deliveries) VALUES ('default', 'q', 1)")
+    await owner.execute(AWAITED, 3)
+    one.name = letter * 5_000
+    taken = await one.take()
+    done, failed, _ = taken.ids
+    said = f"begin {letter * 70_000} end"
+    assert await taken.done([done], output=said) == {done: "done"}
+    assert await taken.retry([failed], error=letter * 70_000, error_type=f"{letter * 70_000}Error") == {failed: "ended"}
+    await pass_lease(owner)
+    await one.take()
+    rows = await owner.fetch("SELECT output, error_type, error_message FROM cron_queue ORDER BY id")
+    (output, *_), (_, error_type, message), (*_, lost) = map(tuple, rows)
+    assert KEEP_BYTES - 200 < len(output.encode()) <= KEEP_BYTES
+    kept = read_recorded(output)
+    assert said.encode()[kept.begins_at :] == kept.data
+    assert kept.begins_at > 0
+    assert (error_type, message) == (f"{letter * 195}Error", letter * 10_000)
+    assert lost == f"the lease of consumer {letter * 200} ran out"
+
+
+async def test_an_output_that_fits_is_kept_as_it_is(one: Consumer, owner: Connection) -> None:
+    await owner.execute(AWAITED, 1)
+    said = "\u00e9" * (KEEP_BYTES // 2)
+    await (await one.take()).done(output=said)
+    assert await owner.fetchval("SELECT output FROM cron_queue") == said
+
+
+async def test_a_take_is_no_more_than_controllers_hand_on(one: Consumer) -> None:
+    """Its answer would be lost, and all of its messages with it, time and again."""
+    for workspace in ("a", "b"):
+        put = "SELECT cron_queue_put_many('q', array_fill(to_json(repeat('x', 65000)), ARRAY[150]), "
+        await one.connection.fetch(f"{put} array_fill($1::text, ARRAY[150]))", workspace)
+    seen = 0
+    while (taken := await one.take(most=1_000)).rows:
+        assert sum(len(row["payload"]) for row in taken.rows) <= ANSWER_BYTES_MAX // 2
+        seen += len(taken.rows)
+        await taken.done()
+    assert seen == 300
 
 
 NAMES = ("a", "A-1", "_", "a.b", "-a", "a-", ".a", "a.", "a b", "a/b", "\u00e9", "a\n", "@a", "x" * 100, "x" * 101)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from cronring.controller.errors import Conflict
 from cronring.controller.ports.many import JobChange, NewJob
 from cronring.controller.ports.workspaces import WorkspaceRow
 from cronring.controller.store.connect import Connection, connect
@@ -156,6 +157,15 @@ async def test_a_job_that_has_moved_on_is_none_of_it(tenants: Tenants) -> None:
     assert await tenants.of("ws_2") == (1, 0, 0, 0)
 
 
+async def test_a_job_that_a_newer_release_wrote_is_not_asked_of_for_ever(tenants: Tenants) -> None:
+    for name in ("a", "b"):
+        await tenants.make(name, "ws_1")
+    await tenants.world.scene.set_schedule(await tenants.make("c", "ws_1"), "sunset 30m before")
+    assert await tenants.workspaces.end_jobs("default", "ws_1", "ann", "") == 2
+    with pytest.raises(Conflict, match=r"'billing\.run:c': its schedule is 'sunset 30m before', which this release"):
+        await tenants.workspaces.end_jobs("default", "ws_1", "ann", "")
+
+
 async def test_more_than_are_locked_at_once_end_a_part_at_a_time(tenants: Tenants) -> None:
     for number in range(120):
         await tenants.make(f"j{number}", "ws_1")
@@ -181,12 +191,12 @@ async def test_its_messages_and_dead_letters_go_and_those_of_others_stay(tenants
             "now(), 5, 'failed', '', '')", dead, workspace,
         )  # fmt: skip
     await tenants.run("SELECT * FROM cron_queue_take('reports', 'c1')")
-    assert (await store.get_workspace("default", "ws_1")).messages == 6
+    assert (await store.get_workspace("default", "ws_1")).messages == 5, "the awaited one is a run's"
     await tenants.run("BEGIN")
     await tenants.run("SELECT FROM cron_queue WHERE id = $1 FOR UPDATE", locked)
     assert [await store.drop_messages("default", "ws_1") for _ in range(2)] == [4, 0]
     await tenants.run("COMMIT")
-    assert (await store.get_workspace("default", "ws_1")).messages == 2
+    assert (await store.get_workspace("default", "ws_1")).messages == 1
     assert await store.drop_messages("default", "ws_1") == 1
     (awaited,) = set(await tenants.messages()) - set(others)
     assert awaited == others[-1] + 1

@@ -41,6 +41,7 @@ SELECT cron_queue_take('q', 'c');
 SELECT cron_queue_release(currval('cron_queue_leases'));
 SELECT cron_queue_take('q', 'c');
 SELECT cron_queue_done(currval('cron_queue_leases'), ARRAY(SELECT id FROM cron_queue)), cron_queue_names();
+SELECT cron_queue_workspaces(NULL, '', '', 9);
 INSERT INTO controllers (id, grpc_address, http_address, pid, version, lease_expires_at)
 VALUES ('gone', '', '', 1, '', now());
 UPDATE controllers SET lease_expires_at = now() + interval '1 day' WHERE id = 'gone';

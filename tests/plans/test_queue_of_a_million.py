@@ -13,12 +13,16 @@ from tests.support.databases import PostgresServer
 
 MESSAGES: Final = 1_000_000
 LANES: Final = 10_000
+QUEUES: Final = 500  # each of which has messages of all of these
+WORKSPACES: Final = 200
 FILL: Final = f"""
 INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
 SELECT 'default', 'q', 'w' || i % {LANES}, i::text, now() - ({MESSAGES} - i) * interval '1 ms'
 FROM generate_series(1, {MESSAGES}) i;
 INSERT INTO cron_queue (namespace, queue, workspace, payload)
 SELECT 'default', 'other', 'w' || i, i::text FROM generate_series(1, 1000) i;
+INSERT INTO cron_queue (namespace, queue, workspace, payload)
+SELECT 'many', 'q' || i % {QUEUES}, 'w' || i / {QUEUES}, '1' FROM generate_series(0, {QUEUES} * {WORKSPACES} - 1) i;
 VACUUM ANALYZE cron_queue
 """
 READY: Final = (
@@ -36,10 +40,11 @@ OTHERS: Final = {
     "a message": "UPDATE cron_queue_lanes SET ready_at = NULL WHERE workspace <> 'w7777'",
 }
 TAKE: Final = "SELECT * FROM cron_queue_take('q', 'c1', '30 s', {most})"
+ALL: Final = {"namespaces": "NULL", "after_namespace": "''", "after_workspace": "''"}
 # A page or two of each index for each message, and its row; the lanes and their indexes; a sequence.
 OF_A_TAKE: Final = 80
 OF_A_MESSAGE: Final = 6
-OF_A_LISTED: Final = 20  # also its lane, its job; of a workspace a way down the index of each queue
+OF_A_LISTED: Final = 20  # also its lane, its job; of a workspace a way down two indexes, in however many queues
 
 
 @pytest.fixture(scope="module", params=["postgres18", pytest.param("postgres15", marks=pytest.mark.soak)])
@@ -87,6 +92,8 @@ async def test_a_take_reads_what_it_takes(url: str, others: str, most: int) -> N
         ("ListDeadLettersOfWorkspace", {"workspace": "'w7777'", "after_id": "0"}, 0),
         ("FindDeadLettersOfWorkspace", {"workspace": "'w7777'", "ids": "NULL"}, 0),
         ("ListWorkspaces", {"namespaces": "NULL", "after_namespace": "'default'", "after_workspace": "'w7777'"}, 10),
+        ("ListWorkspaces", {**ALL, "namespace": "'many'", "limit": "1000"}, WORKSPACES),
+        ("ListWorkspaces", {**ALL, "namespace": "NULL", "namespaces": "'{many,other}'", "limit": "150"}, 150),
     ],
 )
 async def test_a_page_reads_what_it_shows(url: str, name: str, arguments: dict[str, str], found: int) -> None:

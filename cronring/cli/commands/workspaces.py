@@ -1,10 +1,11 @@
-"""`cronring workspaces list|show|delete`: everything of one value of the label `workspace`."""
+"""`cronring workspaces list|show|export|delete`: everything of one value of the label `workspace`."""
 
 from typing import TYPE_CHECKING
 
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.commands.workspace_export import export
 from cronring.cli.consent import confirm
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, count, output_option
@@ -33,12 +34,15 @@ def workspaces() -> None:
     """
 
 
+workspaces.add_command(export)
+
+
 @workspaces.command("list")
 @click.option("--namespace", default="", help="Only of this namespace.")
 @output_option
 @controllers_option
 def list_workspaces(namespace: str, output: str, controllers: tuple[str, ...]) -> None:
-    """List workspaces that have jobs, and how many of these run."""
+    """List workspaces that have jobs or messages, and how many of the jobs run."""
     rows = ask(controllers, lambda client: client.workspaces.list(namespace))
     if output == "json":
         print_json(rows)
@@ -52,7 +56,7 @@ def list_workspaces(namespace: str, output: str, controllers: tuple[str, ...]) -
     ]
     print_rows(columns, rows, "" if rows else nothing_found(
         controllers, "workspaces", {"namespace": namespace}, lambda client: client.workspaces.list(),
-        "no job has the label. Give it: cronring jobs create ... --label workspace=NAME",
+        "no job has the label, and no message. Give it: cronring jobs create ... --label workspace=NAME",
     ))  # fmt: skip
 
 
@@ -94,7 +98,8 @@ def delete_workspace(
 ) -> None:
     """End all of WORKSPACE: its schedules, what waits, its runs, and then its messages and jobs.
 
-    Its history stays. If this is cut in the middle, the same command goes on.
+    Its history stays. If this is cut in the middle, the same command goes on. If
+    anything is left, this says what to do, and the exit code is 1.
 
     \b
     Examples:
@@ -113,14 +118,19 @@ def delete_workspace(
     )
     if output == "json":
         print_json(done)
-        return
-    if dry_run:
+    elif dry_run:
         say(f"would delete {_told(done.found)}")
-        return
-    told = f"; {done.left.running} runs were told to stop" if done.left.running else ""
-    more = f"; {done.left.jobs} jobs were made meanwhile: repeat the command" if done.left.jobs else ""
-    messages = f", and {done.messages} messages" if done.messages else ""
-    say(f"{workspace}: {done.deleted} jobs deleted{messages}{told}{more}")
+    else:
+        told = f"; {done.left.running} runs were told to stop" if done.left.running else ""
+        messages = f", and {done.messages} messages" if done.messages else ""
+        say(f"{workspace}: {done.deleted} jobs deleted{messages}{told}")
+    if not done.done:
+        counts = ((done.left.jobs, "jobs"), (done.left.messages, "messages"))
+        left = " and ".join(f"{number} {what}" for number, what in counts if number)
+        raise Failure(
+            f"{left} left: somebody made them meanwhile, or has them locked, as a consumer does until it commits. "
+            "Repeat the command then"
+        )
 
 
 async def _found(client: "AsyncClient", workspace: str, namespace: str) -> "Workspace":
@@ -129,7 +139,7 @@ async def _found(client: "AsyncClient", workspace: str, namespace: str) -> "Work
     if row.jobs or row.running or row.waiting or row.messages:
         return row
     known = [each.workspace for each in await client.workspaces.list(namespace)]
-    listed = f"`cronring workspaces list --namespace {namespace}` shows those that have jobs"
+    listed = f"`cronring workspaces list --namespace {namespace}` shows those that there are"
     raise Failure(f"there is nothing of {workspace!r} in {namespace}.{nearest(workspace, known)} {listed}")
 
 

@@ -37,6 +37,10 @@ class ExecutionCalls:
         """
         return self._wire.run(lambda client: client.executions.find(query, limit))
 
+    def each(self, query: ExecutionQuery) -> Iterator[model.Execution]:
+        """All that fit, by `query.sort`, without their outputs: page by page, however far back. Raises as `find`."""
+        return self._wire.each(lambda client: client.executions.each(query))
+
     def count(self, query: ExecutionQuery) -> ExecutionsCounted:
         """How many fit, or that it is at least so many. Raises NotFound for a job that isn't there."""
         return self._wire.run(lambda client: client.executions.count(query))

@@ -13,7 +13,7 @@ class WorkspaceCalls:
         self._wire = wire
 
     def list(self, namespace: str = "") -> builtins.list[Workspace]:
-        """Those that have jobs, by namespace and name. `namespace`: "" for all."""
+        """Those that have jobs, messages or dead letters, by namespace and name. `namespace`: "" for all."""
         return self._wire.run(lambda client: client.workspaces.list(namespace))
 
     def get(self, workspace: str, namespace: str = "default") -> Workspace:
@@ -32,8 +32,9 @@ class WorkspaceCalls:
     ) -> WorkspaceDeleted:
         """Its schedules end, what waits goes, what runs is told to stop, and its messages and jobs are removed.
 
-        `expected`: with any other number of jobs nothing is done. Raises Invalid, Refused. What was cut in the middle
-        goes on when it is called again.
+        `expected`: with any other number of jobs nothing is done. Raises Invalid, Refused, and Conflict where its jobs
+        can't be ended. What was cut in the middle goes on when it is called again. So does what isn't `done`, as
+        consumers have its messages locked: nobody waits for them here.
         """
         return self._wire.run(
             lambda client: client.workspaces.delete(

@@ -38,7 +38,7 @@ class TakeMessagesRequest(_message.Message):
     hold_ms: _builtins.int
     """how long the lease lasts, from 1 s to a day; by default 30 s"""
     most: _builtins.int
-    """messages, at most 1000; by default 10"""
+    """messages, at most 1000 and some 8 MiB; by default 10"""
     wait_ms: _builtins.int
     """for something to take, at most 30 s; by default not at all"""
     def __init__(
@@ -244,7 +244,7 @@ class FinishMessagesRequest(_message.Message):
     """empty: "default" """
     lease: _builtins.int
     output: _builtins.str
-    """what their executions say, if these wait for them"""
+    """what their executions say, if these wait for them; its last 64 KiB are kept"""
     @_builtins.property
     def message_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     def __init__(
@@ -300,7 +300,9 @@ class RetryMessagesRequest(_message.Message):
     """empty: "default" """
     lease: _builtins.int
     error_message: _builtins.str
+    """the first 10,000 characters are kept"""
     error_type: _builtins.str
+    """the last 200 characters are kept"""
     delay_ms: _builtins.int
     """at most 30 days; by default 1 s, then twice as long each time, up to an hour"""
     last: _builtins.bool
@@ -708,8 +710,11 @@ class ListMessagesResponse(_message.Message):
     MESSAGES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """empty: this was the last page"""
     @_builtins.property
-    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueueMessage]: ...
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueueMessage]:
+        """fewer than page_size where they are large"""
+
     def __init__(
         self,
         *,
@@ -837,8 +842,11 @@ class ListDeadLettersResponse(_message.Message):
     DEAD_LETTERS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """empty: this was the last page"""
     @_builtins.property
-    def dead_letters(self) -> _containers.RepeatedCompositeFieldContainer[Global___DeadLetter]: ...
+    def dead_letters(self) -> _containers.RepeatedCompositeFieldContainer[Global___DeadLetter]:
+        """fewer than page_size where they are large"""
+
     def __init__(
         self,
         *,

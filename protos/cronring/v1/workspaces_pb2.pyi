@@ -39,7 +39,7 @@ class Workspace(_message.Message):
     waiting: _builtins.int
     """activations beside schedules: retries, runs by hand, backfills, followers; 0 in lists"""
     messages: _builtins.int
-    """of queues, that are not done; dead letters among them; 0 in lists"""
+    """Of queues, that are not done, with dead letters; 0 in lists. One that an execution waits for counts as `running`."""
     def __init__(
         self,
         *,
@@ -188,19 +188,24 @@ class DeleteWorkspaceResponse(_message.Message):
     LEFT_FIELD_NUMBER: _builtins.int
     DONE_FIELD_NUMBER: _builtins.int
     MESSAGES_FIELD_NUMBER: _builtins.int
+    ENDED_FIELD_NUMBER: _builtins.int
     deleted: _builtins.int
     """jobs"""
     done: _builtins.bool
-    """false: call again"""
+    """No jobs and no messages are left. False: call again. If `ended`, `deleted` and `messages` are 0, others hold what is
+    left: wait before that.
+    """
     messages: _builtins.int
     """deleted ones, with dead letters"""
+    ended: _builtins.int
+    """jobs that this call cancelled, before any is deleted"""
     @_builtins.property
     def found(self) -> Global___Workspace:
         """as it was before"""
 
     @_builtins.property
     def left(self) -> Global___Workspace:
-        """runs that were told to stop, and have not yet; jobs that were made meanwhile"""
+        """Runs that were told to stop, and have not yet; jobs that were made meanwhile; messages that consumers have locked."""
 
     def __init__(
         self,
@@ -210,10 +215,11 @@ class DeleteWorkspaceResponse(_message.Message):
         left: Global___Workspace | None = ...,
         done: _builtins.bool = ...,
         messages: _builtins.int = ...,
+        ended: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["found", b"found", "left", b"left"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted", "done", b"done", "found", b"found", "left", b"left", "messages", b"messages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted", "done", b"done", "ended", b"ended", "found", b"found", "left", b"left", "messages", b"messages"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -59,7 +59,7 @@ class WorkspacesServicer:
     """
 
     def ListWorkspaces(self, request, context):
-        """List gives the workspaces that have jobs. Each job is looked at once.
+        """List gives the workspaces that have jobs, messages of queues or dead letters. Each job is looked at once.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -76,7 +76,8 @@ class WorkspacesServicer:
         """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then messages of
         queues and the jobs go.
         Repeating it goes on where it was cut, and changes nothing else. A call lasts for a second or two: of thousands of
-        jobs it does a part, and says that it isn't `done`.
+        jobs it does a part, and says that it isn't `done`. A message that its consumer has locked, in a transaction of its
+        own, is left. FAILED_PRECONDITION where none of its jobs may be ended, as a newer release wrote them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -36,14 +36,15 @@ class WorkspacesStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> WorkspacesAsyncStub: ...
     ListWorkspaces: _grpc.UnaryUnaryMultiCallable[_workspaces_pb2.ListWorkspacesRequest, _workspaces_pb2.ListWorkspacesResponse]
-    """List gives the workspaces that have jobs. Each job is looked at once."""
+    """List gives the workspaces that have jobs, messages of queues or dead letters. Each job is looked at once."""
     GetWorkspace: _grpc.UnaryUnaryMultiCallable[_workspaces_pb2.GetWorkspaceRequest, _workspaces_pb2.Workspace]
     """Get counts what there is of one, whether it has jobs or not."""
     DeleteWorkspace: _grpc.UnaryUnaryMultiCallable[_workspaces_pb2.DeleteWorkspaceRequest, _workspaces_pb2.DeleteWorkspaceResponse]
     """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then messages of
     queues and the jobs go.
     Repeating it goes on where it was cut, and changes nothing else. A call lasts for a second or two: of thousands of
-    jobs it does a part, and says that it isn't `done`.
+    jobs it does a part, and says that it isn't `done`. A message that its consumer has locked, in a transaction of its
+    own, is left. FAILED_PRECONDITION where none of its jobs may be ended, as a newer release wrote them.
     """
 
 @_typing.type_check_only
@@ -54,14 +55,15 @@ class WorkspacesAsyncStub(WorkspacesStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListWorkspaces: _aio.UnaryUnaryMultiCallable[_workspaces_pb2.ListWorkspacesRequest, _workspaces_pb2.ListWorkspacesResponse]  # type: ignore[assignment]
-    """List gives the workspaces that have jobs. Each job is looked at once."""
+    """List gives the workspaces that have jobs, messages of queues or dead letters. Each job is looked at once."""
     GetWorkspace: _aio.UnaryUnaryMultiCallable[_workspaces_pb2.GetWorkspaceRequest, _workspaces_pb2.Workspace]  # type: ignore[assignment]
     """Get counts what there is of one, whether it has jobs or not."""
     DeleteWorkspace: _aio.UnaryUnaryMultiCallable[_workspaces_pb2.DeleteWorkspaceRequest, _workspaces_pb2.DeleteWorkspaceResponse]  # type: ignore[assignment]
     """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then messages of
     queues and the jobs go.
     Repeating it goes on where it was cut, and changes nothing else. A call lasts for a second or two: of thousands of
-    jobs it does a part, and says that it isn't `done`.
+    jobs it does a part, and says that it isn't `done`. A message that its consumer has locked, in a transaction of its
+    own, is left. FAILED_PRECONDITION where none of its jobs may be ended, as a newer release wrote them.
     """
 
 class WorkspacesServicer(metaclass=_abc_1.ABCMeta):
@@ -75,7 +77,7 @@ class WorkspacesServicer(metaclass=_abc_1.ABCMeta):
         request: _workspaces_pb2.ListWorkspacesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_workspaces_pb2.ListWorkspacesResponse, _abc.Awaitable[_workspaces_pb2.ListWorkspacesResponse]]:
-        """List gives the workspaces that have jobs. Each job is looked at once."""
+        """List gives the workspaces that have jobs, messages of queues or dead letters. Each job is looked at once."""
 
     @_abc_1.abstractmethod
     def GetWorkspace(
@@ -94,7 +96,8 @@ class WorkspacesServicer(metaclass=_abc_1.ABCMeta):
         """Delete ends all of one in this order: schedules, and what waits; runs, which are told to stop; then messages of
         queues and the jobs go.
         Repeating it goes on where it was cut, and changes nothing else. A call lasts for a second or two: of thousands of
-        jobs it does a part, and says that it isn't `done`.
+        jobs it does a part, and says that it isn't `done`. A message that its consumer has locked, in a transaction of its
+        own, is left. FAILED_PRECONDITION where none of its jobs may be ended, as a newer release wrote them.
         """
 
 def add_WorkspacesServicer_to_server(servicer: WorkspacesServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

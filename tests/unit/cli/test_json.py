@@ -26,6 +26,7 @@ NO_DATA: Final = {
     "jobs export": "it writes a file for `cronring apply`",
     "queues consume": "its command prints what it likes",
     "token curl": "it writes what curl reads",
+    "workspaces export": "it writes lines of JSON",
     "controller": "a server; its log has a format of its own",
     "runner": "a server; its log has a format of its own",
 }

@@ -25,7 +25,7 @@ export function Workspaces({ session }) {
     keyOf: nameOf,
     columns: COLUMNS,
     deeds: (row) => deeds(row, session),
-    none: "No job has the label workspace.",
+    none: "No job has the label workspace, and no message.",
     command: "cronring jobs create MODULE.VERB --name NAME --label workspace=ws_3",
   }} />`;
 }
@@ -98,13 +98,15 @@ const deleteAll = (row) => {
     fields: [NOTE],
     command: (values) => `cronring workspaces delete ${quoted(row.workspace)}${inNamespace(row)}${noted(values)}`,
     act: async ({ note }) => {
-      let deleted = 0;
+      let [deleted, first] = [0, found ? { expected: found.jobs } : {}];
       for (;;) {
-        const first = deleted === 0 && found ? { expected: found.jobs } : {};
         const said = await post(`${pathOf(row)}/delete`, { note, ...first });
         deleted += Number(said.deleted);
+        first = {};
         if (said.done)
           return `${count(deleted, "job")} removed. ${Number(said.left?.running) ? `${said.left.running} runs have been told to stop.` : ""}`;
+        if (![said.ended, said.deleted, said.messages].some(Number))
+          return `${count(deleted, "job")} removed. ${count(said.left.jobs, "job")} and ${count(said.left.messages, "message")} are left, as others have them locked: delete it again in a while.`;
       }
     },
   };
