@@ -46,7 +46,7 @@ LONG: Final = (
     "faults/test_queues.py",
     "faults/test_runners.py",
     "faults/test_upgrades.py",
-    "integration/api/test_rest_schema.py",
+    "integration/api/test_rest_schema_long.py",
     "integration/bench",
     "integration/browser",
     "integration/client",
