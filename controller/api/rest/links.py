@@ -2,7 +2,7 @@
 
 One rule makes them all. An operation leads to those whose path begins as its own does, and then has names which its
 answer tells: itself, or the first thing in it, or the first of a list. A PUT names a thing, so it leads to what is done
-with that thing.
+with that thing. docs/decisions/0099
 """
 
 import re
