@@ -79,6 +79,7 @@ THERE: Final = (
     ("PUT", f"{CRON}/limits/default/billing", {"max_concurrent": 5}),
     ("PUT", f"{CRON}/templates/default/nightly", {"spec": {"schedule": "every 1h"}}),
     ("POST", f"{CRON}/sets/default/nightly/apply", {"jobs": [_job(0) | {"name": "of-a-set"}]}),
+    ("POST", "/api/v1/jobs", {"verb": "billing.close_day", "interval_minutes": 5}),
     ("PUT", "/api/v1/queues/default/reports", {"max_deliveries": 3}),
     ("POST", "/api/v1/queues/default/reports/messages", {"payload": "{}", "workspace": "ws1"}),
 )
@@ -119,8 +120,20 @@ class Serving:
 
 
 def document() -> Any:
-    """Without streams, and without links that schemathesis would guess."""
-    schema = schemathesis.openapi.from_dict(json.loads(FILE.read_text()))
+    """As it is served, without streams."""
+    return schemathesis.openapi.from_dict(json.loads(FILE.read_text())).exclude(operation_id=list(STREAMED))
+
+
+def walkable() -> Any:
+    """Without links that schemathesis would guess.
+
+    It takes `source_id` for a name that some other operation has to tell first, and would never begin there.
+    """
+    whole = json.loads(FILE.read_text())
+    del whole["components"]["schemas"]["IntervalJobGiven"]["properties"]["source_id"]
+    listed = whole["paths"]["/api/v1/jobs"]["get"]
+    listed["parameters"] = [each for each in listed["parameters"] if each["name"] != "source_id"]
+    schema = schemathesis.openapi.from_dict(whole)
     schema.config.phases.stateful.inference.algorithms = []
     return schema.exclude(operation_id=list(STREAMED))
 
@@ -163,7 +176,7 @@ class Walk(NamedTuple):
 def walked(url: str, scenarios: int) -> Walk:
     """So many walks along the document's links, from what makes or lists something to all that is done with it."""
     found, numbers = Walk([], Counter()), itertools.count(1)
-    base: Any = document().as_state_machine()
+    base: Any = walkable().as_state_machine()
 
     class Walker(base):  # type: ignore[misc]  # made at run time
         def step(self, input: Any) -> Any:  # noqa: A002  # as the base names it
