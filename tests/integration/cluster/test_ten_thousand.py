@@ -6,6 +6,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from tests.integration.cluster.test_import import cronring
 from tests.integration.cluster.test_orphans import until
 from tests.support.cluster import Cluster
 from tests.support.looking import look
+from tests.support.rested import CRON
 
 MANY: Final = 10_000
 TICKING: Final = 100  # of each door: the first ones are due while the test looks
@@ -82,7 +84,10 @@ class Doors(NamedTuple):
             spec = {"schedule": schedule(number), "payload": f'{{"n": {number}}}', "labels": {"door": door}}
             return {"module": "doors", "verb": "run", "name": f"{door}-{number}", "spec": spec}
 
-        async with self.rest.post("jobs:create", json={"jobs": list(map(job, range(MANY)))}) as answer:
+        body = BytesIO(json.dumps({"jobs": list(map(job, range(MANY)))}).encode())
+        async with self.rest.post(
+            f"{CRON}/jobs:create", data=body, headers={"Content-Type": "application/json"}
+        ) as answer:
             made = await answer.json()
             assert (answer.status, made["changed"], made["failed"]) == (201, MANY, 0), made
 
@@ -114,7 +119,7 @@ class Doors(NamedTuple):
         found: list[tuple[str, str]] = []
         asked = {"filter.labels.door": door, "page_size": str(PAGE), "total": "true", "page_token": ""}
         while len(found) < 2 * MANY:
-            async with self.rest.get("jobs", params=asked) as answer:
+            async with self.rest.get(f"{CRON}/jobs", params=asked) as answer:
                 page = await answer.json()
             assert (answer.status, page["total"]["count"]) == (200, str(MANY)), page
             found += [(each["key"], each["schedule"]) for each in page["jobs"]]
@@ -140,7 +145,7 @@ class Doors(NamedTuple):
 
     async def remove_by_rest(self, door: str) -> int:
         asked = {"action": "ACTION_DELETE", "filter": {"labels": {"door": door}}, "expected": MANY}
-        async with self.rest.post("jobs:control", json=asked) as answer:
+        async with self.rest.post(f"{CRON}/jobs:control", json=asked) as answer:
             lines = [json.loads(line) async for line in answer.content if line.strip()]
         return sum(each["done"] for each in lines)
 
@@ -189,7 +194,7 @@ async def test_ten_thousand_jobs_go_through_every_door(cluster: Cluster, tmp_pat
     database = await look(cluster.database_url)
     async with (
         AsyncClient(cluster.addresses.split(","), insecure=True) as client,
-        aiohttp.ClientSession(f"http://{cluster.controllers[0].http}/api/v1/cron/") as rest,
+        aiohttp.ClientSession(f"http://{cluster.controllers[0].http}") as rest,
     ):
         doors = Doors(cluster, tmp_path, client, rest, database)
         for door, (make, _) in WAYS.items():
