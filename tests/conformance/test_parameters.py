@@ -12,7 +12,7 @@ async def test_records_are_fresh(database_url: str) -> None:
 
 
 async def test_an_id_is_no_small_number(database_url: str) -> None:
-    """Beside a literal, PostgreSQL takes a parameter for an integer, and who asks for a large id is told of a defect."""
+    """Beside a literal PostgreSQL takes a parameter for an integer, and a large id would be a defect."""
     connection = await look(database_url)
     small = [
         f"{name}: {parameter.name}"
