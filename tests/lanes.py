@@ -47,6 +47,7 @@ LONG: Final = (
     "faults/test_runners.py",
     "faults/test_upgrades.py",
     "integration/api/test_rest_schema_long.py",
+    "integration/api/test_rest_walks_long.py",
     "integration/bench",
     "integration/browser",
     "integration/client",
