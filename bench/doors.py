@@ -39,6 +39,7 @@ SECONDS: Final = 10.0
 HERD: Final = 500
 PERIOD_S: Final = 5
 DEPLOYED_S: Final = 120.0
+KINDS: Final = ("read", "write")
 MODULE: Final = """
 from cronring import verb
 
@@ -141,6 +142,10 @@ def herd_module(herd: int) -> str:
     return "\n".join(["from cronring import cron", "", *verbs])
 
 
+def by_kind(read: Sample, write: Sample) -> dict[str, Any]:
+    return {"read": read._asdict(), "write": write._asdict()}
+
+
 async def measured(running: Fleet, base: str, seconds: float, herd: int) -> dict[str, Any]:
     controller = running.cluster.controllers[0]
     connection = await look(running.url)
@@ -166,13 +171,13 @@ async def measured(running: Fleet, base: str, seconds: float, herd: int) -> dict
         alone = [(each.name, await sampled(each.read, seconds), await sampled(each.write, seconds)) for each in doors]
         before = running.start_runners(1, [running.folder / "herd.py"])
         await deployed(connection, "herd", herd)
-        beside = [await sampled(each.read, seconds) for each in doors]
+        beside = [(await sampled(each.read, seconds), await sampled(each.write, seconds)) for each in doors]
         end_runners(running.cluster.runners + before)
     server = machine(str(await connection.fetchval("SHOW server_version")))
     await connection.close()
     cases = [
-        {"door": name, "read": read._asdict(), "write": write._asdict(), "beside": herded._asdict()}
-        for (name, read, write), herded in zip(alone, beside, strict=True)
+        {"door": name, "alone": by_kind(*quiet), "beside": by_kind(*herded)}
+        for (name, *quiet), herded in zip(alone, beside, strict=True)
     ]
     return {"machine": server, "cases": cases}
 
@@ -188,25 +193,25 @@ def doors(seconds: float = SECONDS, herd: int = HERD) -> dict[str, Any]:
         **result,
         "load": {"before": round(load, 2), "after": round(os.getloadavg()[0], 2)},
         "figures": {
-            f"{each['door'].split()[0]}_{kind}": each[kind]["per_s"]
+            f"{each['door'].split()[0]}_{kind}": each["alone"][kind]["per_s"]
             for each in result["cases"]
-            for kind in ("read", "write")
+            for kind in KINDS
         },
     }
 
 
+def shown(samples: dict[str, dict[str, float]]) -> Iterator[str]:
+    for kind in KINDS:
+        each = samples[kind]
+        yield from (f"{each['per_s']:,.0f}", f"{each['p50_ms']:g}, {each['p99_ms']:g}")
+
+
 def table(result: dict[str, Any]) -> str:
     """Markdown: a line for each door."""
-    columns = [
-        "door", "reads/s", "p50, p99 (ms)", "writes/s", "p50, p99 (ms)", "reads/s beside a herd", "p50, p99 (ms)",
-    ]  # fmt: skip
-
-    def shown(sample: dict[str, float]) -> list[str]:
-        return [f"{sample['per_s']:,.0f}", f"{sample['p50_ms']:g}, {sample['p99_ms']:g}"]
-
-    cells = [
-        [each["door"], *shown(each["read"]), *shown(each["write"]), *shown(each["beside"])] for each in result["cases"]
-    ]
+    columns = ["door"]
+    for named in ("reads/s", "writes/s", "reads/s beside a herd", "writes/s beside a herd"):
+        columns += [named, "p50, p99 (ms)"]
+    cells = [[each["door"], *shown(each["alone"]), *shown(each["beside"])] for each in result["cases"]]
     load = result["load"]
     return "\n".join(
         [*head(result), *rows(columns, cells), "", f"Load {load['before']} before, {load['after']} after."]

@@ -363,5 +363,5 @@ LIMIT :limit;
 UPDATE cron_deliveries d SET state = 'waiting', next_try_at = now(), tried_since = now(), ended_at = NULL
 FROM cron_webhooks w
 WHERE w.id = d.webhook_id AND w.name = :name
-  AND CASE WHEN :delivery_id = 0 THEN d.state = 'failed' ELSE d.id = :delivery_id END
+  AND CASE WHEN :delivery_id::bigint = 0 THEN d.state = 'failed' ELSE d.id = :delivery_id END
 RETURNING d.id;

@@ -12,15 +12,6 @@ from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from cronring.protos.cronring.v1 import (
-    doctor_pb2,
-    drills_pb2,
-    events_pb2,
-    forecast_pb2,
-    history_pb2,
-    queues_pb2,
-    schedules_pb2,
-)
 from tests.fuzz.servers import METHODS as FUZZED
 from tests.support.cluster import Process
 
@@ -28,10 +19,7 @@ METHODS: Final[tuple[MethodDescriptor, ...]] = (
     *FUZZED,
     *(
         method
-        for file in (
-            *(doctor_pb2, drills_pb2, events_pb2, forecast_pb2, history_pb2, queues_pb2),
-            *(schedules_pb2, health_pb2, reflection_pb2),
-        )
+        for file in (health_pb2, reflection_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     ),

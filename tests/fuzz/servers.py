@@ -19,22 +19,7 @@ from google.protobuf import message as protobuf
 from google.protobuf import message_factory
 from google.protobuf.descriptor import MethodDescriptor
 
-from cronring.protos.cronring.v1 import (
-    audit_log_pb2,
-    cluster_pb2,
-    defaults_pb2,
-    deployments_pb2,
-    executions_pb2,
-    identities_pb2,
-    jobs_pb2,
-    ledger_pb2,
-    limits_pb2,
-    notifications_pb2,
-    sets_pb2,
-    statistics_pb2,
-    templates_pb2,
-    workspaces_pb2,
-)
+from cronring.controller.api.rest.bindings import services
 from cronring.protos.gossip.v1 import gossip_pb2
 from cronring.protos.runner.v1 import runner_pb2
 from tests.fuzz.bounds import Misbehaved
@@ -49,12 +34,8 @@ _MESSAGES_MAX: Final = 20
 _RSS_MAX: Final = 700 << 20
 _BROKEN: Final = ("Traceback", "api_error", "controller_failed")
 
-_FILES: Final = (
-    audit_log_pb2, cluster_pb2, defaults_pb2, deployments_pb2, executions_pb2, gossip_pb2, identities_pb2, jobs_pb2,
-    ledger_pb2, limits_pb2, notifications_pb2, sets_pb2, statistics_pb2, templates_pb2, workspaces_pb2,
-)  # fmt: skip
 METHODS: Final[tuple[MethodDescriptor, ...]] = tuple(
-    method for file in _FILES for service in file.DESCRIPTOR.services_by_name.values() for method in service.methods
+    method for service in (*services(), *gossip_pb2.DESCRIPTOR.services_by_name.values()) for method in service.methods
 )
 
 

@@ -1,7 +1,7 @@
 """Every target by its name: one function each, `bytes -> None`, which raises only when the product misbehaves.
 
 Requests are drawn from our own descriptors (`drawn.py`). schemathesis does so for HTTP
-(tests/integration/api/test_rest_schema.py) and has no gRPC: its release 4.32.5 knows OpenAPI and GraphQL alone.
+(tests/integration/api/test_rest_schema.py) and has no gRPC (docs/decisions/0099).
 """
 
 from typing import Final
