@@ -1941,8 +1941,8 @@ CREATE FUNCTION cron_queue_put(
 $$;
 
 -- Takes the lanes that wait longest, one after the other, until `most` messages are found, or 8 MiB of payloads. Each
--- is the consumer's alone for the time of `hold`. Beyond that somebody else may take it, and its first message counts as
--- lost. That one is given out alone from then on: so a message that kills its consumers takes no other along.
+-- is the consumer's alone for the time of `hold`. Beyond that somebody else may take it, and its first message counts
+-- as lost. That one is given out alone from then on: so a message that kills its consumers takes no other along.
 CREATE FUNCTION cron_queue_take(
     queue text, consumer text, hold interval DEFAULT '30 s', most integer DEFAULT 10, namespace text DEFAULT 'default'
 ) RETURNS TABLE (

@@ -32,8 +32,8 @@ ORDER BY a.namespace COLLATE "C", a.workspace COLLATE "C"
 LIMIT :limit;
 
 -- name: CountWorkspace
--- `:labels`: JSON that names it. Removed jobs may still run. Messages are those that are not done, and dead letters. One
--- that an execution waits for counts with that, as running.
+-- `:labels`: JSON that names it. Removed jobs may still run. Messages are those that are not done, and dead letters.
+-- One that an execution waits for counts with that, as running.
 WITH chosen AS MATERIALIZED (
     SELECT id, removed_at IS NULL AS there, cron_paused(paused_at, paused_until) AS paused
     FROM cron_jobs

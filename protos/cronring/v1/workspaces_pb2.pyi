@@ -192,8 +192,8 @@ class DeleteWorkspaceResponse(_message.Message):
     deleted: _builtins.int
     """jobs"""
     done: _builtins.bool
-    """No jobs and no messages are left. False: call again. If `ended`, `deleted` and `messages` are 0, others hold what is
-    left: wait before that.
+    """No jobs and no messages are left. False: call again. If `ended`, `deleted` and `messages` are 0, others hold what
+    is left: wait before that.
     """
     messages: _builtins.int
     """deleted ones, with dead letters"""
