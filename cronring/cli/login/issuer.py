@@ -80,8 +80,9 @@ def given(answer: JsonAnswer, *, id_token: bool) -> GivenToken:
         wanted = "ID token" if id_token else "JWT"
         raise Failure(f"the issuer gave no {wanted}, which controllers could check; is the scope `openid` asked for?")
     expires = claims.get("exp")
-    is_instant = isinstance(expires, int) and 0 <= expires <= LATEST_S  # controllers refuse others, and say so
-    return GivenToken(token, answer.text("refresh_token"), expires if is_instant else 0)
+    if not isinstance(expires, int) or not 0 <= expires <= LATEST_S:  # controllers refuse others, and say so
+        expires = 0
+    return GivenToken(token, answer.text("refresh_token"), expires)
 
 
 def refused_words(answer: JsonAnswer) -> str:
