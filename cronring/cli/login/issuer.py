@@ -80,8 +80,8 @@ def given(answer: JsonAnswer, *, id_token: bool) -> GivenToken:
         wanted = "ID token" if id_token else "JWT"
         raise Failure(f"the issuer gave no {wanted}, which controllers could check; is the scope `openid` asked for?")
     expires = claims.get("exp")
-    if not isinstance(expires, int) or not 0 <= expires <= LATEST_S:
-        expires = 0  # controllers refuse others, and say so
+    if not isinstance(expires, int) or not 0 <= expires <= LATEST_S:  # controllers refuse others, and say so
+        expires = 0
     return GivenToken(token, answer.text("refresh_token"), expires)
 
 
