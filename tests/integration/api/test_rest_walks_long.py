@@ -4,7 +4,7 @@ import pytest
 
 from tests.integration.api.drawn_by_schema import Serving, walked
 
-SCENARIOS = 400
+SCENARIOS = 200
 
 
 @pytest.mark.timeout(600)
