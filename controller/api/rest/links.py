@@ -20,7 +20,7 @@ Told = Sequence[tuple[str, set[str]]]
 """Places in an answer, and the plain names that stand at each."""
 
 
-class Links:
+class OperationLinks:
     """Of these paths, whose operations are whole but for their links."""
 
     def __init__(self, paths: Mapping[str, Any], schemas: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from cronring.controller.api.policy import POLICY, Reach
 from cronring.controller.api.rest.bindings import Binding, bindings, fields_of, is_map, services
 from cronring.controller.api.rest.comments import Comments, read_comments
 from cronring.controller.api.rest.facades import FAILED, JSON, KEY, Facade
-from cronring.controller.api.rest.links import Links
+from cronring.controller.api.rest.links import OperationLinks
 from cronring.controller.api.rest.reading import MASK, STAMP
 from cronring.controller.api.rest.streams import EVENTS, LINES
 from cronring.controller.api.same_site import CSRF_HEADER
@@ -85,7 +85,7 @@ class Document:
         facade = Facade.of_interval_jobs()
         paths |= facade.paths()
         self._schemas |= facade.schemas()
-        Links(paths, self._schemas).add()
+        OperationLinks(paths, self._schemas).add()
         return {
             "openapi": "3.1.0",
             "info": {"title": "cronring", "version": "v1", "description": _ABOUT},

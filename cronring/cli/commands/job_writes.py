@@ -110,9 +110,8 @@ def create_job(
         )
 
     if dry_run:
-        _show_preview(ask(controllers, lambda client: _previewed_new(client, values, target, template)), output)
-        if now and output != "json":
-            say("it would run once at once, too, unless it is there already")
+        preview = ask(controllers, lambda client: _previewed_new(client, values, target, template))
+        _show_preview(preview, output, once=now)
         return
 
     async def question(client: "AsyncClient") -> "Job":
@@ -236,12 +235,15 @@ def _preview(
     _show_preview(ask(controllers, question), output)
 
 
-def _show_preview(found: "Preview", output: str) -> None:
+def _show_preview(found: "Preview", output: str, *, once: bool = False) -> None:
+    """`once`: it is asked for to run once at once, too."""
     if output == "json":
         print_json(found)
         return
     for line, colour in previewed(found):
         say(line, colour=colour)
+    if once:
+        say("it would run once at once, too, unless it is there already")
 
 
 @click.command("delete")
