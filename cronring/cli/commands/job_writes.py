@@ -110,9 +110,8 @@ def create_job(
         )
 
     if dry_run:
-        preview = ask(controllers, lambda client: _previewed_new(client, values, target, template))
-        _show_preview(preview, output, once=now)
-        return
+        found = ask(controllers, lambda client: _previewed_new(client, values, target, template))
+        return _show_preview(found, output, once=now)
 
     async def question(client: "AsyncClient") -> "Job":
         spec, explicit = await _spec_of(client, values, target, template), given_fields(values) if template else ()
