@@ -110,8 +110,8 @@ def create_job(
         )
 
     if dry_run:
-        found = ask(controllers, lambda client: _previewed_new(client, values, target, template))
-        return _show_preview(found, output, once=now)
+        _show_preview(ask(controllers, lambda client: _previewed_new(client, values, target, template)), output, now)
+        return
 
     async def question(client: "AsyncClient") -> "Job":
         spec, explicit = await _spec_of(client, values, target, template), given_fields(values) if template else ()
@@ -234,7 +234,7 @@ def _preview(
     _show_preview(ask(controllers, question), output)
 
 
-def _show_preview(found: "Preview", output: str, *, once: bool = False) -> None:
+def _show_preview(found: "Preview", output: str, once: bool = False) -> None:
     """`once`: it is asked for to run once at once, too."""
     if output == "json":
         print_json(found)
