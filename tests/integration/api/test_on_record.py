@@ -275,7 +275,7 @@ def of_the_rest(office: Office) -> list[Row]:
         Row(
             "cronring.v1.Workspaces/DeleteWorkspace",
             workspaces_pb2.DeleteWorkspaceRequest(namespace="billing", workspace="w_1"),
-            ("workspace billing/w_1", "job billing/xm.xa:tenant", "job billing/xm.xa:tenant"), {}, cast("Values", ANY),
+            ("job billing/xm.xa:tenant", "workspace billing/w_1", "job billing/xm.xa:tenant"), {}, cast("Values", ANY),
             first=settle,
         ),
         Row(hooks + "AddWebhook", pager, ("webhook pager",), None, {"origin": "https://127.0.0.1"}),
