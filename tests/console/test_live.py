@@ -45,7 +45,8 @@ def test_eight_tabs_have_one_stream(visit: Callable[..., Visitor]) -> None:
         expect(page.locator(".signal")).to_have_text("live", timeout=SOON_MS)
         expect(page.locator("body")).to_contain_text("shop.sells", timeout=SOON_MS)
     assert len(streams) == 1
-    pages[0].goto("about:blank")
+    with visitor.context.expect_event("request", lambda each: "/api/v1/events" in each.url, timeout=SOON_MS):
+        pages[0].goto("about:blank")
     expect(pages[1].locator(".signal")).to_have_text("live", timeout=SOON_MS)
     latest = "section:has(#latest) ol a"
     newest = pages[1].locator(latest).first.get_attribute("href") or ""

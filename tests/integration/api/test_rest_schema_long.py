@@ -4,7 +4,7 @@ import pytest
 
 from tests.integration.api.drawn_by_schema import Serving, faults
 
-EXAMPLES = 24  # and as many of what the document doesn't let in
+EXAMPLES = 8  # and as many of what the document doesn't let in
 
 
 @pytest.mark.timeout(600)
