@@ -180,7 +180,7 @@ def tried(page: str) -> list[Command]:
 PAGES: Final = [page for page in pages() if page not in WALKED and tried(page)]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_the_page(page: str, cluster: Cluster) -> None:
     failed = [f"{each.text}\n{problem}" for each in tried(page) if (problem := _problem(cluster, each))]
