@@ -146,11 +146,10 @@ class EventsService(events_pb2_grpc.EventsServicer):
                 is_news = event.kind != Event.KIND_POSITION and trail.is_news(event)
                 if event.resume_token:
                     trail.come_to(event.resume_token)
-                token = trails.text()
                 if is_news:
-                    event.resume_token = token
+                    event.resume_token = trails.text()
                     yield event
-                elif event.resume_token and token:  # of an event that was told before
+                elif event.resume_token and (token := trails.text()):  # of an event that was told before
                     yield Event(kind=Event.KIND_POSITION, resume_token=token)
 
     async def _jobs_since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:

@@ -449,6 +449,7 @@ class Reads(JobReads, Protocol):
         self, position: WatchPosition, after: WatchPosition, changes: Sequence[ExecutionChange]
     ) -> WatchPosition:
         """Between both: where one is that has told only these of the changes that lie there."""
+        ...
 
     def news(self, position: WatchPosition, change: ExecutionChange) -> ExecutionChange | None:
         """What execution_changes had not told of this by that position: all, its end alone, or (None) nothing."""

@@ -17,6 +17,7 @@ from cronring.schema.policy import Policy
 from tests.conformance.harness import TIMEOUT_MS, PostgresScene, World
 from tests.support.callers import NamedCallers, judge_of
 from tests.support.guarded import guarded
+from tests.support.rested import Rested, rested
 
 CALLERS = {
     "viewer": (RoleGrant(Role.VIEWER, "billing"),),
@@ -112,6 +113,12 @@ async def scene(database_url: str) -> AsyncIterator[Scene]:
     yield Scene(database, world, billing, hush, deployment, hidden)
     await connection.close()
     await database.close()
+
+
+@pytest.fixture
+async def rest(scene: Scene) -> AsyncIterator[Rested]:
+    async with rested(scene.database, judge_of(NamedCallers(**CALLERS))) as found:
+        yield found
 
 
 @pytest.fixture

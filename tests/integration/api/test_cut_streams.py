@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,24 +9,21 @@ import pytest
 from cronring.controller.api import events, watch_executions
 from cronring.controller.core.model import Execution
 from cronring.schema.execution import Outcome
-from tests.integration.api.conftest import CALLERS, Scene
+from tests.integration.api.conftest import Scene
 from tests.integration.api.test_events import JOBS, Heard, listening, poll
-from tests.support.callers import NamedCallers, judge_of
-from tests.support.rested import Rested, rested
+from tests.support.rested import Rested
 from tests.support.waiting import TIMEOUT_S
 
 RUNS = 30
 STATES = {"job_changed", "job_removed"}  # they may be merged, but are not told twice
 
 
-@pytest.fixture
-async def rest(scene: Scene) -> AsyncIterator[Rested]:
-    async with rested(scene.database, judge_of(NamedCallers(**CALLERS))) as found:
-        yield found
-
-
 def what(name: str, data: Any) -> tuple[str, str]:
     return name, str(data["job"]) if "job" in data else data["execution"]["id"]
+
+
+def what_polled(event: Any) -> tuple[str, str]:
+    return what(event["kind"].removeprefix("KIND_").lower(), event)
 
 
 async def happen(scene: Scene) -> tuple[set[tuple[str, str]], Execution]:
@@ -71,7 +67,7 @@ async def test_it_may_be_cut_behind_each_event(
     assert {each for each in told if each[0] not in STATES} == wanted
     assert any("'why'" in of and JOBS[0] in of for _, of in told), "the pause was told"
     polled = await poll(rest, "root", last_id)
-    more = {what(each["kind"].removeprefix("KIND_").lower(), each) for each in polled["events"]}
+    more = {what_polled(each) for each in polled["events"]}
     assert not more & set(told)
 
 
@@ -103,7 +99,7 @@ async def test_polls_go_on_where_a_page_ended(rest: Rested, scene: Scene, monkey
         page = await poll(rest, "root", token)
         assert not page["resync"]
         assert len(page["events"]) <= 40 + 2 * 4
-        told += [what(each["kind"].removeprefix("KIND_").lower(), each) for each in page["events"]]
+        told += [what_polled(each) for each in page["events"]]
         token = page["resume_token"]
     assert {each: count for each, count in Counter(told).items() if count > 1} == {}
     assert {each for each in told if each[0] not in STATES} == wanted
@@ -121,7 +117,7 @@ async def test_more_runs_than_a_token_can_hold_lose_nothing(
     monkeypatch.setattr("cronring.controller.api.trails._LENGTH_MAX", 20)
     for _ in range(2):
         page = await poll(rest, "root", token)
-        told = {what(each["kind"].removeprefix("KIND_").lower(), each) for each in page["events"]}
+        told = {what_polled(each) for each in page["events"]}
         assert {each for each in told if each[0] not in STATES} == wanted
         assert page["resume_token"] == token, "they come again"
     async with rest.session.get("/api/v1/events:poll", headers={"Authorization": "Bearer test-root"}) as answer:

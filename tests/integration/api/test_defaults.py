@@ -1,23 +1,14 @@
 """The cluster's defaults through the API: what is refused, and where a job says that it has its values from."""
 
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
 
-from tests.integration.api.conftest import CALLERS, Scene
-from tests.support.callers import NamedCallers, judge_of
-from tests.support.rested import Rested, rested
+from tests.support.rested import Rested
 
 PATH: Final = "/defaults"
 MADE: Final = {"namespace": "billing", "module": "xm", "verb": "xa", "name": "n", "spec": {"schedule": "every 1h"}}
 JOB: Final = "/jobs/billing%2Fxm.xa:n"
-
-
-@pytest.fixture
-async def rest(scene: Scene) -> AsyncIterator[Rested]:
-    async with rested(scene.database, judge_of(NamedCallers(**CALLERS))) as found:
-        yield found
 
 
 async def put(rest: Rested, **values: Any) -> dict[str, Any]:

@@ -11,9 +11,8 @@ import pytest
 
 from cronring.controller.api import hub
 from cronring.schema.execution import Outcome
-from tests.integration.api.conftest import CALLERS, Scene
-from tests.support.callers import NamedCallers, judge_of
-from tests.support.rested import Rested, rested
+from tests.integration.api.conftest import Scene
+from tests.support.rested import Rested
 from tests.support.waiting import TIMEOUT_S
 
 EVENTS: Final = "/api/v1/events"
@@ -67,12 +66,6 @@ async def poll(rest: Rested, by: str, token: str = "") -> Any:
     async with rest.session.get(f"{EVENTS}:poll", params={"resume_token": token}, headers=headers) as answer:
         assert answer.status == 200, await answer.text()
         return await answer.json()
-
-
-@pytest.fixture
-async def rest(scene: Scene) -> AsyncIterator[Rested]:
-    async with rested(scene.database, judge_of(NamedCallers(**CALLERS))) as found:
-        yield found
 
 
 async def test_what_happens_is_told_to_those_who_may_know(rest: Rested, scene: Scene) -> None:

@@ -1,6 +1,6 @@
 """Filters in words, totals of lists, and what completes them: by gRPC and REST, on real PostgreSQL."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -13,9 +13,7 @@ from cronring.controller.ports.reads import ExecutionSort, JobSort
 from cronring.controller.store.connect import connect
 from cronring.protos.cronring.v1.executions_pb2 import ExecutionFilter
 from cronring.protos.cronring.v1.jobs_pb2 import JobFilter
-from tests.integration.api.conftest import CALLERS, Scene
-from tests.support.callers import NamedCallers, judge_of
-from tests.support.rested import Rested, rested
+from tests.support.rested import Rested
 
 HOUR: Final = 3_600_000_000
 NOW: Final = 1_790_000_000_000_000
@@ -24,12 +22,6 @@ NEW: Final = {"namespace": "billing", "module": "xm", "verb": "xa"}
 
 async def now() -> int:
     return NOW
-
-
-@pytest.fixture
-async def rest(scene: Scene) -> AsyncIterator[Rested]:
-    async with rested(scene.database, judge_of(NamedCallers(**CALLERS))) as found:
-        yield found
 
 
 def words(text: str) -> str:

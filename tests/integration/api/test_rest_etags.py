@@ -1,27 +1,17 @@
 """ETag and If-Match on real PostgreSQL: of two who change what they have both seen, exactly one does."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any, Final
 from urllib.parse import quote
 
-import pytest
-
 from cronring.schema.module import Module, Verb
-from tests.integration.api.conftest import CALLERS, Scene
-from tests.support.callers import NamedCallers, judge_of
-from tests.support.rested import Answer, Rested, rested
+from tests.integration.api.conftest import Scene
+from tests.support.rested import Answer, Rested
 
 MADE: Final = {"namespace": "billing", "module": "xm", "verb": "xa", "name": "n", "spec": {"schedule": "every 1h"}}
 JOB: Final = f"/jobs/{quote('billing/xm.xa:n', safe='')}"
 TEMPLATE: Final = "/templates/billing/nightly"
 ROUNDS: Final = 10
-
-
-@pytest.fixture
-async def rest(scene: Scene) -> AsyncIterator[Rested]:
-    async with rested(scene.database, judge_of(NamedCallers(**CALLERS))) as found:
-        yield found
 
 
 def timeout(value: int) -> dict[str, Any]:

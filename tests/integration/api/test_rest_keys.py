@@ -1,7 +1,6 @@
 """Idempotency-Key on real HTTP and PostgreSQL: what is repeated is answered again, and done once."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import quote
 
@@ -10,18 +9,11 @@ import pytest
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.store.connect import connect
 from cronring.controller.store.request_keys import PostgresRequestKeys
-from tests.integration.api.conftest import CALLERS, Scene
-from tests.support.callers import NamedCallers, judge_of
-from tests.support.rested import Answer, Rested, rested
+from tests.integration.api.conftest import Scene
+from tests.support.rested import Answer, Rested
 from tests.support.waiting import wait_until
 
 TRIGGER: Final = f"/jobs/{quote('billing/xm.xc', safe='')}/trigger"
-
-
-@pytest.fixture
-async def rest(scene: Scene) -> AsyncIterator[Rested]:
-    async with rested(scene.database, judge_of(NamedCallers(**CALLERS))) as found:
-        yield found
 
 
 async def trigger(rest: Rested, key: str, note: str = "", by: str = "operator") -> Answer:
