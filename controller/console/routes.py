@@ -3,8 +3,9 @@
 docs/decisions/0104: why it is files
 """
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from posixpath import dirname, normpath
 from typing import Final
@@ -31,10 +32,14 @@ class ConsoleRoutes:
     """A Routed. Its pages tell nobody anything: what they show they ask of REST, by whoever is logged in."""
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        files = {str(file.relative_to(_STATIC)): read(file) for file in sorted(_STATIC.rglob("*.*"))}
-        folder = add_folder(router, FILES_PATH, files)
+        folder = add_folder(router, FILES_PATH, _files())
         for path, script in PAGES.items():
-            add_file(router, path, _index(folder, needed(script, files)), asks_host=True)  # docs/decisions/0115
+            add_file(router, path, _index(folder, script), asks_host=True)  # docs/decisions/0115
+
+
+@functools.cache
+def _files() -> Mapping[str, StaticFile]:
+    return {str(file.relative_to(_STATIC)): read(file) for file in sorted(_STATIC.rglob("*.*"))}
 
 
 def needed(script: str, files: Mapping[str, StaticFile]) -> list[str]:
@@ -50,8 +55,10 @@ def needed(script: str, files: Mapping[str, StaticFile]) -> list[str]:
     return sorted(found)
 
 
-def _index(folder: str, scripts: Sequence[str]) -> StaticFile:
-    """It names them, so that a browser asks for all at once, and not for each when it has read another."""
+@functools.cache
+def _index(folder: str, script: str) -> StaticFile:
+    """It names all scripts, so that a browser asks for them at once, and not for each when it has read another."""
+    scripts = needed(script, _files())
     links = "\n".join(f'<link rel="modulepreload" href="{FILES_PATH}/{name}">' for name in scripts)
     text = (_STATIC / "index.html").read_text().replace("</head>", f"{links}\n</head>")
     return made(text.replace(f"{FILES_PATH}/", f"{folder}/").encode(), ".html")

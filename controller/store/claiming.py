@@ -41,9 +41,11 @@ class Claims:
         Those that pass ticks over, or whose jobs are under a limit, take a transaction. It comes last, as the others
         need not wait for it. So do those whose claim puts a message into a queue.
         """
-        run = [each for each in requests if each.runner_id]
-        await self._claim(database.fetch, [each for each in run if not self._takes_more(each)])
-        more = [each for each in run if self._takes_more(each)]
+        limited = self._under_limits
+        plain = [each for each in requests if each.runner_id and not each.skipped and each.job_id not in limited]
+        await self._claim(database.fetch, plain)
+        # Looked for only now: the first claim tells of limits that this controller didn't know.
+        more = [each for each in requests if each.runner_id and (each.skipped or each.job_id in limited)]
         if more:
             async with database.transaction("claiming jobs") as transaction:
                 await self._claim_whole(transaction, more)
@@ -60,9 +62,6 @@ class Claims:
     async def _enqueue(self, database: Database, requests: Sequence[ClaimRequest]) -> None:
         async with database.transaction("enqueueing messages") as transaction:
             await add_messages(transaction.fetch, await self._claim_whole(transaction, list(requests)))
-
-    def _takes_more(self, request: ClaimRequest) -> bool:
-        return bool(request.skipped) or request.job_id in self._under_limits
 
     async def _claim_whole(self, transaction: Transaction, requests: list[ClaimRequest]) -> list[tuple[int, int]]:
         """The executions and ticks of those that were won."""

@@ -19,7 +19,7 @@ from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, Postgre
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 FEW = 7  # executions that one answer looks at
-ROWS = 240
+ROWS = 120
 OUTCOMES = (None, "completed", "completed", "completed", "failed", "timed_out", "lost")
 JOBS = {
     "a.x": {"team": "red"}, "a.y": {"team": "red", "tier": "1"}, "b.x": {}, "staging/a.x": {"team": "blue"},

@@ -47,7 +47,7 @@ async def test_what_is_said_is_so(postgres: PostgresServer, database_url: str, d
     try:
         after, (cut, passed) = 1, await cut_after(1)
         while cut:
-            after += max(1, passed // 60)
+            after += max(1, passed // 40)
             cut, passed = await cut_after(after)
         for before_end in range(4, 25, 4):  # in the COMMIT, which is short, and behind it
             await cut_after(passed - before_end)

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.console.conftest import Visitor
+from tests.console.conftest import LAPTOP, Visitor
 
 # Path of a page, and what stands on it once it is there.
 PAGES: Final = {
@@ -23,6 +23,7 @@ DEEDS: Final = re.compile("Run now|Pause|Resume|Skip|Delete|Cancel|Retry|Roll ba
 # Files that were sent for this page: those that the browser had have no size.
 ASKED_FOR: Final = """performance.getEntriesByType("resource")
     .filter((each) => each.name.includes("/console/") && each.transferSize).map((each) => each.name)"""
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 # WCAG 2.2 AA, which has the contrast of text.
 RULES: Final = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
@@ -32,15 +33,29 @@ def settled(page: Page, text: str) -> None:
     expect(page.locator("body")).not_to_contain_text("Loading …")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_there_and_everybody_can_read_it(visit: Callable[..., Visitor], scheme: str) -> None:
-    visitor = visit(scheme=scheme)
+# What reaches beyond 320 px and stands in nothing that scrolls.
+BEYOND: Final = """[...document.querySelectorAll("#main *")]
+    .filter((each) => each.getBoundingClientRect().right > 320 && !each.closest(".scroll, .output, .hidden"))
+    .map((each) => each.outerHTML.slice(0, 200))"""
+
+
+def test_every_page_is_there_and_everybody_can_read_it(visit: Callable[..., Visitor]) -> None:
+    """By day and by night; and a phone scrolls one way only."""
+    visitor = visit()
     page = visitor.page()
     for path, text in PAGES.items():
+        page.set_viewport_size(LAPTOP)
         page.goto(visitor.base + path)
         settled(page, text)
-        found = Axe().run(page, options=RULES)
-        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            found = Axe().run(page, options=RULES)
+            assert found.violations_count == 0, f"{path}, {scheme}: {found.generate_report()}"
+        page.set_viewport_size({"width": 320, "height": 640})
+        page.reload()
+        settled(page, text)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 320, f"{path} is {wide} wide, by {page.evaluate(BEYOND)}"
 
 
 @pytest.mark.parametrize("width", [320, 1280])
@@ -98,23 +113,6 @@ def test_who_may_only_look_sees_no_button_that_would_refuse(visit: Callable[...,
         settled(page, text)
         assert page.get_by_role("button", name=DEEDS).count() == 0, path
         assert page.get_by_role("checkbox").count() == 0, path
-
-
-# What reaches beyond 320 px and stands in nothing that scrolls.
-BEYOND = """[...document.querySelectorAll("#main *")]
-    .filter((each) => each.getBoundingClientRect().right > 320 && !each.closest(".scroll, .output, .hidden"))
-    .map((each) => each.outerHTML.slice(0, 200))"""
-
-
-def test_a_phone_scrolls_one_way_only(visit: Callable[..., Visitor]) -> None:
-    visitor = visit()
-    page = visitor.page()
-    page.set_viewport_size({"width": 320, "height": 640})
-    for path, text in PAGES.items():
-        page.goto(visitor.base + path)
-        settled(page, text)
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 320, f"{path} is {wide} wide, by {page.evaluate(BEYOND)}"
 
 
 def test_without_a_session_one_is_sent_to_log_in_and_back(visit: Callable[..., Visitor]) -> None:

@@ -1,5 +1,6 @@
 """Which RPC each route is, as the .proto files say it: google.api.http, read from the descriptors."""
 
+import functools
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,9 +75,10 @@ def services() -> list[Any]:
     return [descriptor_pool.Default().FindServiceByName(name) for name in names]
 
 
-def bindings() -> list[Binding]:
+@functools.cache
+def bindings() -> tuple[Binding, ...]:
     """Of all RPCs that people call. Raises UnroutedMethodError."""
-    return [each for service in services() for method in service.methods for each in bindings_of(method)]
+    return tuple(each for service in services() for method in service.methods for each in bindings_of(method))
 
 
 def bindings_of(method: MethodDescriptor) -> list[Binding]:

@@ -6,7 +6,7 @@
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -227,7 +227,7 @@ class Document:
         return {"type": "string", "maxLength": CAPS[field.name].length} if asked else {"type": "string"}
 
 
-def _numbered(found: list[Binding]) -> Iterator[tuple[int, Binding]]:
+def _numbered(found: Sequence[Binding]) -> Iterator[tuple[int, Binding]]:
     """Among those of its RPC."""
     times: dict[str, int] = {}
     for each in found:

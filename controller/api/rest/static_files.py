@@ -1,5 +1,6 @@
 """Files that browsers are given: read and packed once, and sent again only when they have changed."""
 
+import functools
 import gzip
 import hashlib
 import mimetypes
@@ -41,6 +42,7 @@ class StaticFile(NamedTuple):
     etag: str
 
 
+@functools.cache
 def read(path: Path) -> StaticFile:
     """Comments of scripts are for readers of the source: browsers get an empty line for each, so that lines keep their
     numbers. Raises OSError, KeyError: the kind of its name isn't known.

@@ -1,6 +1,6 @@
 """gRPC's own table of who may do what, asked by HTTP: both wires let the same callers in, and refuse the same."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -68,7 +68,7 @@ class Asking:
             self.wrong.append((row.method, caller, "was parsed"))
 
 
-def binding_of(row: Row, found: list[Binding]) -> Binding | None:
+def binding_of(row: Row, found: Sequence[Binding]) -> Binding | None:
     """By whose path the request can be named; None: it lacks what a path needs."""
     of_rpc = [each for each in found if each.rpc == f"/{row.method}"]
     values = values_of(row.request)

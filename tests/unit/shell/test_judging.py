@@ -131,6 +131,13 @@ def access(audience: Audience = Audience.PEOPLE, reach: Reach = Reach.NAMESPACE)
     return Access(audience, Permission.VIEW, reach, MOST)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _little_to_collect() -> None:
+    """Each house is collected as garbage. What tests of other files have left would be looked through each time."""
+    gc.collect()
+    gc.freeze()
+
+
 @contextlib.asynccontextmanager
 async def opened(house: House, judge: Judge, monkeypatch: pytest.MonkeyPatch, rule: Access) -> AsyncIterator[House]:
     monkeypatch.setattr(doors, "POLICY", {f"/{SERVICE}/{kind}": rule for kind in KINDS})
