@@ -17,6 +17,7 @@ _BY_LEASE: Final = (
     "is not known to this method: its lease says what was done before, and a take that is repeated gives other"
     " messages; leave it out"
 )
+_LASTING: Final = ("cronring.v1.Drills.HoldDrill",)
 _KEY: Final = re.compile(r"[!-~]{1,255}", re.ASCII)
 
 
@@ -30,8 +31,10 @@ def why_no_key(method: MethodDescriptor) -> str:
     Answers are kept with their keys, for a day. No secret is kept, and nothing for each message of a queue.
     """
     rule = method.GetOptions().Extensions[annotations_pb2.http]
-    if rule.WhichOneof("pattern") in {None, "get"} or method.client_streaming or method.server_streaming:
+    if rule.WhichOneof("pattern") in {None, "get"} or method.client_streaming:
         return DONE_ONCE_ANYHOW
+    if method.full_name in _LASTING:
+        return "is not known to this method: what it does lasts as long as the call; leave it out"
     if "secret" in method.output_type.fields_by_name:
         return "is not known to this method: its answer has a secret, which is kept nowhere; its name makes it once"
     if "lease" in method.input_type.fields_by_name or "lease" in method.output_type.fields_by_name:

@@ -2330,6 +2330,7 @@ export const KEYED = new Set<keyof Operations>([
   "SkipNextTick",
   "CancelJob",
   "RestoreJob",
+  "ControlJobs",
   "TriggerJob",
   "BackfillJob",
   "CancelActivation",

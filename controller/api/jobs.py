@@ -14,7 +14,7 @@ from cronring.controller.api.job_writes import Put
 from cronring.controller.api.lookup import admit_to_deployment, admit_to_job, find_job
 from cronring.controller.api.many import ManyJobWrites
 from cronring.controller.api.messages import action_message, job_message
-from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, fitting, page_size, total
+from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size, total
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, one_of
 from cronring.controller.api.scope import namespaces, sees
@@ -69,8 +69,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
         else:
             # One more than asked for tells whether there is another page.
             found = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
-            rows = fitting(found, limit, lambda row: len(row.spec.payload.encode()))
-            token = pages.token(rows[-1].key) if len(found) > len(rows) else ""
+            rows, token = found[:limit], pages.token(found[limit - 1].key) if len(found) > limit else ""
         return jobs_pb2.ListJobsResponse(
             jobs=[job_message(row, self._defaults.jitter) for row in rows],
             next_page_token=token,

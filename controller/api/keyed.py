@@ -16,6 +16,7 @@ from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.message import Message
 
 from cronring.controller.api.calls import CALLER_GONE
+from cronring.controller.api.keyed_streams import FINISH_S, KeyedStreams
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.errors import KeyInUse, KeyReused, KeyUndecided, StoreError, StoreUnavailable
 from cronring.controller.ports import fates
@@ -28,8 +29,6 @@ Services = Sequence[tuple[str, Callable[[Any], None]]]
 Answer = TypeVar("Answer")
 
 _FORGET_S: Final = 5.0  # a row that isn't gone by then is taken for one whose fate nobody knows
-# So long a request goes on whose caller is gone. It has its place among the calls in hand meanwhile.
-FINISH_S: Final = 30.0
 
 
 def keyed(services: Services, keys: RequestKeys) -> Services:
@@ -48,6 +47,7 @@ class _KeyedServer:
     def __init__(self, server: Any, once: "Once") -> None:
         self._server = server
         self._once = once
+        self._streams = KeyedStreams()
 
     def add_generic_rpc_handlers(self, handlers: object) -> None:
         """As the door's."""
@@ -66,37 +66,56 @@ class _KeyedServer:
             "response_serializer": handler.response_serializer,
         }
         if handler.unary_stream is not None:
-            return grpc.unary_stream_rpc_method_handler(_refusing(method, handler.unary_stream), **coders)
+            return grpc.unary_stream_rpc_method_handler(self._streaming(method, handler.unary_stream), **coders)
         if handler.unary_unary is None:
             return handler
         behave = handler.unary_unary
         kind = message_factory.GetMessageClass(method.output_type)
-        rpc = f"/{method.containing_service.full_name}/{method.name}"
 
         async def call(request: Message, context: Any) -> Any:
-            key = _key(method, context)
-            # A dry run does nothing that must not be done twice. Who looks first may do it by the same key then.
-            if not key or getattr(request, "dry_run", False):
+            asked = _asked(method, request, context)
+            if asked is None:
                 return await behave(request, context)
-            whole = RequestKey(str(caller()), rpc, key)
-            digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
-            answer = await self._once.former_or_done(whole, digest, partial(behave, request, context), _bytes_of)
+            answer = await self._once.former_or_done(*asked, partial(behave, request, context), _bytes_of)
             if not isinstance(answer, bytes):
                 return answer
-            context.set_trailing_metadata(((REPLAYED.lower(), "true"),))
+            _replayed(context)
             return kind.FromString(answer)
 
         return grpc.unary_unary_rpc_method_handler(call, **coders)
 
+    def _streaming(self, method: Any, behave: Callable[..., Any]) -> Callable[..., Any]:
+        kind = message_factory.GetMessageClass(method.output_type)
 
-def _refusing(method: Any, behave: Callable[..., Any]) -> Callable[..., Any]:
-    async def answers(request: Message, context: Any) -> Any:
-        _key(method, context)
-        async with contextlib.aclosing(behave(request, context)) as messages:
-            async for message in messages:
-                yield message
+        async def answers(request: Message, context: Any) -> Any:
+            asked = _asked(method, request, context)
+            made = partial(behave, request, context)
+            if asked is None:
+                found = made()
+            else:
+                once = partial(self._once.former_or_done, *asked)
+                found = self._streams.answers(made, once, kind, partial(_replayed, context))
+            async with contextlib.aclosing(found) as messages:
+                async for message in messages:
+                    yield message
 
-    return answers
+        return answers
+
+
+def _asked(method: Any, request: Message, context: Any) -> tuple[RequestKey, bytes] | None:
+    """What a request with a key is known by, and its digest. None: it has none.
+
+    A dry run does nothing that must not be done twice. Who looks first may do it by the same key then.
+    """
+    key = _key(method, context)
+    if not key or getattr(request, "dry_run", False):
+        return None
+    whole = RequestKey(str(caller()), f"/{method.containing_service.full_name}/{method.name}", key)
+    return whole, hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
+
+
+def _replayed(context: Any) -> None:
+    context.set_trailing_metadata(((REPLAYED.lower(), "true"),))
 
 
 def _key(method: Any, context: Any) -> str:
@@ -152,7 +171,8 @@ class Once:
             return await asyncio.shield(doing)
         except asyncio.CancelledError as error:
             if CALLER_GONE in error.args:
-                # The caller has lost its connection. By another one it will ask what has become of this.
+                # The caller has lost its connection. By another one it will ask what has become of this, which has its
+                # place among the calls in hand meanwhile.
                 await asyncio.wait([doing], timeout=FINISH_S)
             raise
         finally:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
-from cronring.cli.conditions import refuse_of_many
+from cronring.cli.conditions import refuse_etag_of_many
 from cronring.cli.consent import LOOK_FIRST, confirm
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.job_options import Label, labels_of, whoami
@@ -91,7 +91,7 @@ def one_or_many(key: str | None, many: Many, of_many: Mapping[str, bool | int | 
     if key and many.given:
         raise click.UsageError("give either a KEY, or which jobs (--label, --module, --filter ...), not both")
     if many.given:
-        refuse_of_many()
+        refuse_etag_of_many()
     if not key and not many.given:
         raise click.UsageError(
             "which job? Give its KEY; or which jobs: --label, --module, --filter, --namespace or --verb"

@@ -1,6 +1,6 @@
 """Options of commands that change something: only what was seen, and only once.
 
-No command is told of --idempotency-key: its client has it, for the one change that it makes.
+No command is told of --idempotency-key: its client has it, for the one request that it makes.
 """
 
 import functools
@@ -57,9 +57,7 @@ def with_given_key(client: "AsyncClient") -> "AsyncClient":
     return client if key is None else client.with_key(key)
 
 
-def refuse_of_many() -> None:
+def refuse_etag_of_many() -> None:
     """Raises click.UsageError where the running command has a condition that only one job can have."""
-    context = click.get_current_context()
-    given = {"--if-match": context.params.get("if_match"), KEY_FLAG: context.meta.get(_KEY)}
-    if named := [flag for flag, value in given.items() if value]:
-        raise click.UsageError(f"{' and '.join(named)}: of one job alone; give its KEY")
+    if click.get_current_context().params.get("if_match"):
+        raise click.UsageError("--if-match: of one job alone; give its KEY")

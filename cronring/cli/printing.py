@@ -77,9 +77,15 @@ def _write(text: str, *, err: bool) -> None:
 
 
 @contextlib.contextmanager
-def progress_bar(length: int, label: str, *, show_pos: bool = False) -> Iterator["ProgressBar[int]"]:
-    """On stderr, and only where somebody looks: into a pipe click would write a line for it."""
-    stream, hidden = cast(TextIO, raw(sys.stderr)), not sys.stderr.isatty()
+def progress_bar(
+    length: int, label: str, *, show_pos: bool = False, prints: bool = False
+) -> Iterator["ProgressBar[int]"]:
+    """On stderr, and only where somebody looks: into a pipe click would write a line for it.
+
+    `prints`: lines go to stdout meanwhile, and no bar is drawn between them on one screen.
+    """
+    stream = cast(TextIO, raw(sys.stderr))
+    hidden = not sys.stderr.isatty() or (prints and sys.stdout.isatty())
     shown = visible_line(label)
     with click.progressbar(length=length, label=shown, show_pos=show_pos, file=stream, hidden=hidden) as bar:
         yield bar

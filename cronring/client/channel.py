@@ -222,12 +222,13 @@ class Failover:
         return list(await asyncio.gather(*map(one, addresses)))
 
     async def finite(
-        self, call: Callable[[Channel], AsyncIterable[Response]], look: str = ""
+        self, call: Callable[[Channel], AsyncIterable[Response]], look: str = "", *, keyed: bool = False
     ) -> AsyncGenerator[Response | None, None]:
         """Messages of a stream that comes to an end; None marks that another controller begins it anew.
 
         With a `look` it changes what must not be changed twice: it is begun anew only where it was never sent, else
-        OutcomeUnknown is raised. Raises Unreachable when none of the controllers answers, or what the answer means.
+        OutcomeUnknown is raised. `keyed`: a key of the caller's own goes with it. Raises Unreachable when none of the
+        controllers answers, or what the answer means.
         """
         patience = Patience(self._waiting)
         while True:
@@ -237,7 +238,7 @@ class Failover:
                     tried.append((address, UNSENT))
                     continue
                 try:
-                    async for message in call(self._channel(address)):
+                    async for message in call(self._channel(address, self._key if keyed else "")):
                         yield message
                 except AioRpcError as error:
                     failed = await self._begun_anew(address, error, look)

@@ -207,8 +207,8 @@ class JobCalls(ManyJobCalls):
         First comes how many, then each one. `text`: a filter in words, besides.
         `spec`, `fields`: of an update, as `update` takes them.
         When its controller dies, another begins anew, and finds what was done unchanged. But skip_next, trigger,
-        delete, and whatever `expected` so many, raise OutcomeUnknown then. Raises Conflict unless `expected` match,
-        with nothing done.
+        delete, and whatever `expected` so many, raise OutcomeUnknown then. With a key of yours (`with_key`) it may be
+        asked for again. Raises Conflict unless `expected` match, with nothing done.
         """
         chosen = job_filter(JobQuery(namespace, module, verb, labels or {}, (status,) if status else ()))
         chosen.text = text
@@ -219,10 +219,10 @@ class JobCalls(ManyJobCalls):
             spec=None if spec is None else convert.job_spec(spec),
             update_mask=FieldMask(paths=fields) if fields else None,
         )  # fmt: skip
-        self._failover.takes_no_key("jobs.control", "update_many and delete_many take one")
         repeatable = dry_run or (action not in _NOT_REPEATABLE and expected is None)
         look = "" if repeatable else _ACTIONS
-        async for message in self._failover.finite(lambda channel: JobsStub(channel).ControlJobs(request), look):
+        asked = self._failover.finite(lambda channel: JobsStub(channel).ControlJobs(request), look, keyed=True)
+        async for message in asked:
             if message is not None:
                 yield convert.progress(message)
 

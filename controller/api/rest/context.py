@@ -66,6 +66,8 @@ class RestContext(RequestShown):
 
     def set_trailing_metadata(self, pairs: Iterable[tuple[str, str]]) -> None:
         self.trailing = dict(pairs)
+        if self._stream is not None:
+            self._stream.headers = self.trailing
 
     def time_remaining(self) -> float | None:
         """In seconds; None: it may last."""

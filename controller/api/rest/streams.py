@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 from aiohttp import hdrs, web
@@ -22,9 +22,13 @@ LAST_WORDS_S: Final = 1.0
 
 
 class AnswerStream:
-    """Of one request. It begins with the first message, or the first beat: until then it can fail by its status."""
+    """Of one request. It begins with the first message, or the first beat: until then it can fail by its status.
+
+    `headers`: of its beginning, besides those of every one.
+    """
 
     def __init__(self, request: web.Request) -> None:
+        self.headers: Mapping[str, str] = {}
         self._request = request
         self._as_events = EVENTS in request.headers.get(hdrs.ACCEPT, "")
         self._response: web.StreamResponse | None = None
@@ -78,7 +82,7 @@ class AnswerStream:
     async def _send(self, data: bytes) -> None:
         if self._response is None:
             # What stands between must neither keep it back nor change it.
-            headers = {hdrs.CACHE_CONTROL: "no-store, no-transform", "X-Accel-Buffering": "no"}
+            headers = {hdrs.CACHE_CONTROL: "no-store, no-transform", "X-Accel-Buffering": "no", **self.headers}
             self._response = web.StreamResponse(headers=headers)
             self._response.content_type = EVENTS if self._as_events else LINES
             await self._response.prepare(self._request)

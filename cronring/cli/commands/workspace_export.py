@@ -9,7 +9,7 @@ import click
 from cronring.cli.failures import Failure
 from cronring.cli.options import controllers_option
 from cronring.cli.output import jsonable, print_json_line
-from cronring.cli.printing import say
+from cronring.cli.printing import progress_bar, say
 from cronring.cli.session import ask
 from cronring.client.errors import NotFound
 from cronring.schema.filters import ExecutionQuery, JobQuery
@@ -39,9 +39,13 @@ def export(workspace: str, namespace: str, controllers: tuple[str, ...]) -> None
     written: Counter[str] = Counter()
 
     async def question(client: "AsyncClient") -> None:
-        async for kind, row in _rows(client, workspace, namespace):
-            print_json_line({"kind": kind} | row)
-            written[kind] += 1
+        executions = await client.executions.count(_executions(workspace, namespace))
+        with progress_bar(executions.executions, "executions", show_pos=True, prints=True) as bar:
+            async for kind, row in _rows(client, workspace, namespace):
+                print_json_line({"kind": kind} | row)
+                written[kind] += 1
+                if kind == "execution":
+                    bar.update(1)
 
     ask(controllers, question)
     if not written:
@@ -50,13 +54,16 @@ def export(workspace: str, namespace: str, controllers: tuple[str, ...]) -> None
     say(", ".join(f"{kind} {count:,}" for kind, count in written.items()), err=True)
 
 
+def _executions(workspace: str, namespace: str) -> ExecutionQuery:
+    return ExecutionQuery(namespace=namespace, labels={"workspace": workspace})
+
+
 async def _rows(client: "AsyncClient", workspace: str, namespace: str) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    labels = {"workspace": workspace}
-    for job in await client.jobs.find(JobQuery(namespace=namespace, labels=labels)):
+    for job in await client.jobs.find(JobQuery(namespace=namespace, labels={"workspace": workspace})):
         yield "job", jsonable(job)
         for activation in await client.jobs.activations(job.key):
             yield "activation", jsonable(activation)
-    async for execution in client.executions.each(ExecutionQuery(namespace=namespace, labels=labels)):
+    async for execution in client.executions.each(_executions(workspace, namespace)):
         yield "execution", jsonable(await _whole(client, execution))
     if workspace_fault(workspace):  # no queue has such a name
         return

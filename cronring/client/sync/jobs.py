@@ -161,8 +161,8 @@ class JobCalls(ManyJobCalls):
         First comes how many, then each one. `text`: a filter in words, besides.
         `spec`, `fields`: of an update, as `update` takes them.
         When its controller dies, another begins anew, and finds what was done unchanged. But skip_next, trigger,
-        delete, and whatever `expected` so many, raise OutcomeUnknown then. Raises Conflict unless `expected` match,
-        with nothing done.
+        delete, and whatever `expected` so many, raise OutcomeUnknown then. With a key of yours (`with_key`) it may be
+        asked for again. Raises Conflict unless `expected` match, with nothing done.
         """
         return self._wire.each(
             lambda client: client.jobs.control(

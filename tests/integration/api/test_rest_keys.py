@@ -94,7 +94,6 @@ async def test_a_key_whose_answer_was_never_recorded_is_undecided_and_never_done
 async def test_keys_are_refused_where_they_would_not_count(rest: Rested) -> None:
     for method, path, body in (
         ("GET", "/jobs", None),
-        ("POST", "/jobs:control", {}),
         ("POST", "/tokens", {"name": "x"}),
         ("POST", "/webhooks", {"name": "x"}),
     ):
