@@ -1,6 +1,7 @@
 """What a schedule comes to, what a change would do, what a verb takes, and how the days went: over REST."""
 
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -115,7 +116,13 @@ async def test_a_preview_says_what_changes_and_changes_nothing(rest: Rested) -> 
     assert fields["schedule"] == ("30 2 * * *", "0 4 * * *")
     assert "labels.a" in fields
     assert said["ticks"]["before"] == said["ticks"]["after"] == "2"
-    assert (said["ticks"]["gone"], said["ticks"]["shift_ms"]) == ("2", "5400000")
+    # 90 minutes later, or to today from tomorrow: between half past two and four.
+    first_old, first_new = (
+        datetime.fromisoformat(each) for each in (before.body["next_tick"], said["explanation"]["ticks"][0]["tick"])
+    )
+    shift_ms = (first_new - first_old) // timedelta(milliseconds=1)
+    assert (said["ticks"]["gone"], said["ticks"]["shift_ms"]) == ("2", str(shift_ms))
+    assert (first_new - first_old) % timedelta(hours=1) == timedelta(minutes=30)
     assert said["explanation"]["schedule"] == "0 4 * * *"
     assert said["etag"] == before.body["etag"]
     after = await rest.ask("GET", JOB)
