@@ -69,9 +69,9 @@ export class Cronring {
     }
   }
 
-  /** What a stream has, until it ends: lines of JSON. Throws Refused. */
-  async *stream<Name extends Streams>(name: Name, given: Given<Name>): AsyncGenerator<Part<Name, "item">> {
-    const answer = await this.#ask(name, given, {});
+  /** What a stream has, until it ends: lines of JSON. `key`: of an order that is to be given once. Throws Refused. */
+  async *stream<Name extends Streams>(name: Name, given: Given<Name>, key = ""): AsyncGenerator<Part<Name, "item">> {
+    const answer = await this.#ask(name, given, key ? { "idempotency-key": key } : {});
     if (!answer.ok) throw new Refused((await answer.json()) as Problem);
     let rest = "";
     for await (const part of answer.body!.pipeThrough(new TextDecoderStream()) as unknown as AsyncIterable<string>) {
