@@ -4,7 +4,8 @@ An order that has begun goes on without its caller, as what has one answer does 
 """
 
 import asyncio
-import zlib
+import gzip
+import io
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from typing import Any, Final
@@ -17,7 +18,6 @@ from cronring.protos.idempotency import KEY_HEADER
 FINISH_S: Final = 30.0  # so long an order goes on whose caller is gone
 KEPT_BYTES: Final = 8 * 1024 * 1024  # packed: the answers of half a million jobs
 _AHEAD: Final = 100  # messages that wait for a caller who reads slowly
-_READ_BYTES: Final = 64 * 1024  # unpacked at once
 _LENGTH_BYTES: Final = 4
 
 # `answers(behave, written)`: what was answered before, as bytes; or what `behave` gives, which is kept as `written`.
@@ -30,46 +30,27 @@ class KeptAnswers:
     """Answers, packed as they come: each behind its length."""
 
     def __init__(self) -> None:
-        self._packer = zlib.compressobj(1)
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._file = io.BytesIO()
+        self._packer = gzip.GzipFile(fileobj=self._file, mode="wb", compresslevel=1)
 
     def add(self, message: Message) -> None:
-        if self._size <= KEPT_BYTES:
+        if self._file.tell() <= KEPT_BYTES:
             raw = message.SerializeToString()
-            self._add(self._packer.compress(len(raw).to_bytes(_LENGTH_BYTES, "big") + raw))
-
-    def _add(self, part: bytes) -> None:
-        self._size += len(part)
-        self._parts.append(part)
+            self._packer.write(len(raw).to_bytes(_LENGTH_BYTES, "big") + raw)
 
     def whole(self) -> bytes:
         """b"" if they are more than is kept."""
-        self._add(self._packer.flush())
-        return b"".join(self._parts) if self._size <= KEPT_BYTES else b""
+        self._packer.close()
+        return self._file.getvalue() if self._file.tell() <= KEPT_BYTES else b""
 
 
 def unpacked(kept: bytes, kind: Callable[[], Any]) -> Iterator[Message]:
-    """The answers in what KeptAnswers.whole() has given."""
-    unpacker, read = zlib.decompressobj(), bytearray()
-    wanted, is_length = _LENGTH_BYTES, True
-    while True:
-        while len(read) < wanted:
-            more = unpacker.decompress(kept, _READ_BYTES)
-            kept = unpacker.unconsumed_tail
-            if not more:
-                return
-            read += more
-        part = bytes(read[:wanted])
-        del read[:wanted]
-        if is_length:
-            wanted = int.from_bytes(part, "big")
-        else:
+    """The answers in what KeptAnswers.whole() has given, unpacked as they are asked for."""
+    with gzip.open(io.BytesIO(kept)) as file:
+        while length := file.read(_LENGTH_BYTES):
             message = kind()
-            message.ParseFromString(part)
+            message.ParseFromString(file.read(int.from_bytes(length, "big")))
             yield message
-            wanted = _LENGTH_BYTES
-        is_length = not is_length
 
 
 class _Caller:

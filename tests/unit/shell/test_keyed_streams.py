@@ -53,7 +53,7 @@ async def test_who_reads_slowly_is_waited_for_and_who_leaves_is_not() -> None:
     stream: AsyncGenerator[Any, None] = streams.answers(behave, once, ControlJobsProgress, lambda: None)
     assert [(await anext(stream)).position for _ in range(10)] == list(range(10))
     for _ in range(20):
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # a turn of the loop: whoever need not wait for the reader goes on
     assert len(made) < 200
     await stream.aclose()
     async with asyncio.timeout(5):
