@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import drawing, lanes, mixing
+from tests.support import programs
 from tests.support.databases import PostgresServer, running_server
 from tests.support.server_logs import LOGS
 
@@ -64,6 +65,19 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_programs() -> Iterator[None]:
+    with programs.forking(True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def fresh_programs() -> Iterator[None]:
+    """Each of cronring's programs is begun anew. For tests that look at what an interpreter begins with."""
+    with programs.forking(False):
+        yield
 
 
 @pytest.fixture(autouse=True)

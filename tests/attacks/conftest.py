@@ -7,6 +7,11 @@ import pytest
 from tests.support.cluster import Cluster, Process
 
 
+@pytest.fixture(scope="module", autouse=True)
+def anew(fresh_programs: None) -> None:
+    """What a process holds, and shows to others in /proc, is what is attacked."""
+
+
 @pytest.fixture(scope="module")
 def attacked(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """With one controller in it."""

@@ -5,17 +5,19 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import psutil
+
+from tests.support import programs
+from tests.support.programs import Done
 
 READY_S = 100.0
 POLL_S = 0.02
@@ -36,7 +38,7 @@ class Process:
     """
 
     name: str
-    popen: subprocess.Popen[bytes]
+    popen: programs.Started
     log: Path
     grpc: str = ""
     http: str = ""
@@ -85,7 +87,7 @@ class Cluster:
         self.environment = os.environ | (environment or {})
         self.controllers: list[Process] = []
         self.runners: list[Process] = []
-        self.cli_wrapper: tuple[str, ...] = ()  # a command that starts another, of the CLI's calls
+        self.cli_network = ""  # the network namespace of the CLI's calls
         self._started = 0
 
     def __enter__(self) -> "Cluster":
@@ -106,12 +108,7 @@ class Cluster:
     def _start(self, name: str, *arguments: str, wrapper: tuple[str, ...] = ()) -> Process:
         self._started += 1
         log = self.folder / f"{self._started:02}-{name}.log"
-        with log.open("wb") as output:
-            popen = subprocess.Popen(
-                [*wrapper, sys.executable, "-m", "cronring.cli.main", *arguments],
-                stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                env=self.environment, cwd=self.folder,
-            )  # fmt: skip
+        popen = programs.start(arguments, log, self.environment, self.folder, wrapper)
         return Process(name, popen, log, wrapper=wrapper)
 
     def migrate(self) -> None:
@@ -166,15 +163,22 @@ class Cluster:
 
     def shown(self, *arguments: str) -> str:
         """The same, as people read it."""
-        addresses = ",".join(controller.grpc for controller in self.controllers if controller.alive())
-        command = [
-            *self.cli_wrapper, sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", addresses
-        ]  # fmt: skip
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=READY_S, env=self.environment, check=False
-        )
+        done = self.ask(*arguments)
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
         return done.stdout
+
+    def ask(
+        self, *arguments: str, more: Iterable[str] = (), given: str = "", environment: Mapping[str, str] | None = None
+    ) -> Done:
+        """A CLI command against the living controllers. `more`: arguments behind their addresses. `given`: its stdin.
+
+        `environment`: variables besides the cluster's own.
+        """
+        living = ",".join(controller.grpc for controller in self.controllers if controller.alive())
+        return programs.run(
+            (*arguments, "--controllers", living, *more), self.environment | dict(environment or {}), given=given,
+            network=self.cli_network,
+        )  # fmt: skip
 
     def http(self, controller: Process, path: str) -> tuple[int, str]:
         """Status and body of its answer. Raises OSError when there is none within a second."""

@@ -85,7 +85,7 @@ class HostedCluster(SecuredCluster):
         super().__init__(server.url(database), folder, environment)
         self.hosts = hosts
         self.controllers_database_url = f"postgresql://postgres@{hosts.address(DATABASE)}/{database}"
-        self.cli_wrapper = hosts.enter(OPERATOR)
+        self.cli_network = hosts.namespace(OPERATOR)
         self._asker: subprocess.Popen[str] | None = None
         self.let_in()
 

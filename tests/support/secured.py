@@ -4,11 +4,9 @@ import datetime as dt
 import json
 import os
 import ssl
-import subprocess
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,8 +18,10 @@ from cronring.controller.store.tokens import PostgresTokens
 from cronring.schema.identity import Role
 from cronring.schema.spiffe import SpiffeName, controller_name, runner_name
 from cronring.trust.certificates import Authority, Pair, issue, new_authority
+from tests.support import programs
 from tests.support.cluster import READY_S, Cluster, Process, free_port
 from tests.support.databases import run_coroutine
+from tests.support.programs import Done
 
 CLUSTER: Final = "cronring"
 DAY: Final = dt.timedelta(days=1)
@@ -132,14 +132,13 @@ class SecuredCluster(Cluster):
         self.runners.append(process)
         return process
 
-    def ask(self, *arguments: str, token: str = "", more: Iterable[str] = ()) -> "subprocess.CompletedProcess[str]":
-        """A CLI command against the controllers, with that token, or the cluster's own."""
-        environment = self.environment | ({"CRONRING_TOKEN": token} if token else {})
-        command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", self.addresses, *more]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=READY_S, env=environment, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+    def ask(
+        self, *arguments: str, more: Iterable[str] = (), given: str = "",
+        environment: Mapping[str, str] | None = None, token: str = "",
+    ) -> Done:  # fmt: skip
+        """As Cluster's, with that token, or the cluster's own."""
+        others = dict(environment or {}) | ({"CRONRING_TOKEN": token} if token else {})
+        return super().ask(*arguments, more=more, given=given, environment=others)
 
     def client(self, token: str = "") -> AsyncClient:
         """As `ask`, without a process of its own."""
@@ -148,15 +147,7 @@ class SecuredCluster(Cluster):
 
     def on_database(self, *arguments: str) -> Any:
         """A CLI command that talks to PostgreSQL itself, such as that which makes the first token."""
-        command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--database-url", self.database_url]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=READY_S,
-            env=self.environment,
-            check=False,
-        )
+        done = programs.run((*arguments, "--database-url", self.database_url), self.environment)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout) if "json" in arguments else done.stdout.strip()
 

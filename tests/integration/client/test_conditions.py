@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 
 from cronring.client import AsyncClient, Client, Conflict, EtagMismatch, Invalid, JobSpec, JsonText, KeyReused
 from tests.integration.client.conftest import KEY
-from tests.support.cluster import READY_S, Cluster
+from tests.support.cluster import Cluster
 
 Change = Callable[[str], Awaitable[Any]]
 
@@ -28,10 +26,7 @@ async def only_as_seen(change: Change, etag: str) -> None:
 
 async def run(cluster: Cluster, *arguments: str) -> tuple[int, str]:
     """Its exit code, and all that it printed."""
-    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", cluster.addresses]
-    done = await asyncio.to_thread(
-        subprocess.run, command, capture_output=True, text=True, timeout=READY_S, env=cluster.environment, check=False
-    )
+    done = await asyncio.to_thread(cluster.ask, *arguments)
     return done.returncode, done.stdout + done.stderr
 
 

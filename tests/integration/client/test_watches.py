@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cronring.client import AsyncClient, Client, Event, EventKind
 from tests.integration.client.conftest import KEY
+from tests.support import programs
 from tests.support.cluster import Cluster
 from tests.support.waiting import TIMEOUT_S
 
@@ -69,15 +70,13 @@ async def test_a_script_finds_its_cluster_in_the_environment(cluster: Cluster, t
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "completed True\n", "")
     position = tmp_path / "seen"
-    command = [sys.executable, "-m", "cronring.cli.main", "events", "--position", str(position)]
+    command = ("events", "--position", str(position))
     said = []
     for run in (False, True, False):
         if run:
             async with AsyncClient(cluster.addresses.split(",")) as client:
                 await client.jobs.run(KEY)
-        asked = await asyncio.to_thread(
-            subprocess.run, command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
+        asked = await asyncio.to_thread(programs.run, command, environment)
         assert asked.returncode == 0, asked.stderr
         said.append((asked.stdout, asked.stderr))
     assert said[0] == ("", "from here on: the next time this tells what has happened since\n")

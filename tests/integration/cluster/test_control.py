@@ -4,8 +4,6 @@ import asyncio
 import json
 import math
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -38,12 +36,6 @@ def until(what: str, holds: Callable[[], object], seconds: float = 20) -> None:
 
 def instant(second: float) -> datetime:
     return datetime.fromtimestamp(second, UTC)
-
-
-def cronring(cluster: Cluster, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    addresses = ",".join(controller.grpc for controller in cluster.controllers if controller.alive())
-    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", addresses]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=cluster.environment, check=False)
 
 
 def test_a_pause_ends_by_itself_on_its_tick_whoever_died_meanwhile(cluster: Cluster, journal: Path) -> None:
@@ -123,7 +115,7 @@ def test_operators_who_race_each_other_and_the_ticks_have_one_outcome(cluster: C
 def test_many_jobs_are_paused_resumed_and_cancelled_at_once(cluster: Cluster, journal: Path) -> None:
     start(cluster, 3, 1)
     wait_for_runs(cluster, journal)
-    shown = cronring(cluster, "jobs", "pause", "--module", "journal", "--dry-run")
+    shown = cluster.ask("jobs", "pause", "--module", "journal", "--dry-run")
     assert (shown.returncode, EACH in shown.stdout) == (0, True), shown.stderr
     assert {job["status"] for job in cluster.cli("jobs", "list")} <= {"scheduled", "running"}
     cluster.cli("jobs", "pause", "--module", "journal", "--yes", "--note", "all of it", "--as", "ada")
@@ -135,7 +127,7 @@ def test_many_jobs_are_paused_resumed_and_cancelled_at_once(cluster: Cluster, jo
     assert (again["done"], again["unchanged"], again["failed"]) == (0, 3, [])
     cluster.cli("jobs", "resume", "--module", "journal", "--yes")
     cluster.cli("jobs", "cancel", "journal.longer_than_its_period", "--note", "too long")
-    failed = cronring(cluster, "jobs", "pause", "--module", "journal", "--yes")
+    failed = cluster.ask("jobs", "pause", "--module", "journal", "--yes")
     assert failed.returncode == 1
     assert "journal.longer_than_its_period: can't pause" in failed.stderr
     assert "2 of 3 jobs are paused, 1 failed" in failed.stdout
@@ -167,7 +159,7 @@ def test_an_older_version_ticks_again_and_never_beside_the_newer(
         assert [each["key"] for each in cluster.cli("deployments", "list", "--active")] == [expected["key"]]
         since = time.time()
         until("it ticks", lambda at=since: [line for line in lines(journal) if line["tick"] > at + 1])  # type: ignore[misc]  # a default binds it
-    again = cronring(cluster, "rollback", "journal", "--to", old["key"])
+    again = cluster.ask("rollback", "journal", "--to", old["key"])
     assert "was active already" in again.stdout
     history = cluster.cli("deployments", "list", "--module", "journal")
     assert {row["key"]: row["active"] for row in history} == {old["key"]: True, new["key"]: False}
@@ -186,8 +178,8 @@ def test_a_version_that_nobody_hosts_is_told(cluster: Cluster, journal: Path, tm
     newer.write_text(JOURNAL_MODULE.read_text() + ADDED)
     deployed: Job = cluster.cli("deploy", str(newer))["deployment"]
     assert cluster.cli("deployments", "list", "--active")[0]["key"] == deployed["key"]  # type: ignore[index]  # JSON
-    back = cronring(cluster, "rollback", "journal", "--yes")
+    back = cluster.ask("rollback", "journal", "--yes")
     assert old["key"] in back.stdout
     assert "no runner hosts it" not in back.stdout
-    forth = cronring(cluster, "rollback", "journal", "--yes")
+    forth = cluster.ask("rollback", "journal", "--yes")
     assert "no runner hosts it" in forth.stdout

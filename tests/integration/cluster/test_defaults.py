@@ -1,14 +1,13 @@
 """`cronring defaults` at a real cluster: a verb that says no timeout is stopped by it, and nothing is deployed anew."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.cluster.test_orphans import cronring, until
+from tests.integration.cluster.test_orphans import until
 from tests.support.cluster import Cluster
+from tests.support.programs import run
 
 KEY, STATED = "endless.unstated", "endless.stated"
 MODULE = """
@@ -35,7 +34,7 @@ def cluster(database_url: str, tmp_path: Path) -> Any:
 
 
 def shown(cluster: Cluster, key: str) -> dict[str, str]:
-    lines = cronring(cluster, "jobs", "show", key).stdout.splitlines()
+    lines = cluster.ask("jobs", "show", key).stdout.splitlines()
     return {name.strip(): value.strip() for name, _, value in (line.partition("  ") for line in lines)}
 
 
@@ -51,12 +50,12 @@ def test_a_default_stops_what_says_no_timeout(cluster: Cluster, tmp_path: Path) 
         cluster.start_controller()
     cluster.start_runner(file)
     until("the jobs", lambda: len(cluster.cli("jobs", "list")) == 2)
-    assert "not set" in cronring(cluster, "defaults", "show").stdout
+    assert "not set" in cluster.ask("defaults", "show").stdout
     assert shown(cluster, KEY)["timeout"] == "5m (built in)"
     cluster.cli("jobs", "trigger", KEY)
     first = until("the first run", lambda: cluster.cli("executions", "list", "--job", KEY))[0]
     values = ("timeout=2s", "late_after=30s", "retries=2")
-    told = cronring(cluster, "defaults", "set", *values, "--as", "ada", "--note", "a try")
+    told = cluster.ask("defaults", "set", *values, "--as", "ada", "--note", "a try")
     assert (told.returncode, told.stderr) == (0, "")
     assert "2s" in told.stdout
     assert "by ada: a try" in told.stdout
@@ -72,7 +71,7 @@ def test_a_default_stops_what_says_no_timeout(cluster: Cluster, tmp_path: Path) 
     assert first["id"] not in {row["id"] for row in ended(cluster)}, "what runs keeps what it had"
     found = cluster.cli("defaults", "unset", "timeout")
     assert (found["timeout_ms"], found["late_after"], found["revision"]) == (None, "30s", 3)
-    stale = cronring(cluster, "defaults", "set", "timeout=1m", "--if-match", "other")
+    stale = cluster.ask("defaults", "set", "timeout=1m", "--if-match", "other")
     assert (stale.returncode, "changed since" in stale.stderr) == (1, True)
     assert shown(cluster, KEY)["timeout"] == "5m (built in)"
 
@@ -93,7 +92,6 @@ def test_a_default_stops_what_says_no_timeout(cluster: Cluster, tmp_path: Path) 
     ],
 )
 def test_what_is_no_default_is_told_before_anybody_is_asked(arguments: tuple[str, ...], words: str) -> None:
-    command = [sys.executable, "-m", "cronring.cli.main", "defaults", *arguments, "--controllers", "127.0.0.1:1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run(("defaults", *arguments, "--controllers", "127.0.0.1:1"))
     assert done.returncode == 2, done.stderr
     assert words in " ".join(done.stderr.split())

@@ -2,8 +2,6 @@
 
 import json
 import statistics
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +11,7 @@ from typing import Any
 
 from tests.integration.cluster import trial
 from tests.support.cluster import Cluster
+from tests.support.programs import Done
 
 MODULES = Path(__file__).parent / "modules"
 CLOSING, REPORTING = MODULES / "closing.py", MODULES / "reporting.py"
@@ -140,8 +139,7 @@ def until_row(cluster: Cluster, job: str, outcome: str) -> list[Row]:
     return found
 
 
-def cronring(cluster: Cluster, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", cluster.addresses]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=cluster.environment, check=False)
+def cronring(cluster: Cluster, *arguments: str, code: int = 0) -> Done:
+    done = cluster.ask(*arguments)
     assert done.returncode == code, f"{arguments}: {done.returncode} {done.stdout} {done.stderr}"
     return done

@@ -24,16 +24,8 @@ def line(number: int) -> str:
     return json.dumps(job | {"payload": json.dumps(job["payload"])})
 
 
-def cronring(cluster: Cluster, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", cluster.addresses]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE_S, env=cluster.environment, check=False,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-
-
 def jobs_made(cluster: Cluster) -> int:
-    shown = cronring(cluster, "jobs", "delete", "--label", "batch=b", "--dry-run", "-o", "json")
+    shown = cluster.ask("jobs", "delete", "--label", "batch=b", "--dry-run", "-o", "json")
     return int(json.loads(shown.stdout)["total"]) if shown.returncode == 0 else 0
 
 
@@ -64,7 +56,7 @@ def test_a_killed_import_goes_on_and_makes_each_job_once(cluster: Cluster, tmp_p
     reached = json.loads(kept.read_text())["line"]
     assert 0 < reached < LINES
     cluster.controllers[0].kill()  # the other one has to do the rest
-    done = cronring(cluster, "jobs", "import", "--stream", str(file), "-o", "json")
+    done = cluster.ask("jobs", "import", "--stream", str(file), "-o", "json")
     assert done.returncode == 1, done.stderr
     assert f"going on behind line {reached:,}" in done.stderr
     told = json.loads(done.stdout)
@@ -74,16 +66,16 @@ def test_a_killed_import_goes_on_and_makes_each_job_once(cluster: Cluster, tmp_p
     assert all(f"{file}:{number}: " in done.stderr for number in wrong)
     assert not kept.exists()
     assert jobs_made(cluster) == LINES - 3
-    again = cronring(cluster, "jobs", "import", "--stream", str(file), "-o", "json")
+    again = cluster.ask("jobs", "import", "--stream", str(file), "-o", "json")
     counts = json.loads(again.stdout)
     assert (counts["made"], counts["unchanged"], counts["failed"]) == (0, LINES - 3, 3)
-    few = cronring(cluster, "jobs", "delete", "--label", "batch=b", "--expect", "5", "--yes")
+    few = cluster.ask("jobs", "delete", "--label", "batch=b", "--expect", "5", "--yes")
     assert (few.returncode, "5 are expected" in few.stderr) == (1, True)
-    gone = cronring(cluster, "jobs", "delete", "--label", "batch=b", "--expect", str(LINES - 3), "--yes", "-o", "json")
+    gone = cluster.ask("jobs", "delete", "--label", "batch=b", "--expect", str(LINES - 3), "--yes", "-o", "json")
     assert gone.returncode == 0, gone.stderr
     assert json.loads(gone.stdout)["done"] == LINES - 3
     assert jobs_made(cluster) == 0
-    assert "clean" in cronring(cluster, "audit").stdout
+    assert "clean" in cluster.ask("audit").stdout
 
 
 def test_what_makes_a_whole_call_be_refused_is_told_of_its_line(cluster: Cluster, tmp_path: Path) -> None:
@@ -97,15 +89,15 @@ def test_what_makes_a_whole_call_be_refused_is_told_of_its_line(cluster: Cluster
     jobs[20] |= {"payload": json.dumps("x" * 200_000)}
     jobs += [fine | {"verb": f"m{number}.run", "name": "one"} for number in range(120)]
     file.write_text("\n".join(map(json.dumps, jobs)))
-    done = cronring(cluster, "jobs", "import", "--stream", str(file), "-o", "json")
+    done = cluster.ask("jobs", "import", "--stream", str(file), "-o", "json")
     told = json.loads(done.stdout)
     assert (done.returncode, told["made"], told["failed"]) == (1, 1_498, 122), done.stderr
     problems = {each["line"]: each["problem"] for each in told["problems"]}
     assert problems.keys() == {11, 21, *range(1_501, 1_621)}
     assert "500 characters" in problems[11]
     assert "no module 'm7' is active" in problems[1_508]
-    whole = cronring(cluster, "jobs", "import", "--stream", str(file), "--all-or-nothing", "-o", "json")
+    whole = cluster.ask("jobs", "import", "--stream", str(file), "--all-or-nothing", "-o", "json")
     assert (whole.returncode, "has more than 80000 entries" in whole.stderr) == (1, True), whole.stderr
     file.write_text("\n".join(map(json.dumps, jobs[:15])))
-    few = cronring(cluster, "jobs", "import", "--stream", str(file), "--all-or-nothing", "-o", "json")
+    few = cluster.ask("jobs", "import", "--stream", str(file), "--all-or-nothing", "-o", "json")
     assert [each["line"] for each in json.loads(few.stdout)["problems"]] == [11], few.stderr

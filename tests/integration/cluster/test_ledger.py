@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 from tests.support.cluster import Cluster
 from tests.support.looking import look
+from tests.support.programs import Done, run
 
 MODULE = Path(__file__).parent / "modules" / "ledger.py"
 Answer = dict[str, Any]
@@ -33,10 +32,8 @@ class Story:
 
         return asyncio.run(fetched())
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        addresses = ",".join(each.grpc for each in self.cluster.controllers if each.alive())
-        command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", addresses]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    def run(self, *arguments: str) -> Done:
+        return self.cluster.ask(*arguments)
 
     def until_completed(self, verb: str, after: float, seconds: float = 40) -> None:
         """A run of a tick after that instant has completed."""
@@ -163,9 +160,8 @@ def test_every_controller_says_the_same(story: Story) -> None:
     at = story.skip_of("no_runner", "each_second")
     answers = set()
     for controller in story.cluster.controllers:
-        command = [sys.executable, "-m", "cronring.cli.main", "why", "ledger.each_second", "--at", at, "--controllers",
-                   controller.grpc]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        done = run(("why", "ledger.each_second", "--at", at, "--controllers", controller.grpc))
+        assert done.returncode == 0, done.stderr
         answers.add("\n".join(done.stdout.splitlines()[:3]))
     assert len(answers) == 1
 

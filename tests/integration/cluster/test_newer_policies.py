@@ -6,7 +6,7 @@ import re
 
 from cronring.client import AsyncClient
 from cronring.client.model import JobSpec
-from tests.integration.cluster.test_orphans import WITH, cronring, make_jobs, runs, until
+from tests.integration.cluster.test_orphans import WITH, make_jobs, runs, until
 from tests.support.cluster import Cluster, Process
 from tests.support.looking import look
 
@@ -81,10 +81,10 @@ def test_a_row_of_a_newer_release_ends_nobody(cluster: Cluster) -> None:
         ["audit"],
         ["jobs", "stats", NEWER],
     ):
-        done = cronring(cluster, *answered)
+        done = cluster.ask(*answered)
         assert done.returncode == 0, (answered, done.stdout, done.stderr)
     for refused in (["pause", NEWER], ["update", NEWER, "--retries", "2"], ["update", NEWER, "--cron", "* * * * *"]):
-        done = cronring(cluster, "jobs", *refused)
+        done = cluster.ask("jobs", *refused)
         assert done.returncode != 0, refused
         assert "ask a controller of a newer release, or set the whole policy anew" in " ".join(done.stderr.split())
 
@@ -110,10 +110,10 @@ def test_a_schedule_of_a_newer_release_ends_nobody(cluster: Cluster) -> None:
     assert runs(cluster, NEWER) == seen
     assert {job["key"]: job["schedule"] for job in cluster.cli("jobs", "list")}[NEWER] == SUNSET
     for answered in ("why", "jobs show", "jobs stats", "executions list --job", "audit --job"):
-        done = cronring(cluster, *answered.split(), NEWER)
+        done = cluster.ask(*answered.split(), NEWER)
         assert done.returncode == 0, (answered, done.stdout, done.stderr)
     for refused in (["pause", NEWER], ["update", NEWER, "--retries", "2"]):
-        done = cronring(cluster, "jobs", *refused)
+        done = cluster.ask("jobs", *refused)
         assert done.returncode != 0, refused
         assert "ask a controller of a newer release, or set another schedule" in " ".join(done.stderr.split())
 

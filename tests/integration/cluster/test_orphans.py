@@ -1,8 +1,6 @@
 """What people made by hand is theirs: a runner's start and an undeploy orphan it, and it comes back as it was."""
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,15 +19,6 @@ def until(what: str, holds: Callable[[], Any], seconds: float = 30) -> Any:
         assert time.monotonic() < ends, f"{what}: not within {seconds} s"
         time.sleep(0.1)  # a poll with a deadline
     return found
-
-
-def cronring(cluster: Cluster, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    addresses = ",".join(controller.grpc for controller in cluster.controllers)
-    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", addresses]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env=cluster.environment, check=False,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
 
 
 def without_site(folder: Path) -> Path:
@@ -71,13 +60,13 @@ def test_jobs_made_by_hand_outlive_a_runner_without_their_verb(cluster: Cluster,
     runner = replaced(cluster, runner, without_site(tmp_path))
     until("it is orphaned", lambda: status(cluster, TICKING) == "orphaned")
     assert [row["key"] for row in cluster.cli("jobs", "list", "--status", "orphaned")] == [PAUSED, TICKING]
-    shown = cronring(cluster, "jobs", "show", TICKING).stdout
+    shown = cluster.ask("jobs", "show", TICKING).stdout
     assert "no active version of crawler has its verb site" in shown
-    refused = cronring(cluster, "jobs", "trigger", TICKING)
+    refused = cluster.ask("jobs", "trigger", TICKING)
     assert (refused.returncode, "it is orphaned" in refused.stderr) == (1, True)
     why = cluster.cli("why", TICKING)
     assert why["verdict"] == "orphaned", why
-    assert "orphaned jobs" in cronring(cluster, "doctor").stdout
+    assert "orphaned jobs" in cluster.ask("doctor").stdout
     until("the runner says so", lambda: "jobs_orphaned" in runner.log.read_text())
     logs = "".join(each.log.read_text() for each in cluster.controllers)
     assert "jobs_orphaned" in logs
@@ -95,7 +84,7 @@ def test_jobs_made_by_hand_outlive_a_runner_without_their_verb(cluster: Cluster,
         "paused", "they asked us", '"https://blog.example"'
     )  # fmt: skip
     assert job["skipped"]["no_verb"] >= 1
-    until("the audit is clean", lambda: cronring(cluster, "audit", "--thorough").returncode == 0)
+    until("the audit is clean", lambda: cluster.ask("audit", "--thorough").returncode == 0)
 
 
 def test_undeploying_asks_orphans_and_is_undone(cluster: Cluster, tmp_path: Path) -> None:
@@ -108,7 +97,7 @@ def test_undeploying_asks_orphans_and_is_undone(cluster: Cluster, tmp_path: Path
     misfits = cluster.cli("deploy", str(numbered), "--dry-run")["jobs_misfit"]
     assert [(each["key"], len(each["faults"])) for each in misfits] == [(PAUSED, 1), (TICKING, 1)]
     assert [row["key"] for row in cluster.cli("plan", str(numbered))["api_jobs"]] == [PAUSED, TICKING]
-    asked = cronring(cluster, "undeploy", "crawler")
+    asked = cluster.ask("undeploy", "crawler")
     assert asked.returncode == 2
     assert "1 declared job would be removed (crawler.yearly); 2 jobs made by hand would be orphaned" in asked.stderr
     dry = cluster.cli("undeploy", "crawler", "--dry-run")
@@ -127,5 +116,5 @@ def test_undeploying_asks_orphans_and_is_undone(cluster: Cluster, tmp_path: Path
     ran = runs(cluster, TICKING)
     until("it runs again", lambda: runs(cluster, TICKING) > ran)
     assert status(cluster, PAUSED) == "paused"
-    assert cronring(cluster, "jobs", "delete", PAUSED).returncode == 0
-    until("the audit is clean", lambda: cronring(cluster, "audit", "--thorough").returncode == 0)
+    assert cluster.ask("jobs", "delete", PAUSED).returncode == 0
+    until("the audit is clean", lambda: cluster.ask("audit", "--thorough").returncode == 0)

@@ -18,7 +18,6 @@ from cronring.client import AsyncClient
 from cronring.client.many import JobToMake
 from cronring.client.model import JobSpec
 from cronring.schema.filters import JobQuery
-from tests.integration.cluster.test_import import cronring
 from tests.integration.cluster.test_orphans import until
 from tests.support.cluster import Cluster
 from tests.support.looking import look
@@ -70,7 +69,7 @@ class Doors(NamedTuple):
     database: "asyncpg.Connection[asyncpg.Record]"
 
     async def command(self, *arguments: str) -> Any:
-        done = await asyncio.to_thread(cronring, self.cluster, *arguments, "-o", "json")
+        done = await asyncio.to_thread(self.cluster.ask, *arguments, "-o", "json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -151,7 +150,7 @@ class Doors(NamedTuple):
 
     async def remove_by_command(self, door: str) -> int:
         few = await asyncio.to_thread(
-            cronring, self.cluster, "jobs", "delete", "--label", f"door={door}", "--expect", str(MANY - 1), "--yes"
+            self.cluster.ask, "jobs", "delete", "--label", f"door={door}", "--expect", str(MANY - 1), "--yes"
         )
         assert (few.returncode, f"{MANY - 1} are expected" in few.stderr) == (1, True), few.stderr
         told = await self.command("jobs", "delete", "--label", f"door={door}", "--expect", str(MANY), "--yes")
@@ -210,4 +209,4 @@ async def test_ten_thousand_jobs_go_through_every_door(cluster: Cluster, tmp_pat
             assert await doors.read_by_sql(door) == {}
     assert (await database.fetchval("SELECT count(*) FROM cron_job_status WHERE module = 'doors'")) == 0
     await database.close()
-    assert "clean" in (await asyncio.to_thread(cronring, cluster, "audit")).stdout
+    assert "clean" in (await asyncio.to_thread(cluster.ask, "audit")).stdout

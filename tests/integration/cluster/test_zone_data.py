@@ -5,8 +5,6 @@ everything that differs is said: in the log, by the doctor, and by the audit.
 """
 
 import asyncio
-import subprocess
-import sys
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -60,12 +58,6 @@ def rows(cluster: Cluster) -> list[Row]:
     return [Row(*row) for row in asyncio.run(fetched())]
 
 
-def said(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
-    addresses = ",".join(each.grpc for each in cluster.controllers if each.alive())
-    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", addresses]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
 def until_both_have_decided(cluster: Cluster) -> list[Row]:
     """Each of the two has ended runs of the zone's jobs, and other jobs went on."""
     ends = time.monotonic() + SECONDS
@@ -99,16 +91,16 @@ def test_members_that_differ_lose_nothing_and_say_so(cluster: Cluster, tmp_path:
             assert after.claimed >= before.ended - 0.001, (before, after)
 
     own = zone_data_version()
-    doctor = said(cluster, "doctor")
+    doctor = cluster.ask("doctor")
     assert "zone data" in doctor.stdout
     assert ODD in doctor.stdout
     assert own in doctor.stdout
     logs = "".join(each.log.read_text() for each in cluster.controllers)
     assert "zone_data_differs" in logs
     for verb in ("plain", "tokyo"):
-        clean = said(cluster, "audit", "--job", f"zoned.{verb}")
+        clean = cluster.ask("audit", "--job", f"zoned.{verb}")
         assert (clean.returncode, "tzdata" in clean.stdout) == (0, False), clean.stdout
-    odd = said(cluster, "audit", "--thorough")
+    odd = cluster.ask("audit", "--thorough")
     assert odd.returncode == 1, odd.stdout
     assert f"controllers have decided ticks by {own} (since 20" in odd.stdout
     assert f"{ODD} (since 20" in odd.stdout

@@ -49,15 +49,10 @@ def until(what: str, found: Callable[[], Any]) -> Any:
 
 def refused(cluster: Cluster, *arguments: str) -> str:
     """What it says on stderr."""
-    done = cronring(cluster, *arguments)
+    done = cluster.ask(*arguments)
     assert done.returncode == 1, (arguments, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stderr
-
-
-def cronring(cluster: Cluster, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", cluster.addresses]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=cluster.environment, check=False)
 
 
 def runs_of(cluster: Cluster, job: str, trigger: str) -> list[Row]:
@@ -99,17 +94,17 @@ def test_what_is_wrong_is_told_with_its_remedy(cluster: Cluster) -> None:
 
 def test_trigger_waits_for_its_run_and_tells_how_it_ended(cluster: Cluster) -> None:
     cluster.cli("jobs", "create", "crawl.site", "--name", "by-hand", "--manual")
-    done = cronring(cluster, "jobs", "trigger", "crawl.site:by-hand", "--payload", SITE, "--wait")
+    done = cluster.ask("jobs", "trigger", "crawl.site:by-hand", "--payload", SITE, "--wait")
     assert done.returncode == 0
     # On a busy machine it may have ended before anybody looked.
     assert re.fullmatch(r"execution \d+ of crawl.site:by-hand( runs on \S+|: completed after .+)\n", done.stderr)
     assert "manual " in done.stdout
     assert "https://example.com to depth 2" in done.stdout
-    done = cronring(cluster, "jobs", "trigger", "crawl.site:by-hand", "--payload", '{"url": "down"}', "--wait")
+    done = cluster.ask("jobs", "trigger", "crawl.site:by-hand", "--payload", '{"url": "down"}', "--wait")
     assert done.returncode == 1
     assert "ConnectionError: the site is down" in done.stdout
     assert "takes a" in refused(cluster, "jobs", "trigger", "crawl.site:by-hand")
-    swept = cronring(cluster, "jobs", "trigger", "crawl.sweep", "--wait")
+    swept = cluster.ask("jobs", "trigger", "crawl.sweep", "--wait")
     assert (swept.returncode, "swept by manual" in swept.stdout) == (0, True)
 
 
@@ -144,12 +139,12 @@ def test_a_paused_job_does_not_tick_and_goes_on_where_it_is(cluster: Cluster) ->
     paused = cluster.cli("jobs", "pause", key, "--note", "bank holiday")
     assert paused["status"] in {"paused", "running"}
     assert (paused["paused"]["note"], "@" in paused["paused"]["by"]) == ("bank holiday", True)
-    triggered = cronring(cluster, "jobs", "trigger", key, "--wait")
+    triggered = cluster.ask("jobs", "trigger", key, "--wait")
     assert triggered.returncode == 0, triggered.stderr
     before = until("what ran has ended", lambda: ended_runs(cluster, key))
     let_ticks_pass(cluster, 2)
     assert ended_runs(cluster, key) == before
-    shown = cronring(cluster, "jobs", "show", key).stdout
+    shown = cluster.ask("jobs", "show", key).stdout
     assert "bank holiday" in shown
     cluster.cli("jobs", "resume", key)
     until("it ticks again", lambda: len(ended_runs(cluster, key)) > len(before))
@@ -199,7 +194,7 @@ def test_whoever_watches_through_another_controller_hears_of_every_change(cluste
             )
 
         def jobs(command: str, *arguments: str) -> None:
-            done = cronring(cluster, "jobs", command, *arguments)
+            done = cluster.ask("jobs", command, *arguments)
             assert done.returncode == 0, done.stderr
 
         jobs("create", "crawl.sweep", "--name", "watched", "--cron", "0 0 1 1 *")
@@ -221,7 +216,7 @@ def test_what_waits_is_listed_and_cancelled(cluster: Cluster) -> None:
         "jobs", "create", "crawl.site", "--name", "failing", "--manual", "--payload", slow, "--retries", "3",
         "--backoff", "1h",
     )["key"]  # fmt: skip
-    cronring(cluster, "jobs", "trigger", key, "--wait")
+    cluster.ask("jobs", "trigger", key, "--wait")
     (retry,) = until("a retry waits", lambda: cluster.cli("jobs", "activations", key))
     assert (retry["trigger"], retry["attempt"]) == ("retry", 2)
     assert json.dumps(cluster.cli("jobs", "show", key)["activations"]) == json.dumps([retry])

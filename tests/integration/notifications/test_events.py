@@ -1,8 +1,6 @@
 """What happens to jobs of a real cluster arrives at a real receiver: signed, filtered, once in the log."""
 
 import asyncio
-import subprocess
-import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -117,10 +115,7 @@ async def test_a_test_event_is_sent_and_its_answer_shown(cluster: Cluster, recei
     assert "answer" not in found, "it may be an internal service's"
     assert receiver.of("test")[0]["id"] == found["event_id"]
     receiver.answers = [(302, {"location": receiver.url("elsewhere")})]
-    command = [
-        sys.executable, "-m", "cronring.cli.main", "webhook", "test", "trial", "--controllers", cluster.addresses,
-    ]  # fmt: skip
-    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+    done = await asyncio.to_thread(cluster.ask, "webhook", "test", "trial")
     assert done.returncode == 1
     assert "redirects are not followed" in done.stdout
     assert len(receiver.tries) == 2

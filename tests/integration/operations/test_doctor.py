@@ -6,8 +6,6 @@ import platform
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -23,6 +21,7 @@ from cronring.schema.zone import zone_data_version
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, run_coroutine, running_server
 from tests.support.looking import look
+from tests.support.programs import run
 from tests.unit.shell.test_metrics_help import says_something
 
 # Monotonic time is not a clock that anybody sets.
@@ -45,8 +44,7 @@ class Place(NamedTuple):
 
     def doctor(self, *arguments: str) -> tuple[int, Findings]:
         """Its exit code, and its findings by check."""
-        command = [sys.executable, "-m", "cronring.cli.main", "doctor", *arguments, "-o", "json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = run(("doctor", *arguments, "-o", "json"))
         assert done.stderr == "", done.stderr
         return done.returncode, {finding["check"]: finding for finding in json.loads(done.stdout)["findings"]}
 

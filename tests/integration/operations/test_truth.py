@@ -1,8 +1,6 @@
 """What the command line says while PostgreSQL is away, and of many changes at once: nothing but what is so."""
 
 import asyncio
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,13 +44,6 @@ def cluster(server: PostgresServer, tmp_path: Path) -> Iterator[Cluster]:
         yield cluster
 
 
-def cronring(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", cluster.addresses],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-
-
 async def test_with_postgresql_stopped_it_says_that_and_what_to_do(server: PostgresServer, cluster: Cluster) -> None:
     async with AsyncClient(cluster.addresses.split(",")) as client:
         server.stop()
@@ -66,12 +57,12 @@ async def test_with_postgresql_stopped_it_says_that_and_what_to_do(server: Postg
 
         await wait_until(is_told, "nobody says since when PostgreSQL is away")
     for arguments in (("jobs", "list"), ("jobs", "trigger", "seldom.yearly"), ("cluster", "members"), ("stats",)):
-        done = await asyncio.to_thread(cronring, cluster, *arguments)
+        done = await asyncio.to_thread(cluster.ask, *arguments)
         assert done.returncode == 3, done.stderr
         assert "the controllers answer, but PostgreSQL is away since 20" in done.stderr
         assert "no controller answered" not in done.stderr
         assert "Traceback" not in done.stderr
-    diagnosed = await asyncio.to_thread(cronring, cluster, "doctor")
+    diagnosed = await asyncio.to_thread(cluster.ask, "doctor")
     assert "can't reach PostgreSQL" in diagnosed.stdout, "what the message points to works without it"
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import select
 import signal
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +13,15 @@ from pathlib import Path
 import pytest
 
 from cronring.client import AsyncClient, JsonText
-from tests.support.cluster import READY_S, Cluster
+from tests.support import programs
+from tests.support.cluster import Cluster
 from tests.support.waiting import TIMEOUT_S
 
 
 async def run(cluster: Cluster, *arguments: str, group: str = "queues") -> tuple[int, str]:
     """Its exit code, and all that it printed."""
-    command = [sys.executable, "-m", "cronring.cli.main", group, *arguments]
     environment = cluster.environment | {"CRONRING_CONTROLLERS": cluster.addresses}
-    done = await asyncio.to_thread(
-        subprocess.run, command, capture_output=True, text=True, timeout=READY_S, env=environment, check=False
-    )
+    done = await asyncio.to_thread(programs.run, (group, *arguments), environment)
     return done.returncode, done.stdout + done.stderr
 
 

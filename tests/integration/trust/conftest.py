@@ -78,4 +78,4 @@ async def said(process: Process, *words: str) -> None:
 async def ended(process: Process) -> int:
     """Its exit code."""
     await wait_until(lambda: not process.alive(), lambda: f"{process.name} goes on:\n{process.tail()}")
-    return process.popen.returncode
+    return process.popen.wait()
