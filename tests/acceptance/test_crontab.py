@@ -2,11 +2,10 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.acceptance.dev import ROOT, Dev, fields
+from tests.support import programs
 
 CRONTAB = """\
 CRON_TZ=Europe/Berlin
@@ -19,9 +18,7 @@ CRON_TZ=Europe/Berlin
 
 
 def cronring(*arguments: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "cronring.cli.main", *arguments], capture_output=True, text=True, check=False, cwd=ROOT
-    )
+    done = programs.run(arguments, folder=ROOT)
     assert done.returncode == code, done.stderr + done.stdout
     return done.stdout
 

@@ -3,12 +3,12 @@
 import os
 import re
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.support import programs
 
 NOBODY: Final = "127.0.0.1:9"
 NO_DATABASE: Final = f"postgresql://nobody@{NOBODY}/nothing"
@@ -41,19 +41,14 @@ def test_the_code_is_the_tables(command: str, code: int, folder: Path) -> None:
     usual["CRONRING_INSECURE"] = "1"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = command.replace("{taken}", f"127.0.0.1:{taken.getsockname()[1]}").split()
-        done = subprocess.run(
-            [sys.executable, "-m", "cronring.cli.main", *words], capture_output=True, text=True, check=False,
-            cwd=folder, stdin=subprocess.DEVNULL, timeout=100,
-            env=usual | {"CRONRING_CONTROLLERS": NOBODY, "XDG_STATE_HOME": str(folder)},
-        )  # fmt: skip
+        environment = usual | {"CRONRING_CONTROLLERS": NOBODY, "XDG_STATE_HOME": str(folder)}
+        done = programs.run(words, environment, folder)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_help_has_the_table_of_the_docs() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "commands.md").read_text()
-    done = subprocess.run(
-        [sys.executable, "-m", "cronring.cli.main", "--help"], capture_output=True, text=True, check=True
-    )
+    done = programs.run(["--help"])
     told = " ".join(done.stdout.partition("Exit codes:")[2].split())
     assert re.findall(r"(?:^|; )(\d+) ", told.strip()) == re.findall(r"^\| (\d+) \|", page, re.MULTILINE)

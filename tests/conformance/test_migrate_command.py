@@ -1,16 +1,15 @@
 """`cronring migrate` on a real database, for programs."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 from cronring.sql import migrations
+from tests.support import programs
 
 
 def migrated(url: str) -> Any:
-    command = [sys.executable, "-m", "cronring.cli.main", "migrate", "--database-url", url, "-o", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = programs.run(("migrate", "--database-url", url, "-o", "json"))
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,9 @@ import pytest
 from tests.acceptance.conftest import fresh_folder
 from tests.acceptance.dev import Dev
 from tests.docs.reading import ROOT, WALKED, Command, blocks, commands, pages
+from tests.support import programs
 from tests.support.databases import PostgresServer
+from tests.support.waiting import POLL_S
 
 EXAMPLES: Final = ROOT / "examples"
 # What can't be run here, by its beginning, and why.
@@ -95,21 +97,20 @@ class Cluster:
 
     def run(self, words: list[str], sign: str = "") -> tuple[int, str]:
         """Its exit code, and what it has said. With a `sign` in that, Ctrl-C."""
-        with subprocess.Popen(
-            [sys.executable, "-m", "cronring.cli.main", *words], cwd=self.folder, env=self.environment, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        ) as process:  # fmt: skip
-            late = threading.Timer(PATIENCE_S, process.kill)
-            late.start()
-            assert process.stdout is not None
-            said = ""
-            for line in process.stdout:
-                said += line
-                if sign and sign in line:
-                    process.send_signal(signal.SIGINT)
-                    sign = ""
-            late.cancel()
-        return process.returncode, said
+        log = self.folder / "said"
+        program = programs.start(words, log, self.environment, self.folder)
+        deadline = time.monotonic() + PATIENCE_S
+        while sign and program.poll() is None and time.monotonic() < deadline:
+            if sign in log.read_text():
+                program.send_signal(signal.SIGINT)
+                break
+            time.sleep(POLL_S)  # a poll with a deadline: a file has no other way to tell
+        try:
+            code = program.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            code = program.wait()
+        return code, log.read_text()
 
     def fill(self, word: str) -> str:
         for pattern, value in IN_PLACE_OF:
@@ -258,7 +259,5 @@ def test_python_of_the_docs_is_python(page: str) -> None:
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.name)
 def test_examples_are_valid_modules(file: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "cronring.cli.main", "check", str(file)], capture_output=True, text=True, check=False
-    )
+    done = programs.run(["check", str(file)])
     assert done.returncode == 0, done.stderr

@@ -150,11 +150,7 @@ def _judged(cluster: Cluster, chaos: Chaos, folder: Path) -> Outcome:
 def _audit(cluster: Cluster, until: float) -> tuple[int, dict[str, Any]]:
     """By the command, of all ticks, each of them walked."""
     instant = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(until))
-    done = subprocess.run(
-        [sys.executable, "-m", "cronring.cli.main", "audit", "--thorough", "--until", instant, "-o", "json",
-         "--controllers", cluster.addresses],
-        capture_output=True, text=True, timeout=60, env=cluster.environment, check=False,
-    )  # fmt: skip
+    done = cluster.ask("audit", "--thorough", "--until", instant, "-o", "json")
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 

@@ -102,7 +102,7 @@ def start(
     arguments: Sequence[str], log: Path, environment: Mapping[str, str], folder: Path, wrapper: Sequence[str] = ()
 ) -> Started:
     """`cronring ARGUMENTS`, with stdout and stderr in `log`. `wrapper`: a command that starts another."""
-    log.touch()
+    log.write_bytes(b"")
     if _forking[-1] and tuple(wrapper[:-1]) in ((), INTO_NETWORK):
         network = wrapper[-1] if wrapper else ""
         return _forked(_Start(arguments, dict(environment), folder, os.devnull, str(log), str(log), network))
