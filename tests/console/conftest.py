@@ -10,7 +10,16 @@ from typing import Final, Literal
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    StorageState,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from cronring.trust.keyfile import make_key, write_keys
 from tests.console.hosted import until_hosted
@@ -88,24 +97,40 @@ class Visitor:
         page.goto(self.base + path)
         return page
 
-    def log_in(self, token: str) -> None:
-        page = self.page("/login")
-        page.fill("#token", token)
-        page.click("button")
-        page.goto("about:blank")  # to close a single page hangs now and then (Debian's Chromium, playwright 1.65)
+
+def logged_in(context: BrowserContext, base: str, token: str) -> StorageState:
+    """What a browser keeps of a session that was begun there, by the form for tokens."""
+    page = context.new_page()
+    page.goto(f"{base}/login")
+    page.fill("#token", token)
+    page.click("button")
+    page.goto("about:blank")  # to close a single page hangs now and then (Debian's Chromium, playwright 1.65)
+    return context.storage_state()
+
+
+@pytest.fixture(scope="module")
+def sessions(cluster: SecuredCluster) -> dict[str, StorageState]:
+    """By role, once begun: every controller knows them, and to log in anew loads two pages more."""
+    return {}
 
 
 @pytest.fixture
-def visit(chromium: Browser, cluster: SecuredCluster) -> Iterator[Callable[..., Visitor]]:
+def visit(
+    chromium: Browser, cluster: SecuredCluster, sessions: dict[str, StorageState]
+) -> Iterator[Callable[..., Visitor]]:
     """A visitor with a role: `visit("viewer")`; by the controller of that number."""
     visitors: list[Visitor] = []
 
     def come(role: str = "admin", at: int = 0, scheme: Literal["light", "dark"] = "light") -> Visitor:
-        context = chromium.new_context(ignore_https_errors=True, viewport=LAPTOP, color_scheme=scheme)
+        base = f"https://{cluster.controllers[at].http}"
+        context = chromium.new_context(
+            ignore_https_errors=True, viewport=LAPTOP, color_scheme=scheme, storage_state=sessions.get(role)
+        )
         context.set_default_timeout(30_000)
-        visitor = Visitor(context, f"https://{cluster.controllers[at].http}")
+        visitor = Visitor(context, base)
         visitors.append(visitor)
-        visitor.log_in(token_of(cluster, role))
+        if role not in sessions:
+            sessions[role] = logged_in(context, base, token_of(cluster, role))
         return visitor
 
     yield come

@@ -53,12 +53,13 @@ class Process:
         return self.popen.poll() is None
 
     def send(self, number: int) -> None:
-        os.kill(self.pid, number)
+        """Nothing, to one that has ended."""
+        self.popen.send_signal(number)
 
     def kill(self) -> None:
         """kill -9, and reap; what a wrapper (faketime) started dies with it, as it would not by itself."""
         started = self._started()
-        self.send(signal.SIGKILL)
+        self.popen.kill()
         for each in started:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()

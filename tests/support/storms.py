@@ -215,4 +215,6 @@ def masked(row: asyncpg.Record, began: int) -> dict[str, Any]:
         recent = isinstance(value, int) and not isinstance(value, bool) and abs(value - began) < NOW_US
         return "now" if recent else value
 
-    return {key: "now" if key in ("now_ms", "age_ms") else one(value) for key, value in row.items()}
+    # A life's id is of a sequence, which goes on though what was done is taken back.
+    differing = {"now_ms", "age_ms", *(("id",) if "departed" in row else ())}
+    return {key: "now" if key in differing else one(value) for key, value in row.items()}
