@@ -1,13 +1,13 @@
 """cronring's own programs as processes: forks of one process that has imported them.
 
 A controller imports for two seconds of CPU, a command for one, and the suite starts a thousand of them. So each worker
-of pytest has a fork server (Python's multiprocessing), which imports all of it once. Whatever else makes a process is
-as ever: an own pid, an own environment and folder, signals, `kill -9`, an exit code.
+of pytest has a fork server (Python's multiprocessing), which imports all of it once (docs/decisions/0113). Whatever
+else makes a process is as ever: an own pid, an own environment and folder, signals, `kill -9`, an exit code.
 
-Not so: the command line and environment that others see in /proc, and what an interpreter takes from its environment
-as it begins (its hash seed, its encoding). Tests that look at these have `fresh_programs` of tests/conftest.py, or
-start `COMMAND` themselves, as those of `acceptance` and `docs` do. Outside of pytest every program is started anew:
-benchmarks weigh what users have.
+In /proc others see the command line and the environment of its parent. What an interpreter takes from its environment
+as it begins, its hash seed and encoding, is its parent's, too. Tests that look at these have `fresh_programs` of
+tests/conftest.py, or start `COMMAND` themselves, as most of `acceptance` and `docs` do. Outside of pytest every program
+is started anew: benchmarks weigh what users have.
 """
 
 import atexit
