@@ -162,8 +162,7 @@ class Once:
 
         Raises KeyReused, KeyInUse, KeyUndecided, TooManyKeys; and what `behave` does.
         """
-        with fates.beside():  # the key's row is none of what the request changes
-            begun = await self._keys.begin(key, digest)
+        begun = await self._begun(key, digest)
         if isinstance(begun, FormerRequest):
             return _answered(begun, digest)
         doing = asyncio.get_running_loop().create_task(self._done(key, begun, behave, written))
@@ -180,6 +179,26 @@ class Once:
             doing.add_done_callback(_noticed)
             del doing  # with its error it would keep this frame, and the request in it
 
+    async def _begun(self, key: RequestKey, digest: bytes) -> FormerRequest | int:
+        beginning = asyncio.get_running_loop().create_task(self._begin(key, digest))
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            # Its row may be there already, and would say for minutes that the request is being done.
+            beginning.add_done_callback(partial(self._given_up, key))
+            raise
+
+    async def _begin(self, key: RequestKey, digest: bytes) -> FormerRequest | int:
+        with fates.beside():  # the key's row is none of what the request changes
+            return await self._keys.begin(key, digest)
+
+    def _given_up(self, key: RequestKey, beginning: "asyncio.Task[FormerRequest | int]") -> None:
+        if beginning.cancelled() or beginning.exception() is not None:
+            return
+        begun = beginning.result()
+        if not isinstance(begun, FormerRequest):
+            self._forget_soon(key, begun)
+
     async def _done(
         self,
         key: RequestKey,
@@ -191,15 +210,18 @@ class Once:
             answer = await behave()
         except BaseException:
             if fates.fate() is Fate.NOT_DONE:
-                # Not waited for: this call may have been given up, and PostgreSQL may be away.
-                task = asyncio.get_running_loop().create_task(self._forget(key, begun_at))
-                self._forgetting.add(task)
-                task.add_done_callback(self._forgetting.discard)
+                self._forget_soon(key, begun_at)
             raise
         with fates.beside(), contextlib.suppress(StoreUnavailable, StoreError):
             # If this fails it was done all the same, and nobody does it again: the key is undecided then.
             await self._keys.end(key, begun_at, written(answer))
         return answer
+
+    def _forget_soon(self, key: RequestKey, begun_at: int) -> None:
+        """Not waited for: the call may have been given up, and PostgreSQL may be away."""
+        task = asyncio.get_running_loop().create_task(self._forget(key, begun_at))
+        self._forgetting.add(task)
+        task.add_done_callback(self._forgetting.discard)
 
     async def _forget(self, key: RequestKey, begun_at: int) -> None:
         with fates.beside(), contextlib.suppress(StoreUnavailable, StoreError, TimeoutError):

@@ -78,7 +78,7 @@ class Process:
 class Cluster:
     """Start it in a `with`: whatever still runs at its end is killed.
 
-    Raises AssertionError, with the tail of the process's log, when one dies or isn't ready within 30 s.
+    Raises AssertionError, with the tail of the process's log, when one dies or isn't ready within READY_S.
     """
 
     def __init__(self, database_url: str, folder: Path, environment: dict[str, str] | None = None) -> None:

@@ -10,8 +10,8 @@ import pytest
 from cronring.controller.api import keyed_streams
 from cronring.controller.store.control import PostgresControl
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
-from cronring.protos.problems import said
 from tests.integration.api.conftest import CALLERS, Scene
+from tests.integration.api.test_grpc_keys import reason
 from tests.support.callers import NamedCallers, judge_of
 from tests.support.guarded import guarded
 from tests.support.rested import Rested
@@ -44,12 +44,8 @@ async def given(call: Any) -> tuple[list[Any], bool]:
     return answers, REPLAYED in tuple(await call.trailing_metadata())
 
 
-async def reason(call: Any) -> str:
-    with pytest.raises(grpc.aio.AioRpcError) as refused:
-        await given(call)
-    word = said(refused.value.trailing_metadata())  # type: ignore[arg-type]  # the stubs take it for a single pair
-    assert word is not None
-    return word.reason
+async def refusal(call: Any) -> str:
+    return (await reason(given(call)))[0]
 
 
 async def triggered(scene: Scene) -> int:
@@ -63,7 +59,7 @@ async def test_an_order_is_given_once(channel: grpc.aio.Channel, scene: Scene, r
     assert [first[0].total, *(each.position for each in first)] == [3, 0, 1, 2, 3]
     assert all(each.done for each in first[1:])
     assert await given(order(channel, "k")) == (first, True)
-    assert await reason(order(channel, "k", note="another")) == "KEY_REUSED"
+    assert await refusal(order(channel, "k", note="another")) == "KEY_REUSED"
     body = {"filter": {"namespace": "billing", "module": MODULE}, "action": "ACTION_TRIGGER"}
     answer = await rest.ask("POST", "/jobs:control", body, by="operator", headers={"Idempotency-Key": "k"})
     assert (answer.status, answer.headers["Idempotency-Replayed"]) == (200, "true")
@@ -75,7 +71,7 @@ async def test_an_order_is_given_once(channel: grpc.aio.Channel, scene: Scene, r
 
 
 async def test_what_was_refused_may_be_ordered_again_by_its_key(channel: grpc.aio.Channel, scene: Scene) -> None:
-    assert await reason(order(channel, "k", expected=2)) == "CONFLICT"
+    assert await refusal(order(channel, "k", expected=2)) == "CONFLICT"
 
     async def is_free() -> bool:
         try:
@@ -105,7 +101,7 @@ async def test_it_goes_on_though_its_caller_is_gone(
     async with asyncio.timeout(TIMEOUT_S):
         await begun.wait()
     call.cancel()
-    assert await reason(order(channel, "k")) == "KEY_IN_USE"
+    assert await refusal(order(channel, "k")) == "KEY_IN_USE"
     assert await triggered(scene) == 0
     go_on.set()
 
@@ -127,5 +123,5 @@ async def test_more_answers_than_are_kept_are_said_to_be(
 ) -> None:
     monkeypatch.setattr(keyed_streams, "KEPT_BYTES", 1)
     assert len((await given(order(channel, "k")))[0]) == 4
-    assert await reason(order(channel, "k")) == "KEY_UNDECIDED"
+    assert await refusal(order(channel, "k")) == "KEY_UNDECIDED"
     assert await triggered(scene) == 3
