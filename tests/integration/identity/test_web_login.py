@@ -147,7 +147,7 @@ async def test_an_answer_counts_once_for_its_browser_its_issuer_and_ten_minutes(
         assert "begun in another browser" in (await victim.get(back)).text
         crossed = back.replace("/callback/corp", "/callback/other")
         assert "another issuer has answered" in (await browser.get(crossed)).text
-        for wrong in ("", "x", "A" * 400, back_state(back)[:-2] + "xx"):
+        for wrong in ("", "x", "A" * 400, back_state(back).swapcase()):
             forged = f"{offices.base}/login/callback/corp?{urlencode({'state': wrong, 'code': 'c'})}"
             assert "no `state` that was given out here" in unescaped((await browser.get(forged)).text)
         assert offices.corp.asked["/token"] == offices.other.asked["/token"] == 0
