@@ -4,6 +4,7 @@ import base64
 import os
 import re
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -169,9 +170,12 @@ class Held:
 
 
 def lacking(page: Page, state: str) -> list[str]:
-    """Panels that should be in that state, and aren't. What is wrong is told on top, too."""
-    found: list[str] = page.locator("main .panel:not([aria-labelledby=wrong])").evaluate_all(LACKING, state)
-    return found
+    """Panels that should be in that state, and aren't once there was time. What is wrong is told on top, too."""
+    panels = page.locator("main .panel:not([aria-labelledby=wrong])")
+    until = time.monotonic() + SOON_MS / 1_000
+    while (found := panels.evaluate_all(LACKING, state)) and time.monotonic() < until:
+        page.wait_for_timeout(100)  # a poll with a deadline: each panel asks for itself
+    return list(found)
 
 
 def test_what_is_old_says_since_when_and_stays(
