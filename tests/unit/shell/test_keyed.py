@@ -36,7 +36,7 @@ async def test_a_request_that_was_given_up_before_it_was_done_leaves_its_key_fre
         return 7
 
     def asked() -> "asyncio.Task[int | bytes]":
-        return asyncio.create_task(once.former_or_done(KEY, b"digest", behave, lambda answer: b"%d" % answer))
+        return asyncio.create_task(once.former_or_done(KEY, b"digest", behave, lambda answer: str(answer).encode()))
 
     first = asked()
     await keys.is_there.wait()
