@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from multiprocessing import forkserver
+from multiprocessing import connection, forkserver
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -37,7 +37,8 @@ INTO_NETWORK: Final = ("ip", "netns", "exec")
 Done = subprocess.CompletedProcess[str]
 ROOT: Final = Path(__file__).resolve().parents[2]
 DEADLINE_S: Final = 100.0
-_STARTING = threading.Lock()
+# An exit code can be read once, and each start reads those of all that have ended: of two threads, one would miss it.
+_ONE_READS = threading.Lock()
 _forking = [False]  # the last one counts
 
 
@@ -64,14 +65,15 @@ class Program:
 
     @property
     def returncode(self) -> int | None:
-        return self._process.exitcode
+        return self.poll()
 
     def poll(self) -> int | None:
-        return self._process.exitcode
+        with _ONE_READS:
+            return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
-        code = self._process.exitcode
+        connection.wait([self._process.sentinel], timeout)
+        code = self.poll()
         if code is None:
             assert timeout is not None, "it has ended"
             raise subprocess.TimeoutExpired(self._arguments, timeout)
@@ -102,8 +104,8 @@ def start(
     arguments: Sequence[str], log: Path, environment: Mapping[str, str], folder: Path, wrapper: Sequence[str] = ()
 ) -> Started:
     """`cronring ARGUMENTS`, with stdout and stderr in `log`. `wrapper`: a command that starts another."""
-    log.write_bytes(b"")
     if _forking[-1] and tuple(wrapper[:-1]) in ((), INTO_NETWORK):
+        log.write_bytes(b"")
         network = wrapper[-1] if wrapper else ""
         return _forked(_Start(arguments, dict(environment), folder, os.devnull, str(log), str(log), network))
     with log.open("wb") as output:
@@ -147,9 +149,9 @@ def run(
 
 
 def _forked(what: _Start) -> Program:
-    with _STARTING:
+    with _ONE_READS:
         process = _served().Process(target=_become, args=(what,), daemon=True)
-    process.start()
+        process.start()
     return Program(process, what.arguments)
 
 
