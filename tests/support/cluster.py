@@ -8,7 +8,7 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -168,18 +168,14 @@ class Cluster:
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
         return done.stdout
 
-    def ask(
-        self, *arguments: str, more: Iterable[str] = (), given: str = "", environment: Mapping[str, str] | None = None
-    ) -> Done:
-        """A CLI command against the living controllers. `more`: arguments behind their addresses. `given`: its stdin.
+    def ask(self, *arguments: str, more: Iterable[str] = (), token: str = "") -> Done:
+        """A CLI command against the living controllers. `more`: arguments behind their addresses.
 
-        `environment`: variables besides the cluster's own.
+        `token`: in place of the cluster's own.
         """
         living = ",".join(controller.grpc for controller in self.controllers if controller.alive())
-        return programs.run(
-            (*arguments, "--controllers", living, *more), self.environment | dict(environment or {}), given=given,
-            network=self.cli_network,
-        )  # fmt: skip
+        environment = self.environment | ({"CRONRING_TOKEN": token} if token else {})
+        return programs.run((*arguments, "--controllers", living, *more), environment, network=self.cli_network)
 
     def http(self, controller: Process, path: str) -> tuple[int, str]:
         """Status and body of its answer. Raises OSError when there is none within a second."""

@@ -6,7 +6,6 @@ import os
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,6 @@ from cronring.trust.certificates import Authority, Pair, issue, new_authority
 from tests.support import programs
 from tests.support.cluster import READY_S, Cluster, Process, free_port
 from tests.support.databases import run_coroutine
-from tests.support.programs import Done
 
 CLUSTER: Final = "cronring"
 DAY: Final = dt.timedelta(days=1)
@@ -131,14 +129,6 @@ class SecuredCluster(Cluster):
         )  # fmt: skip
         self.runners.append(process)
         return process
-
-    def ask(
-        self, *arguments: str, more: Iterable[str] = (), given: str = "",
-        environment: Mapping[str, str] | None = None, token: str = "",
-    ) -> Done:  # fmt: skip
-        """As Cluster's, with that token, or the cluster's own."""
-        others = dict(environment or {}) | ({"CRONRING_TOKEN": token} if token else {})
-        return super().ask(*arguments, more=more, given=given, environment=others)
 
     def client(self, token: str = "") -> AsyncClient:
         """As `ask`, without a process of its own."""
