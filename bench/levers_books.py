@@ -55,14 +55,7 @@ SELECT coalesce(sum(n_tup_hot_upd) / nullif(sum(n_tup_upd), 0), 0) FROM pg_stat_
 """
 # What is vacuumed is vacuumed between rounds, and a checkpoint would make whole pages due again.
 QUIET: Final = ("autovacuum = off", "max_wal_size = '8GB'", "checkpoint_timeout = '1h'")
-UNLOCKED: Final = (
-    ("StartCronJobs", "        FOR NO KEY UPDATE SKIP LOCKED\n", ""),
-    (
-        "EndCronJob",
-        "FROM cron_jobs WHERE id = r.job_id\n        FOR NO KEY UPDATE\n",
-        "FROM cron_jobs WHERE id = r.job_id\n",
-    ),
-)
+UNLOCKED: Final = (("StartCronJobs", "        FOR NO KEY UPDATE SKIP LOCKED\n", ""),)
 
 
 class Lever(NamedTuple):
@@ -88,7 +81,7 @@ LEVERS: Final = (
     Lever("heap_only", "executions: room, and no index on outcome, so that ends are HOT", ("room", "no outcome")),
     Lever("few_partitions", "executions: partitions of five days, not of 34", partitions=5),
     Lever("cached_ids", "executions' ids drawn 100 at a time", ("cached ids",)),
-    Lever("unlocked", "rows of jobs not locked before they are updated", said=UNLOCKED),
+    Lever("unlocked", "rows of jobs not locked before a claim updates them", said=UNLOCKED),
 )
 
 

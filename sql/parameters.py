@@ -563,8 +563,7 @@ class EnableWebhook(Statement):
     name: str
 
 
-class EndCronJob(Statement):
-    whole: bool
+class EndAnyRun(Statement):
     execution_ids: Sequence[int]
     job_ids: Sequence[int]
     claimed_ats: Sequence[int]
@@ -585,6 +584,23 @@ class EndCronJob(Statement):
     memory_shared: Sequence[bool | None]
     metrics: Sequence[str | None]
     missed: Sequence[int]
+
+
+class EndCronJob(Statement):
+    execution_ids: Sequence[int]
+    job_ids: Sequence[int]
+    claimed_ats: Sequence[int]
+    started_ats: Sequence[int]
+    ended_ats: Sequence[int]
+    outputs: Sequence[str | None]
+    revisions: Sequence[int]
+    ticks: Sequence[int]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    cpu_us: Sequence[int | None]
+    memory_peak_bytes: Sequence[int | None]
+    memory_shared: Sequence[bool | None]
+    metrics: Sequence[str | None]
 
 
 class EndRequest(Statement):

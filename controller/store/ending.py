@@ -1,7 +1,7 @@
-"""Ends of executions: most are one statement, and few need a transaction (docs/decisions/0068)."""
+"""Ends of executions: most are one statement, and few need a transaction (docs/decisions/0068, 0118)."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import asyncpg
@@ -13,9 +13,10 @@ from cronring.controller.store.placing import Fetch
 from cronring.controller.store.plans import add_skips
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.rows import texts_or_null, unless_null
-from cronring.schema.execution import Report
+from cronring.schema.execution import Outcome, Report
 from cronring.sql.parameters import (
     AddRetries,
+    EndAnyRun,
     EndCronJob,
     FollowTicks,
     GetPartition,
@@ -24,20 +25,29 @@ from cronring.sql.parameters import (
     PauseFailing,
 )
 
-_PARAMETERS: Final = EndCronJob.__annotations__
-# For each field of a report its parameter, which may be in the plural; "" for what only the core looks at.
-_REPORTED: Final = tuple(
-    next((name for name in (field, f"{field}s") if name in _PARAMETERS), "") for field in Report._fields
-)
-_TEXTS: Final = {
-    name for name, field in zip(_REPORTED, Report._fields, strict=True) if Report._field_defaults.get(field) == ""
-}  # an empty text is null
+# An empty text is null.
+_TEXTS: Final = {name for name in Report._fields if Report._field_defaults.get(name) == ""}
+
+
+def _columns(parameters: Container[str]) -> tuple[tuple[str, bool], ...]:
+    """For each field of a report the parameter of its column, which may be in the plural, and whether it is a text.
+
+    "" for what that statement doesn't take.
+    """
+    return tuple(
+        (next((name for name in (field, f"{field}s") if name in parameters), ""), field in _TEXTS)
+        for field in Report._fields
+    )
+
+
+_COMPLETED: Final = _columns(EndCronJob.__annotations__)
+_REPORTED: Final = _columns(EndAnyRun.__annotations__)
 _RESULT: Final = EndResult._fields.index("stale") + 1  # the rest, only further statements say
 _NOTHING_MORE: Final = tuple(EndResult._field_defaults[name] for name in EndResult._fields[_RESULT:])
 _SECOND_US: Final = 1_000_000
 _DAY_US: Final = 86_400 * _SECOND_US
 _DAYS_KNOWN: Final = 4
-_ANYWHERE: Final = "cron_executions e"  # as EndCronJob names what it updates
+_ANYWHERE: Final = "cron_executions e"  # as both statements name where an execution is looked for
 
 
 class _Ended(NamedTuple):
@@ -86,38 +96,52 @@ class EndBatch:
 
     async def make(self, database: Database) -> list[EndResult]:
         """Their results, in order."""
-        known = {
-            place
-            for place, (_, _, _, _, _, skipped, retry_at, anchor, _, message) in enumerate(self._requests)
-            if skipped or retry_at is not None or anchor is not None or message is not MessageFate.NONE
-        }
-        plain = [place for place in self._order if place not in known] if known else self._order
-        records = await self._end(database.fetch, plain, whole=False)
-        more = known.union(place for place, record in zip(plain, records, strict=True) if record[_RESULT])
+        plain = [place for place in self._order if _is_plain(self._requests[place])]
+        await self._complete(database.fetch, plain)
+        more = [place for place in self._order if self._results[place] is None]
         if more:
             async with database.transaction("ending executions") as transaction:
-                await self._end_whole(transaction, [place for place in self._order if place in more])
+                await self._end_whole(transaction, more)
         return self._results
 
-    async def _end(
-        self, fetch: Fetch, places: Sequence[int], *, whole: bool, anywhere: bool = False
-    ) -> list[asyncpg.Record]:
+    async def _complete(self, fetch: Fetch, places: Sequence[int]) -> None:
+        """End those of them whose jobs have nothing else to write; the others are left as they are."""
+        if not places:
+            return
+        # Transposed at once: attribute by attribute costs three times as much.
+        requests = [self._requests[place] for place in places]
+        reports, ticks, revisions, next_ticks, next_run_ats, _, _, _, _, _ = zip(*requests, strict=True)
+        completing = EndCronJob(
+            **_reported(_COMPLETED, reports),
+            revisions=revisions,
+            ticks=ticks,
+            next_ticks=next_ticks,
+            next_run_ats=next_run_ats,
+        )
+        name = await self._partitions.name(fetch, ticks)
+        records = await fetch(completing.worded({_ANYWHERE: f"{name} e"}) if name else completing)
+        ended = {record[0] for record in records}
+        for place, (report, _, revision, next_tick, next_run_at, *_) in zip(places, requests, strict=True):
+            if report.execution_id in ended:
+                self._results[place] = EndResult(
+                    report.execution_id, report.job_id, True, next_tick, next_run_at, revision
+                )
+
+    async def _end(self, fetch: Fetch, places: Sequence[int], *, anywhere: bool = False) -> list[asyncpg.Record]:
         """`anywhere`: in all partitions."""
         if not places:
             return []
-        # Transposed at once: attribute by attribute costs three times as much.
         reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, _, _ = zip(
             *[self._requests[place] for place in places], strict=True
         )
-        ending = EndCronJob(
-            **_reported(reports),
+        ending = EndAnyRun(
+            **_reported(_REPORTED, reports),
             revisions=revisions,
             next_ticks=next_ticks,
             next_run_ats=next_run_ats,
             retry_ats=unless_null(retries),
             anchors=unless_null(anchors),
             missed=[missed(ranges) if ranges else 0 for ranges in skips],
-            whole=whole,
         )
         name = "" if anywhere else await self._partitions.name(fetch, ticks)
         records = await fetch(ending.worded({_ANYWHERE: f"{name} e"}) if name else ending)
@@ -128,9 +152,9 @@ class EndBatch:
     async def _end_whole(self, transaction: Transaction, places: list[int]) -> None:
         """What each of them has to write beside its own two rows is written with them."""
         places = await self._free_of_consumers(transaction.fetch, places)
-        found = dict(zip(places, await self._end(transaction.fetch, places, whole=True), strict=True))
-        elsewhere = [place for place, record in found.items() if record["more"]]
-        others = await self._end(transaction.fetch, elsewhere, whole=True, anywhere=True)
+        found = dict(zip(places, await self._end(transaction.fetch, places), strict=True))
+        elsewhere = [place for place, record in found.items() if record["elsewhere"]]
+        others = await self._end(transaction.fetch, elsewhere, anywhere=True)
         found |= dict(zip(elsewhere, others, strict=True))
         ended = [_Ended(place, self._requests[place], record) for place, record in found.items() if record["ended"]]
         decided = [each for each in ended if each.record["decides"]]
@@ -208,13 +232,27 @@ class EndBatch:
         self._results[end.place] = self._results[end.place]._replace(**changed)
 
 
+def _is_plain(request: EndRequest) -> bool:
+    """Whether it has nothing to write beside two rows, as far as its caller knows."""
+    return (
+        request.report.outcome is Outcome.COMPLETED
+        and not request.skipped
+        and request.retry_at is None
+        and request.anchor is None
+        and request.message is MessageFate.NONE
+    )
+
+
 async def _give_back(fetch: Fetch, ends: list[_Ended]) -> None:
     given = sorted(Counter(place for each in ends for place in each.record["places"] or ()).items())
     if given:
         await fetch(GivePlacesBack(limit_ids=[place for place, _ in given], places=[count for _, count in given]))
 
 
-def _reported(reports: Iterable[Report]) -> dict[str, Any]:
-    """EndCronJob's parameters that are columns of reports, by their fields' names."""
-    columns = zip(_REPORTED, zip(*reports, strict=True), strict=True)
-    return {name: texts_or_null(column) if name in _TEXTS else column for name, column in columns if name}
+def _reported(columns: tuple[tuple[str, bool], ...], reports: Iterable[Report]) -> dict[str, Any]:
+    """Parameters of a statement that are columns of reports, by their names."""
+    return {
+        name: texts_or_null(column) if is_text else column
+        for (name, is_text), column in zip(columns, zip(*reports, strict=True), strict=True)
+        if name
+    }

@@ -127,101 +127,49 @@ LEFT JOIN deployments d ON d.id = j.deployment_id
 ORDER BY o.position;
 
 -- name: EndCronJob
--- docs/decisions/0068: what every run needs, and no more.
--- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. Their job's row
--- must be the one that the request was made by. Else (`stale`) nothing is written of it: which ticks passed while it
--- ran is reckoned by the row as it stands.
--- One that held its job frees it and sets its next tick (`decides`). Not so where several may run by now, or where it
--- would move its next run to before the present books: then the row's own next tick stays. But not if that is the one
--- that ran: by a clock that was set back, a pause that was over is in force again. One of several is no longer counted;
--- the last of them sets the next tick if only one may run by now. One that ran beside leaves the job as it is.
--- A cancelled run is neither a success nor a failure: somebody, or the job's own overlap policy, decided that it should
--- not go on. A tick counts once: one that had, before somebody had it tried again by hand (`settled`), doesn't again.
--- An end that has more to write is left as it is, and answered as `more`: one of a job under a limit, one that others
--- follow, one that may pause its job. Who asks again, `:whole`, has a transaction open. Further statements (ends.sql)
--- write there what the answer says of each row. What is not found is `more` as well: it may be in another partition.
--- All but `:whole` are parallel arrays, `:job_ids` ascending. `:claimed_ats`: the claims' start_time. `:anchors`: the
--- schedule is to count from these. `:missed`: ticks among those that passed. Where it is known in which partition the
--- executions are, the caller names that one instead of cron_executions (controller/store/ending.py).
--- Locks jobs, then executions, then limits, each in order of their ids; so does everything else that waits for them.
-WITH held AS MATERIALIZED (
-    SELECT r.*, j.*, j.own_revision = r.revision AND (:whole::boolean OR NOT j.more) AS goes
-    FROM unnest(:execution_ids::bigint[], :job_ids::bigint[], :claimed_ats::timestamptz[], :outcomes::text[],
-                :started_ats::timestamptz[], :ended_ats::timestamptz[], :error_types[?]::text[],
-                :error_messages[?]::text[], :outputs[?]::text[], :revisions::integer[], :next_ticks[?]::timestamptz[],
-                :next_run_ats[?]::timestamptz[], :retry_ats[?]::timestamptz[], :anchors[?]::timestamptz[],
-                :stacks[?]::text[], :cpu_us[?]::bigint[], :memory_peak_bytes[?]::bigint[],
-                :memory_shared[?]::boolean[], :metrics[?]::text[], :missed::bigint[])
-        WITH ORDINALITY
-        AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
-              revision, next_tick, next_execution, retry_at, anchor, stack, cpu_us, memory_peak_bytes, memory_shared,
-              metrics, missed, position)
-    LEFT JOIN LATERAL (
-        SELECT revision AS own_revision, next_tick AS own_tick, next_execution AS own_execution, execution_id AS holder,
-               running, concurrency, NOT cron_full(state, running, concurrency) AS free, pause_after,
-               cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until) AS active,
-               CASE WHEN r.anchor IS NOT NULL THEN (
-                    SELECT from_at FROM cron_schedules WHERE job_id = r.job_id AND until_at IS NULL) END AS opened_at,
-               limits IS NOT NULL OR r.outcome <> 'completed' AND pause_after > 0
-               OR r.outcome = 'completed' AND (SELECT EXISTS (SELECT FROM cron_followers)) -- else no row asks
-                  AND EXISTS (SELECT FROM cron_followers WHERE after = key) AS more
-        FROM cron_jobs WHERE id = r.job_id
-        FOR NO KEY UPDATE
-    ) j ON true
-), ended AS ( -- locks as it goes, in order of the subquery: the only join that there can be here is a loop over that
-    UPDATE cron_executions e
-    SET outcome = h.outcome, started_at = greatest(e.claimed_at, least(h.started_at, now())),
-        ended_at = greatest(e.claimed_at, least(h.started_at, now()), least(h.ended_at, now())),
-        error_type = h.error_type, error_message = h.error_message, output = h.output,
-        -- What somebody wanted cancelled is not tried again, however it ended.
-        retry_at = CASE WHEN e.cancel_requested_at IS NULL THEN h.retry_at END,
-        stack = h.stack, cpu_us = h.cpu_us, memory_peak_bytes = h.memory_peak_bytes, memory_shared = h.memory_shared,
-        metrics = h.metrics
-    FROM (SELECT * FROM held WHERE goes ORDER BY execution_id) h
-    WHERE e.id = ANY (ARRAY[h.execution_id]) AND (e.job_id = h.job_id) IS TRUE AND e.claimed_at = h.claimed_at
-          AND e.ended_at IS NULL
-    RETURNING h.position, h.job_id, e.tick, e.run_at, e.started_at, e.ended_at, e.outcome, e.of_schedule, e.settled,
-              e.counted, e.holds_job AND h.holder = e.id AS holds, e.retry_at IS NOT NULL AND h.active AS retried,
-              CASE WHEN e.counted THEN h.running = 1 ELSE e.holds_job AND h.holder = e.id END AND h.concurrency = 0
-                  AND (h.active OR h.own_tick = e.tick) AND coalesce(h.next_tick > h.opened_at, true) AS decides,
-              h.next_tick, h.next_execution, h.missed, e.places
-), freed AS (
+-- docs/decisions/0118: what every run needs, and no more.
+-- Ends, in one statement, those executions that have completed, and that their job's row leaves nothing else to write
+-- for: it holds its job, which has the revision that the request was made by. Answers with their ids. Any other one is
+-- as it was; EndAnyRun ends it, in a transaction.
+-- The job goes first, and its row is locked by being changed. Who holds it is unfinished: the row says so as it stands.
+-- What is asked of its execution never changes. It is asked before, so no job is freed whose execution is not here.
+-- Locks jobs, then executions, each in order of their ids; so does everything else that waits for them.
+-- All are parallel arrays, `:job_ids` ascending; a job stands there once. `:claimed_ats`: the claims' start_time.
+-- Where it is known in which partition the executions are, the caller names that one instead of cron_executions
+-- (controller/store/ending.py).
+WITH freed AS (
     UPDATE cron_jobs j
-    SET state = 'idle', start_time = NULL, execution_id = NULL, running = greatest(j.running - s.leaving, 0),
-        last_run_at = s.run_at, last_started_at = s.started_at, last_ended_at = s.ended_at, last_outcome = s.outcome,
-        last_success = greatest(j.last_success, s.succeeded),
-        failures = CASE WHEN s.succeeded IS NULL THEN j.failures ELSE 0 END + s.failed,
-        missed = j.missed + CASE WHEN s.decides THEN s.missed ELSE 0 END,
-        next_tick = CASE WHEN s.decides THEN s.next_tick ELSE j.next_tick END,
-        next_execution = CASE WHEN s.decides THEN s.next_execution ELSE j.next_execution END
-    FROM ( -- one row for each job: of several that ended, the latest says how it stands
-        SELECT DISTINCT ON (job_id) *, count(*) FILTER (WHERE counted) OVER of_job AS leaving,
-               count(*) FILTER (WHERE failure AND (succeeded IS NULL OR tick > succeeded)) OVER of_job AS failed
-        FROM ( -- only a tick's last attempt tells whether the tick was a success
-            SELECT *, of_schedule AND NOT retried AND NOT settled AND outcome NOT IN ('completed', 'cancelled')
-                      AS failure,
-                   max(tick) FILTER (WHERE of_schedule AND outcome = 'completed') OVER (PARTITION BY job_id)
-                      AS succeeded
-            FROM ended WHERE holds OR counted
-        ) e
-        WINDOW of_job AS (PARTITION BY job_id)
-        ORDER BY job_id, ended_at DESC
-    ) s
-    WHERE j.id = s.job_id
-    RETURNING j.id, j.next_tick, j.next_execution, NOT cron_full(j.state, j.running, j.concurrency) AS free
+    SET state = 'idle', start_time = NULL, execution_id = NULL, last_run_at = e.run_at,
+        last_started_at = greatest(r.claimed_at, least(r.started_at, now())),
+        last_ended_at = greatest(r.claimed_at, least(r.started_at, now()), least(r.ended_at, now())),
+        last_outcome = 'completed', last_success = greatest(j.last_success, r.tick), failures = 0,
+        next_tick = r.next_tick, next_execution = r.next_execution
+    FROM unnest(:execution_ids::bigint[], :job_ids::bigint[], :claimed_ats::timestamptz[], :started_ats::timestamptz[],
+                :ended_ats::timestamptz[], :outputs[?]::text[], :revisions::integer[], :ticks::timestamptz[],
+                :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[], :cpu_us[?]::bigint[],
+                :memory_peak_bytes[?]::bigint[], :memory_shared[?]::boolean[], :metrics[?]::text[])
+        AS r (execution_id, job_id, claimed_at, started_at, ended_at, output, revision, tick, next_tick, next_execution,
+              cpu_us, memory_peak_bytes, memory_shared, metrics)
+    CROSS JOIN LATERAL (
+        SELECT e.run_at FROM cron_executions e
+        WHERE e.id = r.execution_id AND (e.tick = r.tick) IS TRUE AND e.claimed_at = r.claimed_at
+              AND e.ended_at IS NULL AND e.of_schedule
+        OFFSET 0
+    ) e
+    WHERE j.id = r.job_id AND j.execution_id = r.execution_id AND j.revision = r.revision AND j.concurrency = 0
+          AND j.limits IS NULL
+          AND cron_active(j.removed_at, j.cancelled_at, j.orphaned_at, j.paused_at, j.paused_until)
+          AND NOT ((SELECT EXISTS (SELECT FROM cron_followers)) -- else no row asks
+                   AND EXISTS (SELECT FROM cron_followers WHERE after = j.key))
+    RETURNING r.execution_id, r.tick, j.last_started_at, j.last_ended_at, r.output, r.cpu_us, r.memory_peak_bytes,
+              r.memory_shared, r.metrics
 )
-SELECT h.execution_id, h.job_id, e.position IS NOT NULL AS ended,
-       CASE WHEN f.id IS NULL THEN CASE WHEN h.free THEN h.own_tick END WHEN f.free THEN f.next_tick END AS next_tick,
-       CASE WHEN f.id IS NULL THEN CASE WHEN h.free THEN h.own_execution END WHEN f.free THEN f.next_execution END
-           AS next_execution,
-       coalesce(h.own_revision, 0) AS revision, (h.own_revision <> h.revision) IS TRUE AS stale,
-       (h.own_revision = h.revision AND e.position IS NULL) IS TRUE AS more, e.decides, e.retried, e.tick,
-       e.of_schedule AND e.outcome <> 'completed' AND h.pause_after > 0 AND (e.holds OR e.counted) AS troubled,
-       h.more AND e.outcome = 'completed' AS followed, e.places
-FROM held h
-FULL JOIN ended e ON e.position = h.position
-FULL JOIN freed f ON f.id = h.job_id
-ORDER BY h.position;
+UPDATE cron_executions e
+SET outcome = 'completed', started_at = f.last_started_at, ended_at = f.last_ended_at, output = f.output,
+    cpu_us = f.cpu_us, memory_peak_bytes = f.memory_peak_bytes, memory_shared = f.memory_shared, metrics = f.metrics
+FROM (SELECT * FROM freed ORDER BY execution_id) f -- locks as it goes, in this order: no join but a loop can be here
+WHERE e.id = ANY (ARRAY[f.execution_id]) AND (e.tick = f.tick) IS TRUE -- by no index of ticks: that may be a day's
+RETURNING e.id;
 
 -- name: SkipTicks
 -- Records that due ticks of jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.

@@ -8,6 +8,7 @@ import pytest
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.ending import Partitions
 from cronring.controller.store.pool import Database
+from cronring.schema.execution import Outcome
 from cronring.sql.records import Statement
 from tests.conformance.harness import PostgresScene, World, end_of
 
@@ -46,10 +47,13 @@ async def scene(database_url: str) -> AsyncIterator[tuple[World, OneConnection, 
 @on_both
 async def test_the_partition_of_today_is_named(scene: tuple[World, OneConnection, Connection]) -> None:
     world, database, _ = scene
-    (execution,) = await world.running("c1", "a")
-    (ended,) = await world.store.end_cron_jobs("c1", [end_of(execution)])
+    first, second = await world.running("c1", "a", "b")
+    (ended,) = await world.store.end_cron_jobs("c1", [end_of(first)])
     assert ended.ended
     assert (await database.count(NAMED), await database.count(ANYWHERE)) == (1, 0)
+    (ended,) = await world.store.end_cron_jobs("c1", [end_of(second, Outcome.FAILED)])
+    assert ended.ended
+    assert (await database.count(NAMED), await database.count(ANYWHERE)) == (2, 0)
 
 
 @on_both
@@ -59,7 +63,7 @@ async def test_a_tick_of_long_ago_is_found_all_the_same(scene: tuple[World, OneC
     for batch in (executions[:1], executions):
         results = await world.store.end_cron_jobs("c1", [end_of(each) for each in batch])
         assert [result.ended for result in results] == [len(batch) == 1] + [True] * (len(batch) - 1)
-    assert await database.count(ANYWHERE) == 1
+    assert await database.count(ANYWHERE) == 2, "one for what completes, and one for what that one didn't find"
 
 
 @on_both

@@ -20,12 +20,12 @@ async def test_followers_are_found_by_the_key_of_what_they_follow(
     try:
         if filled:
             await connection.execute(FOLLOWERS)
-        for name in ("EndCronJob", "FollowTicks", "GetFollowers", "GetFollowed"):
+        for name in ("EndCronJob", "EndAnyRun", "FollowTicks", "GetFollowers", "GetFollowed"):
             found = await plan(connection, name)
             scans = [node for node in found if node.get("Relation Name") == "cron_followers"]
             wanted = {
-                "EndCronJob": "cron_followers_after", "FollowTicks": "cron_followers_after",
-                "GetFollowed": "cron_followers_pkey",
+                "EndCronJob": "cron_followers_after", "EndAnyRun": "cron_followers_after",
+                "FollowTicks": "cron_followers_after", "GetFollowed": "cron_followers_pkey",
             }.get(name)  # fmt: skip
             if wanted is not None:
                 assert [node for node in found if node.get("Index Name") == wanted and "Index Cond" in node], scans

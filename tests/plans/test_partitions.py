@@ -30,7 +30,14 @@ SELECT id, deployment_id, {TOMORROW}, now(), now(), 'c1', 'r1', now() + interval
 """
 
 
-async def test_ends_look_up_their_own_executions_where_analyze_saw_none(database_url: str) -> None:
+HELD = """
+UPDATE cron_jobs j SET state = 'executing', start_time = e.claimed_at, execution_id = e.id
+FROM cron_executions e WHERE e.job_id = j.id
+"""
+
+
+@pytest.mark.parametrize("ends", ["EndCronJob", "EndAnyRun"])
+async def test_ends_look_up_their_own_executions_where_analyze_saw_none(database_url: str, ends: str) -> None:
     """A nightly VACUUM ANALYZE finds tomorrow's partition empty, and plans are made before anybody looks again."""
     connection = await session(database_url)
     try:
@@ -40,23 +47,26 @@ async def test_ends_look_up_their_own_executions_where_analyze_saw_none(database
             f"SELECT name FROM cron_partitions WHERE from_at < {TOMORROW} AND until_at > {TOMORROW}"
         )
         await connection.execute(f"ALTER TABLE {name} SET (autovacuum_enabled = off)")  # it would look, in time
-        text = sql.statement("EndCronJob").replace("cron_executions e", f"{name} e")
+        text = sql.statement(ends).replace("cron_executions e", f"{name} e")
         await connection.execute(f"PREPARE ending AS {text}")
-        await connection.execute(f"EXPLAIN {execution('ending', 'EndCronJob')}")  # that is the plan from now on
+        await connection.execute(f"EXPLAIN {execution('ending', ends)}")  # that is the plan from now on
         await connection.execute(EXECUTIONS)
+        await connection.execute(HELD)
         records = await connection.fetch(
             f"SELECT id, job_id, claimed_at FROM cron_executions ORDER BY job_id LIMIT {ENDING}"
         )
         ids, jobs = array([record[0] for record in records]), array([record[1] for record in records])
-        given = {each: array(["NULL"] * ENDING) for each in loaded()["EndCronJob"].names}
-        given |= {
-            "whole": "false", "execution_ids": ids, "job_ids": jobs,
+        names = loaded()[ends].names
+        told = {
+            "execution_ids": ids, "job_ids": jobs,
             "claimed_ats": timestamps([record[2] for record in records]), "outcomes": array(["completed"] * ENDING),
             "started_ats": f"array_fill(now(), ARRAY[{ENDING}])", "ended_ats": f"array_fill(now(), ARRAY[{ENDING}])",
             "revisions": array([1] * ENDING), "missed": array([0] * ENDING),
+            "ticks": f"array_fill({TOMORROW}, ARRAY[{ENDING}])",
         }  # fmt: skip
+        given = {each: told.get(each, array(["NULL"] * ENDING)) for each in names}
         explain = "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON)"
-        found = json.loads(await connection.fetchval(f"{explain} {execution('ending', 'EndCronJob', given)}"))
+        found = json.loads(await connection.fetchval(f"{explain} {execution('ending', ends, given)}"))
         looked = [node for node in nodes(found[0]["Plan"]) if node.get("Relation Name") == name]
         assert sum(node["Actual Loops"] for node in looked) >= ENDING, "the partition was not looked into"
         wasted = sum(node.get("Rows Removed by Filter", 0) * node["Actual Loops"] for node in looked)

@@ -8,6 +8,7 @@ import pytest
 
 from cronring import sql
 from cronring.controller.store.connect import Connection
+from cronring.sql.loader import loaded
 from tests.plans.explained import array, execution, plan, session, timestamps
 from tests.support.databases import run_coroutine
 
@@ -47,7 +48,7 @@ HOT = [
     "CountJobTicks", "RankJobExecutions", "CountJobExecutions", "RankJobs", "BeginRequest", "CountRequestKeys",
     "GetRequest", "EndRequest", "ForgetRequest", "AddIntervalJob", "SetIntervalJob", "ForgetRetries",
     "GetIntervalJob", "GetIntervalJobs", "ListIntervalExecutions", "CountIntervalExecutions",
-    "GetIntervalExecution", "GetVerbCall", "KeepVerbCall", "GetReadyQueues", "LockMessages",
+    "GetIntervalExecution", "GetVerbCall", "KeepVerbCall", "GetReadyQueues", "LockMessages", "EndAnyRun",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [
@@ -206,7 +207,7 @@ async def test_a_claims_work_under_limits_grows_with_its_batch_and_its_limits(fi
         await connection.close()
 
 
-@pytest.mark.parametrize("wants", ["nothing", "retries", "moved anchors"])
+@pytest.mark.parametrize("wants", ["nothing", "anything", "retries", "moved anchors"])
 @pytest.mark.parametrize("jobs", [1, 500, 2_000])
 async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: int, wants: str) -> None:
     connection = await session(filled_url)
@@ -220,19 +221,18 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
         at = timestamps([record["claimed_at"] for record in claimed])
         texts, nulls = array(["x"] * jobs), array(["NULL"] * jobs)
         later = timestamps([record["claimed_at"] + 60_000_000 for record in claimed])
-        execution_ids, moved = array([record["execution_id"] for record in claimed]), wants == "moved anchors"
+        ends, moved = "EndCronJob" if wants == "nothing" else "EndAnyRun", wants == "moved anchors"
         arguments = {
-            "whole": "true", "execution_ids": execution_ids, "job_ids": array(ids), "claimed_ats": at,
-            "outcomes": array(["completed"] * jobs), "started_ats": at, "ended_ats": at, "error_types": texts,
-            "error_messages": texts, "outputs": texts, "revisions": array([1] * jobs),
-            "next_ticks": later if moved else nulls, "next_run_ats": later if moved else nulls,
-            "retry_ats": at if wants == "retries" else nulls, "anchors": at if moved else nulls,
-            "stacks": texts, "cpu_us": nulls,
-            "memory_peak_bytes": nulls, "memory_shared": nulls, "metrics": texts, "missed": array([0] * jobs),
+            "execution_ids": array([record["execution_id"] for record in claimed]), "job_ids": array(ids),
+            "claimed_ats": at, "ticks": timestamps(ticks), "outcomes": array(["completed"] * jobs), "started_ats": at,
+            "ended_ats": at, "error_types": texts, "error_messages": texts, "outputs": texts,
+            "revisions": array([1] * jobs), "missed": array([0] * jobs), "next_ticks": later if moved else nulls,
+            "next_run_ats": later if moved else nulls, "retry_ats": at if wants == "retries" else nulls,
+            "anchors": at if moved else nulls, "stacks": texts, "cpu_us": nulls, "memory_peak_bytes": nulls,
+            "memory_shared": nulls, "metrics": texts,
         }  # fmt: skip
-        found = await plan(connection, "EndCronJob", arguments)
-        assert astray("EndCronJob", found) == []
-        assert max(node["Actual Rows"] for node in found) == jobs
+        found = await plan(connection, ends, {name: arguments[name] for name in loaded()[ends].names})
+        assert (astray(ends, found), max(node["Actual Rows"] for node in found)) == ([], jobs)
         assert rows_passed(found) <= 60 * jobs
     finally:
         await transaction.rollback()

@@ -12,8 +12,8 @@ from cronring.sql.records import Statement
 from tests.support.waiting import TIMEOUT_S
 
 NOW_US = 600_000_000  # what is so near to the statement's own time differs between two runs
-# Jobs 1 to 9 run, for ticks of yesterday, today and tomorrow, and 31 to 39 follow them. 11 to 19 are due; 21 to 29 have
-# failed and wait for a retry. 41 to 49 were removed, and 51 to 59 have given up.
+# Jobs 1 to 9 run, for ticks of yesterday, today and tomorrow. 31 to 36 follow 1 to 6; 7 to 9 are under no limit either.
+# 11 to 19 are due; 21 to 29 have failed and wait for a retry. 41 to 49 were removed, and 51 to 59 have given up.
 SCENE = """
 INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)
 VALUES ('m@1', 'default', 'm', '1', '', 1);
@@ -33,7 +33,8 @@ SELECT 'm.v' || i, 'default', 'm', 'v' || i, i, (SELECT min(id) FROM deployments
 FROM generate_series(1, 60) i, LATERAL (SELECT date_trunc('second', now()) - interval '1 minute' AS tick) t;
 INSERT INTO cron_schedules (job_id, revision, schedule, anchor, from_at)
 SELECT id, 1, schedule, anchor, created_at - interval '9 days' FROM cron_jobs WHERE id NOT BETWEEN 41 AND 49;
-INSERT INTO cron_followers (job_id, after) SELECT i + 30, 'm.v' || i FROM generate_series(1, 9) i;
+INSERT INTO cron_followers (job_id, after) SELECT i + 30, 'm.v' || i FROM generate_series(1, 6) i;
+UPDATE cron_jobs SET limits = NULL WHERE id BETWEEN 7 AND 9;
 INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, started_at, ended_at, outcome,
                              controller_id, runner_id, hard_deadline, holds_job)
 SELECT j.id, j.deployment_id, t.tick, now() - interval '1 minute', now(), e.at, e.at,
