@@ -116,7 +116,7 @@ fuzz: $(VENV)/.test  ## every parser and handler with coverage to guide it, a mi
 picture: $(VENV)/.demo  ## draw docs/demo.svg: the demo, with a controller killed in the middle
 	@$(BIN)/python docs/make_picture.py
 
-pictures: $(VENV)/.test  ## take docs/pictures anew, in a real browser (Debian: apt-get install chromium)
+pictures: $(VENV)/.test  ## take docs/pictures anew, in a real browser (Debian: apt-get install chromium-headless-shell)
 	CRONRING_KEEP_PICTURES=1 $(BIN)/python -m pytest -q tests/console/test_pictures.py tests/console/test_states.py
 
 clean:  ## forget the virtual environment

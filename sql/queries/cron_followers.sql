@@ -1,4 +1,4 @@
--- Who follows whom. The statements that write jobs keep it (cron_jobs.sql, job_control.sql), EndCronJob goes by it.
+-- Who follows whom. The statements that write jobs keep it (cron_jobs.sql, job_control.sql), ends go by it.
 
 -- name: GetFollowed
 -- docs/decisions/0046: a table, not a flag on the job that is followed

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
@@ -56,6 +56,8 @@ SHOWN: Final = (
     Shown("wall", "/wall", "begin late by"),
 )
 DARK: Final = {"overview", "job", "execution", "wall"}
+Scheme: TypeAlias = Literal["light", "dark"]
+SCHEMES: Final[tuple[Scheme, ...]] = ("light", "dark")
 
 
 @pytest.fixture(scope="module")
@@ -87,31 +89,32 @@ def last_success(cluster: SecuredCluster) -> str:
     return ticks
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_each_page_fits_each_screen(
-    visit: Callable[..., Visitor], cluster: SecuredCluster, run: int, tmp_path: Path, scheme: Literal["light", "dark"]
+    visit: Callable[..., Visitor], cluster: SecuredCluster, run: int, tmp_path: Path
 ) -> None:
+    """As somebody turns their phone, or moves a window to another screen: it is loaded once."""
     folder = KEPT if os.environ.get("CRONRING_KEEP_PICTURES") else tmp_path
     folder.mkdir(exist_ok=True)
-    visitor = visit(scheme=scheme)
+    visitor = visit()
     page = visitor.page()
     for shown in SHOWN:
-        if scheme == "dark" and shown.name not in DARK:
-            continue
         if shown.killed:
             cluster.controllers[-1].kill()
-        for size, viewport in SIZES.items():
-            page.set_viewport_size(viewport)
-            page.goto(visitor.base + shown.path.format(run=run))
-            settle(page, shown)
-            assert_fits(page)
-            name = "-".join([shown.name, size, *(["dark"] if scheme == "dark" else [])])
-            picture = (folder if is_kept(shown, size, scheme) else tmp_path) / f"{name}.png"
-            page.screenshot(path=picture, animations="disabled", caret="hide")
-            assert picture.stat().st_size < BYTES_MAX
+        page.set_viewport_size(SIZES["laptop"])
+        page.goto(visitor.base + shown.path.format(run=run))
+        for scheme in SCHEMES if shown.name in DARK else SCHEMES[:1]:
+            page.emulate_media(color_scheme=scheme)
+            for size, viewport in SIZES.items():
+                page.set_viewport_size(viewport)
+                settle(page, shown)
+                assert_fits(page)
+                name = "-".join([shown.name, size, *(["dark"] if scheme == "dark" else [])])
+                picture = (folder if is_kept(shown, size, scheme) else tmp_path) / f"{name}.png"
+                page.screenshot(path=picture, animations="disabled", caret="hide")
+                assert picture.stat().st_size < BYTES_MAX
 
 
-def is_kept(shown: Shown, size: str, scheme: str) -> bool:
+def is_kept(shown: Shown, size: str, scheme: Scheme) -> bool:
     """A wall hangs in the dark; of other pages, one picture in the dark is enough."""
     if shown.name == "wall":
         return size == "wall" and scheme == "dark"

@@ -65,6 +65,13 @@ TABLE: Final = {
 }  # fmt: skip
 # What these lack, another one lacks as well: a minute of a browser each, in `make soak`.
 ALIKE: Final = {"outputs-viewer", "deployer", "viewer,operator@other"}
+# What a role that may nothing of a page is told there.
+TOLD: Final = {
+    "viewer": {
+        "/jobs/new": "Your role makes no jobs", "/webhooks": "Your role doesn't show this",
+        "/access": "Your role doesn't show this", "/audit": "Your role doesn't show this",
+    }
+}  # fmt: skip
 # Who sees one namespace alone is told of what is elsewhere that there is no such thing.
 UNSEEN: Final = ("shop", "default", "{", "pager")
 
@@ -135,8 +142,11 @@ def test_each_role_sees_what_it_may_do_and_is_refused_nothing(
         if alone and any(word in path for word in UNSEEN):
             continue
         come(page, visitor.base, path.format(**things))
+        expect(page.locator("main, .wall")).to_contain_text(TOLD.get(role, {}).get(path, ""))
         if found := told(page, TABLE[role].get(path, set())):
             shown[path] = found
+        if role == "viewer" and page.get_by_role("checkbox").count():
+            wrong.append(f"{path}: something can be chosen, for nothing")
         if page.locator("main [role=alert]").count():
             wrong.append(f"{path}: {page.locator('main [role=alert]').first.inner_text()}")
     assert (wrong, heard.refused) == ([], [])

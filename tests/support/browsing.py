@@ -1,7 +1,7 @@
 """A headless Chromium, as people's browsers are: what a page logs, what its policy forbids, and what it asks for.
 
-Playwright drives Debian's `chromium` (`apt-get install chromium`). Where there is none, the test is skipped and says
-so. Only loopback addresses are reached.
+Playwright drives Debian's `chromium-headless-shell`, or `chromium`, which takes a third more CPU for a page. Where
+there is neither, the test is skipped and says so. Only loopback addresses are reached.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ ARGUMENTS = [
 
 def chromium_here() -> str:
     """Its path. Skips the test where there is none."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("no chromium on the PATH (Debian: apt-get install chromium)")
-    return found
+    for program in ("chromium-headless-shell", "chromium", "chromium-browser"):
+        if found := shutil.which(program):
+            return found
+    pytest.skip("no chromium on the PATH (Debian: apt-get install chromium-headless-shell)")
 
 
 class Browsed(NamedTuple):

@@ -67,7 +67,7 @@ class Enqueue(NamedTuple):
 
 
 class End(NamedTuple):
-    """-> Ended (EndCronJob). `requests` in ascending order of job_id."""
+    """-> Ended (EndCronJob, EndAnyRun). `requests` in ascending order of job_id."""
 
     request_id: int
     requests: list[EndRequest]

@@ -376,6 +376,6 @@ def _may_skip(row: JobRow, request: SkipRequest) -> bool:
 
 
 def _counts(row: JobRow, request: EndRequest) -> bool:
-    """Whether the end of the run that held the job decides how it goes on. See EndCronJob."""
+    """Whether the end of the run that held the job decides how it goes on. See EndAnyRun."""
     moved_back = request.anchor is not None and request.next_tick is not None and request.next_tick <= row.opened_at
     return not (row.concurrency or moved_back) and (row.active or row.next_tick == request.tick)
