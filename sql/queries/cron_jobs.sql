@@ -49,7 +49,7 @@ ORDER BY due.id;
 -- name: StartCronJobs
 -- docs/decisions/0068: what every run needs, and no more.
 -- Claims, in one statement, those of the wanted jobs that may run (once more) and are due in PostgreSQL's time. The
--- caller's lease must be valid. It inserts their executions. Answers with every attempted row, in the order asked.
+-- caller's lease must be valid. It inserts their executions. Answers with every attempted row.
 -- A job of which several may run at once stays idle: it is counted, and goes on to its next tick here. Whoever claims
 -- it by an older revision may not know that, and would leave it without one.
 -- All but `:controller_id`, `:hard_grace_ms` (after the timeout) and `:placed` are parallel arrays, `:job_ids`
@@ -70,9 +70,8 @@ WITH open AS MATERIALIZED (
                 :runner_ids::text[], :deployments::text[], :triggers::text[], :missed::bigint[],
                 :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[], :revisions::integer[],
                 :places[?]::text[])
-        WITH ORDINALITY
         AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, trigger, missed, next_tick,
-              next_execution, revision, places, position)
+              next_execution, revision, places)
     LEFT JOIN LATERAL (
         SELECT id, deployment_id, timeout_ms, concurrency, running, next_tick AS own_tick,
                next_execution AS own_execution, revision AS own_revision, missed AS missed_before,
@@ -123,8 +122,7 @@ SELECT o.job_id, o.execution_id IS NOT NULL AS updated,
 FROM open o
 -- Looked up only where the claim itself doesn't tell: a probe for null is none.
 LEFT JOIN cron_jobs j ON j.id = CASE WHEN o.execution_id IS NULL THEN o.job_id END
-LEFT JOIN deployments d ON d.id = j.deployment_id
-ORDER BY o.position;
+LEFT JOIN deployments d ON d.id = j.deployment_id;
 
 -- name: EndCronJob
 -- docs/decisions/0118: what every run needs, and no more.

@@ -145,7 +145,7 @@ def test_each_role_sees_what_it_may_do_and_is_refused_nothing(
         expect(page.locator("main, .wall")).to_contain_text(TOLD.get(role, {}).get(path, ""))
         if found := told(page, TABLE[role].get(path, set())):
             shown[path] = found
-        if role == "viewer" and page.get_by_role("checkbox").count():
+        if role == "viewer" and path != "/access" and page.get_by_role("checkbox").count():  # there it is of a filter
             wrong.append(f"{path}: something can be chosen, for nothing")
         if page.locator("main [role=alert]").count():
             wrong.append(f"{path}: {page.locator('main [role=alert]').first.inner_text()}")
