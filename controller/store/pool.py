@@ -87,7 +87,7 @@ class Database:
                 max_inactive_connection_lifetime=0,
                 max_cached_statement_lifetime=0,
                 # docs/decisions/0009: longer statements would be planned at every run
-                max_cacheable_statement_size=0,  # no limit: EndAnyRun is near asyncpg's, comments included
+                max_cacheable_statement_size=0,  # no limit: whatever length one grows to
                 command_timeout=COMMAND_TIMEOUT_S,
                 init=partial(_prepare, arguments),
                 reset=_keep_session,
