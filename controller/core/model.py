@@ -200,6 +200,7 @@ class EndRequest(NamedTuple):
     anchor: int | None = None
     closes_at: int | None = None
     message: MessageFate = MessageFate.NONE
+    holds: bool = True  # its job, for a tick of its schedule; False: it runs beside others, or somebody asked for it
 
 
 class EndResult(NamedTuple):

@@ -110,7 +110,7 @@ class EndBatch:
             return
         # Transposed at once: attribute by attribute costs three times as much.
         requests = [self._requests[place] for place in places]
-        reports, ticks, revisions, next_ticks, next_run_ats, _, _, _, _, _ = zip(*requests, strict=True)
+        reports, ticks, revisions, next_ticks, next_run_ats, *_ = zip(*requests, strict=True)
         completing = EndCronJob(
             **_reported(_COMPLETED, reports),
             revisions=revisions,
@@ -131,7 +131,7 @@ class EndBatch:
         """`anywhere`: in all partitions."""
         if not places:
             return []
-        reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, _, _ = zip(
+        reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, *_ = zip(
             *[self._requests[place] for place in places], strict=True
         )
         ending = EndAnyRun(
@@ -234,9 +234,11 @@ class EndBatch:
 
 def _is_plain(request: EndRequest) -> bool:
     """Whether it has nothing to write beside two rows, as far as its caller knows."""
+    report = request.report
     return (
-        request.report.outcome is Outcome.COMPLETED
-        and not request.skipped
+        report.outcome is Outcome.COMPLETED
+        and request.holds
+        and not (request.skipped or report.error_type or report.error_message or report.stack)
         and request.retry_at is None
         and request.anchor is None
         and request.message is MessageFate.NONE

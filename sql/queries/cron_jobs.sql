@@ -126,10 +126,11 @@ LEFT JOIN deployments d ON d.id = j.deployment_id;
 
 -- name: EndCronJob
 -- docs/decisions/0118: what every run needs, and no more.
--- Ends, in one statement, those executions that have completed, and that their job's row leaves nothing else to write
--- for: it holds its job, which has the revision that the request was made by. Answers with their ids. Any other one is
--- as it was; EndAnyRun ends it, in a transaction.
+-- Ends, in one statement, executions that have completed and hold their jobs, where nothing else is to be written.
+-- Whether that is so, the job's row says; it must have the revision that the request was made by. Answers with the ids
+-- of those that it ended. The others are as they were: EndAnyRun ends them, in a transaction.
 -- The job goes first, and its row is locked by being changed. Who holds it is unfinished: the row says so as it stands.
+-- Jobs are changed in the order of the arrays: sessions have no join but loops (controller/store/pool.py).
 -- What is asked of its execution never changes. It is asked before, so no job is freed whose execution is not here.
 -- Locks jobs, then executions, each in order of their ids; so does everything else that waits for them.
 -- All are parallel arrays, `:job_ids` ascending; a job stands there once. `:claimed_ats`: the claims' start_time.
@@ -155,9 +156,9 @@ WITH freed AS (
         OFFSET 0
     ) e
     WHERE j.id = r.job_id AND j.execution_id = r.execution_id AND j.revision = r.revision AND j.concurrency = 0
-          AND j.limits IS NULL
+          AND j.running = 0 AND j.limits IS NULL
           AND cron_active(j.removed_at, j.cancelled_at, j.orphaned_at, j.paused_at, j.paused_until)
-          AND NOT ((SELECT EXISTS (SELECT FROM cron_followers)) -- else no row asks
+          AND NOT ((SELECT EXISTS (SELECT FROM cron_followers)) -- once: mostly there are none
                    AND EXISTS (SELECT FROM cron_followers WHERE after = j.key))
     RETURNING r.execution_id, r.tick, j.last_started_at, j.last_ended_at, r.output, r.cpu_us, r.memory_peak_bytes,
               r.memory_shared, r.metrics
@@ -166,7 +167,7 @@ UPDATE cron_executions e
 SET outcome = 'completed', started_at = f.last_started_at, ended_at = f.last_ended_at, output = f.output,
     cpu_us = f.cpu_us, memory_peak_bytes = f.memory_peak_bytes, memory_shared = f.memory_shared, metrics = f.metrics
 FROM (SELECT * FROM freed ORDER BY execution_id) f -- locks as it goes, in this order: no join but a loop can be here
-WHERE e.id = ANY (ARRAY[f.execution_id]) AND (e.tick = f.tick) IS TRUE -- by no index of ticks: that may be a day's
+WHERE e.id = ANY (ARRAY[f.execution_id]) AND (e.tick = f.tick) IS TRUE -- so written, no index of ticks serves
 RETURNING e.id;
 
 -- name: SkipTicks

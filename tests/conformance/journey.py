@@ -17,7 +17,7 @@ from cronring.client.model import JobSpec
 from cronring.controller.api.job_specs import Defaults, job_change, new_job
 from cronring.controller.api.messages import execution_message, job_message
 from cronring.controller.core.ledger.why import explain
-from cronring.controller.core.model import SkipRequest
+from cronring.controller.core.model import Execution, SkipRequest
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.runs import run_of
 from cronring.controller.ports.caller import calling
@@ -41,15 +41,16 @@ from cronring.schema.module import Module, Verb
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, MemoryScene, PostgresScene, World
 from tests.support.databases import running_server
 
-FAILED = Told("failed", "ValueError", "no", "", 0, "", ())
+# Each is ended by a statement of its own.
+TOLD = (Told("failed", "ValueError", "no", "", 0, "", ()), Told("completed", "", "", "", 0, "", ()))
 
 
-def told_by_a_runner(run: Run) -> Report:
+def told_by_a_runner(run: Run, told: Told) -> Report:
     """Of a run that came by the wire, what goes back by the wire."""
     dispatched = wire.Runs.FromString(encode_runs([run]).SerializeToString())
     [received] = decode_runs(dispatched)
     assert received == run
-    made = result_of(Held(received), Row(run.execution_id, 0, 5, 1, FAILED), run.claimed_at_us, NOT_KNOWN)
+    made = result_of(Held(received), Row(run.execution_id, 0, 5, 1, told), run.claimed_at_us, NOT_KNOWN)
     [message] = report_messages([made])
     [report] = decode_reports(wire.RunnerMessage.FromString(message.SerializeToString()).reports)
     assert report == made
@@ -57,8 +58,13 @@ def told_by_a_runner(run: Run) -> Report:
 
 
 async def of_a_report(world: World, reads: PostgresReads | None, name: str, value: str) -> None:
-    (execution,) = await world.running("c1", "a")
-    report = told_by_a_runner(run_of(execution))
+    for execution, told in zip(await world.running("c1", "a", "b"), TOLD, strict=True):
+        await of_an_end(world, reads, execution, told_by_a_runner(run_of(execution), told), name, value)
+
+
+async def of_an_end(
+    world: World, reads: PostgresReads | None, execution: Execution, report: Report, name: str, value: str
+) -> None:
     assert str(getattr(report, name)) == value, "by the wire"
     request = request_of(execution, report, await world.scene.now())
     (result,) = await world.store.end_cron_jobs("c1", [request])

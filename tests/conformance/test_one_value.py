@@ -34,6 +34,7 @@ REPORT: Final = (
     # What knows it first, and what people see: the rest follows by its name.
     Edit("schema/execution.py", '"" for nothing\n', "    read_bytes: int | None = None\n"),
     Edit("cronring/runner/pool.py", "metrics=told.metrics, ", "read_bytes=7, "),
+    Edit("cronring/runner/pool.py", "return result._replace(metrics=told.metrics", ", read_bytes=7"),
     Edit("controller/ports/reads.py", "    memory_shared: bool | None = None\n", "    read_bytes: int | None = None\n"),
     Edit("cronring/client/model.py", "# what the verb reported\n", "    read_bytes: int\n"),
     # The wire, the table and its statements.
@@ -41,9 +42,13 @@ REPORT: Final = (
     Edit("protos/cronring/v1/executions.proto", "  string metrics_json =", "  int64 read_bytes = 137;\n", before=True),
     Edit("sql/migrations/0001_first_release.sql", "    memory_shared  boolean,\n", "    read_bytes bigint,\n"),
     Edit("sql/migrations/0001_first_release.sql", "e.memory_peak_bytes, e.memory_shared", ", e.read_bytes"),
-    Edit("sql/queries/cron_jobs.sql", ":metrics[?]::text[], ", ":read_bytes[?]::bigint[], "),
-    Edit("sql/queries/cron_jobs.sql", "              metrics, ", "read_bytes, "),
-    Edit("sql/queries/cron_jobs.sql", "metrics = h.metrics", ", read_bytes = h.read_bytes"),
+    Edit("sql/queries/cron_jobs.sql", ":memory_shared[?]::boolean[], ", ":read_bytes[?]::bigint[], "),
+    Edit("sql/queries/cron_jobs.sql", "cpu_us, memory_peak_bytes, memory_shared, ", "read_bytes, "),
+    Edit("sql/queries/cron_jobs.sql", "              r.memory_shared, ", "r.read_bytes, "),
+    Edit("sql/queries/cron_jobs.sql", "memory_shared = f.memory_shared", ", read_bytes = f.read_bytes"),
+    Edit("sql/queries/ends.sql", ":metrics[?]::text[], ", ":read_bytes[?]::bigint[], "),
+    Edit("sql/queries/ends.sql", "              metrics, ", "read_bytes, "),
+    Edit("sql/queries/ends.sql", "metrics = h.metrics", ", read_bytes = h.read_bytes"),
 )
 REASON: Final = (
     Edit("schema/execution.py", 'OVERLAP = "overlap"\n', '    HOLIDAY = "holiday"\n'),

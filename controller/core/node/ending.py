@@ -415,16 +415,25 @@ class Ending:
 def request_of(execution: Execution, report: Report, now_us: int) -> EndRequest:
     """What ends it, by its job's row as `execution` knows it."""
     following = ticks.after_run(execution, report, now_us)
-    slot, anchor, closes_at = following.next, None, None
-    moved = None if slot is None else ticks.moved(execution, report, slot)
+    planned, anchor, closes_at = following.next, None, None
+    moved = None if planned is None else ticks.moved(execution, report, planned)
     if moved is not None:
-        anchor, slot, closes_at = moved
-    tick, run_at = slot or (None, None)
+        anchor, planned, closes_at = moved
+    tick, run_at = planned or (None, None)
     retry_at = ticks.retry(execution, report, ticks.ended(execution, report, now_us), run_at)
-    if retry_at is not None and slot is not None and ticks.retries_first(execution.job):
-        tick, run_at = ticks.behind_retry(slot, retry_at)
+    if retry_at is not None and planned is not None and ticks.retries_first(execution.job):
+        tick, run_at = ticks.behind_retry(planned, retry_at)
     return EndRequest(
-        report, execution.tick, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor, closes_at
+        report,
+        execution.tick,
+        execution.job.revision,
+        tick,
+        run_at,
+        following.skipped,
+        retry_at,
+        anchor,
+        closes_at,
+        holds=execution.holds_job and execution.of_schedule,
     )
 
 
