@@ -215,7 +215,6 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         welcome = wire.Welcome(
             modules=modules,
             controllers=encode_peers(self._peers()),
-            wishes_places=True,
             registering_ms=registering_ms,
         )
         welcome.MergeFrom(self._welcome)

@@ -228,7 +228,7 @@ class Link:
         self._listener.registered(welcome.controller_id, list(welcome.modules))
         peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
-        deployments = tuple(module.deployment for module in welcome.modules) if welcome.wishes_places else None
+        deployments = tuple(module.deployment for module in welcome.modules)
         event = LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments)
         self._listener.post(event._replace(registering_ms=welcome.registering_ms))
 

@@ -122,7 +122,7 @@ class PlacedRunner(Runner):
 
 
 def may_wait(world: "World", execution_id: int) -> bool:
-    """An older controller sends what there is no place for: it waits on its runner for however long others run."""
+    """One that wishes no places sends what there is none for: it waits on its runner for however long others run."""
     if world.few_places is None or not world.few_places.old:
         return False
     return any(runner.alive and runner.is_waiting(execution_id) for runner in world.runners)

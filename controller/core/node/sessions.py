@@ -11,7 +11,7 @@ from cronring.schema.lanes import Grant, LaneKey, LaneKind
 class Session:
     """One connected runner. `load`: runs it has, as far as this controller knows; kept by whoever claims and ends.
 
-    `stocks`: of places in its lanes; None if it grants none and takes whatever comes, as older runners do.
+    `stocks`: of places in its lanes; None if it grants none and takes whatever comes.
     """
 
     __slots__ = ("draining", "elsewhere", "held", "info", "stocks")

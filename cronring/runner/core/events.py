@@ -25,8 +25,8 @@ class LinkUp(NamedTuple):
     """A controller welcomed this runner. `peers`: addresses of all controllers that may hold a lease.
 
     `beat_ms` and `fence_ms` are the cluster's; 0: it names none. `deployments`: the keys that it registered the modules
-    under, in the order of Hello ("": refused); None: it is an older one, which wishes no places. `registering_ms`: at
-    least so long after Hello had come, by its clock, it renewed this runner's lease.
+    under, in the order of Hello ("": refused); None: it wishes no places, and sends what is due (in virtual time).
+    `registering_ms`: at least so long after Hello had come, by its clock, it renewed this runner's lease.
     """
 
     address: str

@@ -314,7 +314,7 @@ class Hello(_message.Message):
     pid: _builtins.int
     version: _builtins.str
     grants_places: _builtins.bool
-    """send runs by Grants only; false: by an older runner, which takes whatever comes"""
+    """send runs by Grants only; false: it takes whatever comes"""
     sync_places: _builtins.int
     """How many runs of each module it holds at once: of sync verbs, and as many of async ones with a limit of memory or
     CPU; and of other async ones. 0: not told.
@@ -375,15 +375,12 @@ class Welcome(_message.Message):
     CONTROLLERS_FIELD_NUMBER: _builtins.int
     RUNNER_BEAT_MS_FIELD_NUMBER: _builtins.int
     RUNNER_FENCE_MS_FIELD_NUMBER: _builtins.int
-    WISHES_PLACES_FIELD_NUMBER: _builtins.int
     REGISTERING_MS_FIELD_NUMBER: _builtins.int
     controller_id: _builtins.str
     runner_beat_ms: _builtins.int
     """how often to beat; 0: the runner's default"""
     runner_fence_ms: _builtins.int
     """without contact for so long, stop what runs; 0: the runner's default"""
-    wishes_places: _builtins.bool
-    """it sends Wishes; false: an older controller, which sends what is due"""
     registering_ms: _builtins.int
     """so long after it had read Hello it renewed the runner's lease, or later; 0: not told"""
     @_builtins.property
@@ -402,12 +399,11 @@ class Welcome(_message.Message):
         controllers: _abc.Iterable[Global___Peer] | None = ...,
         runner_beat_ms: _builtins.int = ...,
         runner_fence_ms: _builtins.int = ...,
-        wishes_places: _builtins.bool = ...,
         registering_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "registering_ms", b"registering_ms", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "wishes_places", b"wishes_places"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "registering_ms", b"registering_ms", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -174,7 +174,7 @@ def test_a_closed_controller_keeps_none_and_a_gone_one_leaves_its_places() -> No
 
 
 def test_runs_that_took_no_place_take_room_all_the_same() -> None:
-    """Of an older controller, or adopted from a dead one."""
+    """Adopted from a dead controller."""
     divided = Divided(2, "a")
     for number in range(5):
         divided.places.took(_run(number), divided.now_ns)
