@@ -1,5 +1,5 @@
--- Ends that have more to write than their own two rows (EndCronJob). They take a transaction: EndAnyRun comes first, and
--- its answer says which of the others follow.
+-- Ends that have more to write than their own two rows (EndCronJob). They take a transaction: EndAnyRun comes first,
+-- and its answer says which of the others follow.
 -- See cron_jobs.sql for how statements over many rows are written.
 
 -- name: GetPartition
