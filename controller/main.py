@@ -47,7 +47,7 @@ from cronring.controller.runners.gateway import Gateway, close_silent_sessions
 from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.standings import Standings
 from cronring.controller.runners.streams import RunnerStreams
-from cronring.controller.runners.verb_desk import VerbDesk
+from cronring.controller.runners.verb_call_queue import VerbCallQueue
 from cronring.controller.runtime.chance import controller_id, seeded_chance
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.driver import Driver
@@ -350,7 +350,7 @@ class _Controller:
             lease_valid=lambda: self._node.lease_valid,
             comings=Comings(base.notes),
             standings=self._standings,
-            verbs=VerbDesk(self._api.verb_calls(base.refusals, base.notes), base.clock.now_ns),
+            verbs=VerbCallQueue(self._api.verb_calls(base.refusals, base.notes), base.clock.now_ns),
         )
         return [*services_of_members(gateway, self._driver.put, base.refusals), *self._enrolling.inside]
 

@@ -14,7 +14,7 @@ from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, note
 from cronring.controller.api.scope import namespaces
 from cronring.controller.core.node.events import ActivationsCreated, JobsNotified
-from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict, NotFound
 from cronring.controller.ports.many import JobDone
 from cronring.controller.ports.reads import JobFilter, Reads
@@ -46,7 +46,7 @@ class UpdateEach(NamedTuple):
         return jobs_pb2.UpdateJobRequest(key=key, spec=self.change.spec, update_mask=self.change.update_mask)
 
 
-_Wish = Wish | RunByHand | Delete | UpdateEach
+_BulkOrder = JobOrder | RunByHand | Delete | UpdateEach
 _Outcome = Controlled | JobDone | Exception | str | None
 
 
@@ -92,7 +92,7 @@ class JobsInBulk(ManyJobWrites):
             after = found[-1][0]
 
     async def _done(
-        self, found: list[tuple[int, str]], wish: _Wish, by: str, where: JobFilter, *, dry_run: bool
+        self, found: list[tuple[int, str]], wish: _BulkOrder, by: str, where: JobFilter, *, dry_run: bool
     ) -> Sequence[_Outcome]:
         if isinstance(wish, Delete):
             keys = [key for _, key in found]
@@ -109,7 +109,7 @@ class JobsInBulk(ManyJobWrites):
         return [problems.get(job_id) or done.get(job_id) for job_id, _ in found]
 
     async def _controlled(
-        self, job_ids: list[int], wish: Wish | RunByHand, by: str, *, dry_run: bool
+        self, job_ids: list[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool
     ) -> list[Controlled | Conflict | None]:
         done = await self._control.order_jobs(job_ids, wish, by, dry_run=dry_run) if job_ids else []
         changed = [each for each in done if isinstance(each, Controlled) and each.changed]
@@ -143,7 +143,7 @@ class JobsInBulk(ManyJobWrites):
         return problems
 
 
-def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _Wish:
+def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _BulkOrder:
     why = note("note", request.note)
     match request.action:
         case _Request.ACTION_PAUSE:

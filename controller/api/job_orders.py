@@ -8,7 +8,7 @@ from cronring.controller.api.messages import job_message
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, instant, note
 from cronring.controller.core.node.events import JobsCreated
-from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Restore, Resume, SkipNext
 from cronring.controller.ports.reads import JobReads
 from cronring.controller.ports.store import Controlled
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -57,7 +57,7 @@ class JobOrders(JobWrites):
         by, why = actor(request.requested_by, context), note("note", request.note)
         return await self._answer(await self._ordered(request.key, Restore(why), by))
 
-    async def _ordered(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
+    async def _ordered(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
         row = await find_job(self._reads, key, Permission.OPERATE)
         done = await self._control.order_job(row.key, wish, by, dry_run=dry_run)
         if done.changed and not dry_run:

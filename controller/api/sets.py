@@ -25,7 +25,7 @@ from cronring.controller.ports.many import WRITTEN_AT_ONCE, NewJob, Outcome, Who
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.sets import ByHand, SetRow
 from cronring.controller.ports.stores import Stores
-from cronring.controller.services.set_plans import JobFate, JobStep, Wish, plan, work_of
+from cronring.controller.services.set_plans import JobFate, JobStep, SetOptions, plan, work_of
 from cronring.protos.cronring.v1 import jobs_pb2, sets_pb2, sets_pb2_grpc
 from cronring.schema.identity import Permission
 from cronring.schema.keys import DEFAULT_NAMESPACE
@@ -128,7 +128,7 @@ class SetsService(sets_pb2_grpc.SetsServicer):
         keys = [key for key, item in items.items() if not isinstance(item, Exception)]
         rows = await self._rows(list(dict.fromkeys([*keys, *owned])))
         wanted = await self._judged(items, rows)
-        wish = Wish(request.name, request.prune, request.release, request.adopt)
+        wish = SetOptions(request.name, request.prune, request.release, request.adopt)
         steps = await asyncio.to_thread(plan, wanted, rows, owned, wish)
         touched = [
             step.key for step in steps if step.change not in {JobFate.UNCHANGED, JobFate.ADOPTED, JobFate.REFUSED}

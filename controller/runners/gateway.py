@@ -45,7 +45,7 @@ from cronring.controller.runners.conduct import Lie
 from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.standings import Standings
 from cronring.controller.runners.streams import ClosedStream, RunnerStream, RunnerStreams
-from cronring.controller.runners.verb_desk import VerbDesk
+from cronring.controller.runners.verb_call_queue import VerbCallQueue
 from cronring.protos.executions import MalformedError, decode_reports
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
@@ -90,7 +90,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         lease_valid: Callable[[], bool],
         comings: Comings,
         standings: Standings,
-        verbs: VerbDesk,
+        verbs: VerbCallQueue,
     ) -> None:
         self._welcome = welcome
         self._store = store

@@ -34,7 +34,7 @@ class JobFate(StrEnum):
     REFUSED = "refused"
 
 
-class Wish(NamedTuple):
+class SetOptions(NamedTuple):
     """How a file is to be applied."""
 
     name: str  # of the set
@@ -56,7 +56,7 @@ class JobStep(NamedTuple):
 
 
 def plan(
-    wanted: Mapping[str, NewJob | Exception], rows: Mapping[str, JobRow], owned: Collection[str], wish: Wish
+    wanted: Mapping[str, NewJob | Exception], rows: Mapping[str, JobRow], owned: Collection[str], wish: SetOptions
 ) -> list[JobStep]:
     """By key. `wanted`: what the file has, or why it can't have that. `rows`: those of it, and all that are `owned`."""
     steps = [_step(key, job, rows.get(key), wish) for key, job in wanted.items()]
@@ -65,7 +65,7 @@ def plan(
     return sorted(steps, key=lambda step: step.key)
 
 
-def _step(key: str, job: NewJob | Exception, row: JobRow | None, wish: Wish) -> JobStep:
+def _step(key: str, job: NewJob | Exception, row: JobRow | None, wish: SetOptions) -> JobStep:
     if isinstance(job, Exception):
         return JobStep(key, JobFate.REFUSED, row, refusal=job)
     if row is None:
@@ -78,7 +78,7 @@ def _step(key: str, job: NewJob | Exception, row: JobRow | None, wish: Wish) -> 
     return JobStep(key, change, row, job, names, adopts)
 
 
-def _not_ours(row: JobRow, wish: Wish) -> Conflict | None:
+def _not_ours(row: JobRow, wish: SetOptions) -> Conflict | None:
     if row.source != "api":
         return not_of_api(row.key, "applied")
     if row.set_name and row.set_name != wish.name:

@@ -147,19 +147,19 @@ class _Activating:
 
     async def _start_under_limits(self, fetch: Fetch, requests: list[ActivationRequest]) -> None:
         """As many as there are places."""
-        limited = [each for each in requests if self._records[each.activation_id]["waits_from"] is not None]
-        if not limited:
+        under_limits = [each for each in requests if self._records[each.activation_id]["waits_from"] is not None]
+        if not under_limits:
             return
-        needs = await find_places(fetch, [each.job_id for each in limited])
+        needs = await find_places(fetch, [each.job_id for each in under_limits])
         wanted = {
             each.activation_id: WantedPlace(
                 needs[each.job_id], each.turn, self._records[each.activation_id]["waits_from"]
             )
-            for each in limited
+            for each in under_limits
         }
         full = who_waits(wanted, await lock_places(fetch, wanted.values()))
         self._full |= full
-        await self._start(fetch, [each for each in limited if each.activation_id in wanted.keys() - full], wanted)
+        await self._start(fetch, [each for each in under_limits if each.activation_id in wanted.keys() - full], wanted)
         started = [each for key, each in wanted.items() if self._records[key]["execution_id"] is not None]
         await take_places(fetch, started)
 

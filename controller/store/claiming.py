@@ -41,11 +41,11 @@ class Claims:
         Those that pass ticks over, or whose jobs are under a limit, take a transaction. It comes last, as the others
         need not wait for it. So do those whose claim puts a message into a queue.
         """
-        limited = self._under_limits
-        plain = [each for each in requests if each.runner_id and not each.skipped and each.job_id not in limited]
+        under_limits = self._under_limits
+        plain = [each for each in requests if each.runner_id and not each.skipped and each.job_id not in under_limits]
         await self._claim(database.fetch, plain)
         # Looked for only now: the first claim tells of limits that this controller didn't know.
-        more = [each for each in requests if each.runner_id and (each.skipped or each.job_id in limited)]
+        more = [each for each in requests if each.runner_id and (each.skipped or each.job_id in under_limits)]
         if more:
             async with database.transaction("claiming jobs") as transaction:
                 await self._claim_whole(transaction, more)

@@ -135,7 +135,7 @@ class DeploymentStatements:
     ) -> Deployed:
         """Make this version the active one; see cronring.controller.ports.store.Store."""
         version = await _version(module, digest, fingerprint)
-        wish = _Wish(min_replicas, timeout_ms, default_jitter, by, note)
+        wish = _DeployOptions(min_replicas, timeout_ms, default_jitter, by, note)
         async with self._database.transaction("creating a deployment", rehearsal=dry_run) as transaction:
             await transaction.fetch(LockModule(namespaced_module=str(version.name)))
             return await _deploy(transaction, version, wish, activate)
@@ -158,7 +158,7 @@ class DeploymentStatements:
             if found := await transaction.fetch(known):  # whoever had the lock made it
                 return _as_it_was(*found[0])
             version = await _version(await sent.judge(), digest, sent.fingerprint)
-            wish = _Wish(1, timeout_ms, default_jitter, by, "", soon_ms)
+            wish = _DeployOptions(1, timeout_ms, default_jitter, by, "", soon_ms)
             return await _deploy(transaction, version, wish, activate=False)
 
     async def activate_deployment(
@@ -225,7 +225,7 @@ class _Version(NamedTuple):
     fingerprint: str
 
 
-class _Wish(NamedTuple):
+class _DeployOptions(NamedTuple):
     """How a version is to become the active one."""
 
     min_replicas: int
@@ -341,7 +341,7 @@ async def _version(module: Module, digest: str, fingerprint: str) -> _Version:
     return _Version(_Name.of(module.namespace, module.name), module, digest, schema_text, fingerprint)
 
 
-async def _deploy(transaction: Transaction, version: _Version, wish: _Wish, activate: bool) -> Deployed:
+async def _deploy(transaction: Transaction, version: _Version, wish: _DeployOptions, activate: bool) -> Deployed:
     """Under the module's lock."""
     now, rows = await _deployments(transaction, version.name, version.digest)
     row = next((row for row in rows if row.digest == version.digest), None)

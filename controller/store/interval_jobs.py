@@ -8,7 +8,7 @@ import asyncpg
 
 from cronring.controller.core.model import Activation
 from cronring.controller.core.orders.interval_states import IntervalOrder, IntervalStatus, refusal
-from cronring.controller.core.orders.orders import Cancel, Pause, Resume, Wish, refused
+from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Resume, refused
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, IllegalTransition, NotFound, Outdated
 from cronring.controller.ports.interval_jobs import (
@@ -46,7 +46,7 @@ from cronring.sql.parameters import (
     SetIntervalJob,
 )
 
-_WISHES: Final[dict[IntervalOrder, Wish]] = {
+_WISHES: Final[dict[IntervalOrder, JobOrder]] = {
     IntervalOrder.PAUSE: Pause(), IntervalOrder.RESUME: Resume(), IntervalOrder.CANCEL: Cancel()
 }  # fmt: skip
 _STATUS: Final = 6
@@ -188,7 +188,7 @@ async def _find(transaction: Transaction, namespace: str, interval_id: str) -> I
     return _row_of(records[0])
 
 
-async def _order(transaction: Transaction, row: Locked, wish: Wish, by: str) -> None:
+async def _order(transaction: Transaction, row: Locked, wish: JobOrder, by: str) -> None:
     (done,) = await order_locked(transaction, [row], wish, by, dry_run=False)
     if isinstance(done, Conflict):
         raise done

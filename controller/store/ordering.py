@@ -11,12 +11,12 @@ from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.control import Start, manual_tick
 from cronring.controller.core.orders.orders import (
     Cancel,
+    JobOrder,
     NotNext,
     Ordered,
     OrderRefusal,
     Restore,
     Resume,
-    Wish,
     carry_out,
     refused,
 )
@@ -61,7 +61,7 @@ class Ordering:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
+    async def order_job(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
         """Raises NotFound, IllegalTransition, Conflict."""
         async with self._database.transaction(f"{order_name(wish)}: a job") as transaction:
             row = await lock_job(transaction, key)
@@ -71,7 +71,7 @@ class Ordering:
             return done
 
     async def order_jobs(
-        self, job_ids: Sequence[int], wish: Wish | RunByHand, by: str, *, dry_run: bool = False
+        self, job_ids: Sequence[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool = False
     ) -> list[Controlled | Conflict | None]:
         """What became of each, in this order; None: it is gone. One transaction."""
         ids = sorted(job_ids)
@@ -96,7 +96,7 @@ async def take_back(transaction: Transaction, jobs: Iterable[Existing], now: int
 
 
 async def order_locked(
-    transaction: Transaction, rows: list[Locked], wish: Wish, by: str, *, dry_run: bool
+    transaction: Transaction, rows: list[Locked], wish: JobOrder, by: str, *, dry_run: bool
 ) -> list[Controlled | Conflict]:
     planned: list[tuple[Locked, Ordered | Conflict]] = []
     starts = {} if isinstance(wish, Cancel) else await latest_starts(transaction, [row.job for row in rows])
@@ -133,7 +133,7 @@ async def latest_starts(transaction: Transaction, jobs: list[Existing]) -> dict[
 
 
 async def _write(
-    transaction: Transaction, changes: list[tuple[Locked, Ordered]], wish: Wish, by: str
+    transaction: Transaction, changes: list[tuple[Locked, Ordered]], wish: JobOrder, by: str
 ) -> "Counter[int]":
     """How many executions of each job are being cancelled."""
     now = max(row.now for row, _ in changes)

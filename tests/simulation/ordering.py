@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated, Event, JobsCreated
-from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.store import ActivatedDeployment, Controlled
 from cronring.controller.store.memory.rows import ExecutionRow
@@ -62,7 +62,7 @@ class Orders(Asker):
             if row.cancelled_at is not None and self._rng.random() < 0.8:
                 self._order(row.key, Restore())
 
-    def _order(self, key: str, wish: Wish, persistence: float = 0.7) -> None:
+    def _order(self, key: str, wish: JobOrder, persistence: float = 0.7) -> None:
         self._ask(
             f"orders {wish} of {key}", lambda store: store.order_job(key, wish, "operator"), _changed, persistence
         )

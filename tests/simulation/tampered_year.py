@@ -12,7 +12,7 @@ from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
 from tests.simulation.checkers import check_once, check_results
 from tests.simulation.year_books import Book
 from tests.simulation.year_checkers import books_of, check_books
-from tests.simulation.year_history import Wish
+from tests.simulation.year_history import JobOrder
 from tests.simulation.year_oracle import Oracle, is_cron, policy_of
 from tests.simulation.year_world import YearWorld
 
@@ -90,7 +90,7 @@ class TamperedYear:
         before = first(row for row in rows if row.job is retry.job and row.tick == retry.tick and row.attempt == 1)
         return before, retry
 
-    def wished(self, trigger: Trigger, runs: int = 1) -> Wish:
+    def wished(self, trigger: Trigger, runs: int = 1) -> JobOrder:
         """What was asked for, of a job that is still there, and had so many runs."""
         return first(
             wish

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from cronring.controller.store.memory.rows import ExecutionRow
 from cronring.schema.execution import OF_A_TICK, Outcome, Trigger
 from tests.simulation.year_books import Book, brief
-from tests.simulation.year_history import Wish, YearStore
+from tests.simulation.year_history import JobOrder, YearStore
 from tests.simulation.year_oracle import length_us, policy_of, slice_of, window_of
 
 if TYPE_CHECKING:
@@ -94,17 +94,17 @@ def check_wishes(world: "YearWorld", books: dict[int, Book]) -> None:
         assert not stuck, books[row.job.job_id].says(f"{row.activation_id} {row.trigger} of {row.tick} still waits")
 
 
-def _is_busy(wish: Wish) -> bool:
+def _is_busy(wish: JobOrder) -> bool:
     return wish.job.full
 
 
-def _check_retry_dropped(book: Book, wish: Wish) -> None:
+def _check_retry_dropped(book: Book, wish: JobOrder) -> None:
     """It gave way to a later tick."""
     later = wish.of_schedule and any(row.tick > wish.tick for row in book.of_ticks)
     assert later or wish.job.removed, book.says(f"the retry {wish[2:]} was dropped, and nothing came after it")
 
 
-def _check_backfill(store: YearStore, book: Book, wish: Wish, started: list[ExecutionRow], *, waits: bool) -> None:
+def _check_backfill(store: YearStore, book: Book, wish: JobOrder, started: list[ExecutionRow], *, waits: bool) -> None:
     assert wish.until_tick is not None
     ran = [row.tick for row in started]
     assert all(before < after for before, after in pairwise(ran)), book.says(f"{wish[2:]} ran {ran}")

@@ -20,7 +20,7 @@ class Pause(NamedTuple):
     by_hand: bool
 
 
-class Wish(NamedTuple):
+class JobOrder(NamedTuple):
     """A manual run or a backfill: a copy of its row as it was made."""
 
     activation_id: int
@@ -41,7 +41,7 @@ class Written(NamedTuple):
     """
 
     job_id: int
-    wish: orders.Wish
+    wish: orders.JobOrder
     at: int
     span: int
     executions: int
@@ -55,13 +55,13 @@ class YearStore(RecordingStore):
         super().__init__(now_us, on_notify)
         self.pauses: list[Pause] = []
         self.orders: list[Written] = []
-        self.wishes: list[Wish] = []
+        self.wishes: list[JobOrder] = []
         self.by_hand: dict[int, int] = {}  # retries that somebody asked for, by activation: of which execution
         self.activation_of: dict[int, int] = {}  # by execution
         self.started_by: dict[int, list[ExecutionRow]] = {}  # by activation
 
     def _write(
-        self, row: JobRow, plan: orders.Ordered, after: orders.OrderColumns, wish: orders.Wish, *values: Any
+        self, row: JobRow, plan: orders.Ordered, after: orders.OrderColumns, wish: orders.JobOrder, *values: Any
     ) -> int:
         now = self.now_us()
         if not isinstance(wish, orders.SkipNext):
@@ -114,7 +114,7 @@ class YearStore(RecordingStore):
 
     def _add_activation(self, job: JobRow, trigger: Trigger, *values: Any, **named: Any) -> ActivationRow:
         row = super()._add_activation(job, trigger, *values, **named)
-        made = Wish(
+        made = JobOrder(
             row.activation_id, job, trigger, row.tick, row.until_tick, row.again, self.now_us(),
             len(self.spans[job.job_id]) - 1, row.of_schedule,
         )  # fmt: skip

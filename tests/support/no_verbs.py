@@ -1,8 +1,8 @@
-"""A desk for calls of verbs, where no verb calls."""
+"""A queue for calls of verbs, where no verb calls."""
 
 import time
 
-from cronring.controller.runners.verb_desk import VerbDesk
+from cronring.controller.runners.verb_call_queue import VerbCallQueue
 from cronring.protos.runner.v1 import runner_pb2 as wire
 
 
@@ -11,5 +11,5 @@ class _NoVerbs:
         raise AssertionError(f"{runner_id} asked for {call}")
 
 
-def no_verbs() -> VerbDesk:
-    return VerbDesk(_NoVerbs(), time.monotonic_ns)
+def no_verbs() -> VerbCallQueue:
+    return VerbCallQueue(_NoVerbs(), time.monotonic_ns)

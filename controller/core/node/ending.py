@@ -24,9 +24,9 @@ from cronring.schema.execution import Outcome, Report, Trigger
 
 # Of reports of what isn't held here: beyond, they are dropped without acknowledgement, and the runner sends them again.
 # Those of what is held are bounded by that, and never wait for the others: anybody may make those up.
-STRANGE_MAX: Final = 50_000
-STRANGE_CHARACTERS_MAX: Final = 256 * 1024 * 1024  # in their texts
-STRANGE_OF_ONE_MAX: Final = 20_000  # of one runner: another may have what a dead controller held
+UNHELD_MAX: Final = 50_000
+UNHELD_CHARACTERS_MAX: Final = 256 * 1024 * 1024  # in their texts
+UNHELD_OF_ONE_MAX: Final = 20_000  # of one runner: another may have what a dead controller held
 UNVERIFIED_MAX: Final = 8  # reports of one execution by several runners, until it is known whose it is
 BACKOFF_BASE_MS: Final = 50
 BACKOFF_CAP_MS: Final = 2_000
@@ -71,8 +71,8 @@ class Ending:
         "_pending",
         "_ready",
         "_refused",
-        "_strange",
-        "_strange_characters",
+        "_unheld",
+        "_unheld_characters",
         "_unknown",
         "_unread_jobs",
         "_window",
@@ -100,8 +100,8 @@ class Ending:
         self._ending: dict[int, list[Pending]] = {}
         self._batch = context.settings.end_batch
         self._refused: dict[tuple[str, ReportRefusal], list[int]] = {}
-        self._strange: dict[str, int] = {}  # pending reports of what isn't held here, by runner
-        self._strange_characters = 0
+        self._unheld: dict[str, int] = {}  # pending reports of what isn't held here, by runner
+        self._unheld_characters = 0
         self._failures = 0
         self._not_before_ns = 0
 
@@ -176,17 +176,17 @@ class Ending:
     def _wonder(self, pending: Pending, runner_id: str) -> None:
         """It isn't held here: look it up."""
         pending.unverified_by = runner_id
-        self._strange[runner_id] = self._strange.get(runner_id, 0) + 1
-        self._strange_characters += _characters(pending.report)
+        self._unheld[runner_id] = self._unheld.get(runner_id, 0) + 1
+        self._unheld_characters += _characters(pending.report)
         self._collect(self._unknown, pending)
 
     # docs/decisions/0034: one bound for all lets a liar drop honest ends
     def _is_full(self, runner_id: str) -> bool:
         """As much of what isn't held here waits already as may, of all runners or of this one."""
         return (
-            self._strange.get(runner_id, 0) >= STRANGE_OF_ONE_MAX
-            or self._strange_characters >= STRANGE_CHARACTERS_MAX
-            or sum(self._strange.values()) >= STRANGE_MAX
+            self._unheld.get(runner_id, 0) >= UNHELD_OF_ONE_MAX
+            or self._unheld_characters >= UNHELD_CHARACTERS_MAX
+            or sum(self._unheld.values()) >= UNHELD_MAX
         )
 
     def turn(self) -> None:
@@ -280,10 +280,10 @@ class Ending:
     def _forget(self, pending: Pending) -> None:
         del self._pending[pending.report.execution_id]
         if pending.unverified_by:
-            self._strange_characters -= _characters(pending.report)
-            self._strange[pending.unverified_by] -= 1
-            if not self._strange[pending.unverified_by]:
-                del self._strange[pending.unverified_by]
+            self._unheld_characters -= _characters(pending.report)
+            self._unheld[pending.unverified_by] -= 1
+            if not self._unheld[pending.unverified_by]:
+                del self._unheld[pending.unverified_by]
 
     def ended(self, event: Ended) -> FollowUps:
         """Acknowledge, let go, and wait for the jobs' next ticks."""

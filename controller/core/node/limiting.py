@@ -91,7 +91,7 @@ class Limiting:
     def _wait(self, entry: Entry, queue: LimitQueue) -> None:
         self._window.move_to(entry, Stage.AWAITS_LIMIT)
         self._serial += 1
-        entry.limited, entry.turn = self._serial, 0
+        entry.limit_serial, entry.turn = self._serial, 0
         queue.waiting.push(entry.job.share, (entry.rank_us, self._serial, entry))
 
     def next_deadline(self) -> int | None:
@@ -152,4 +152,4 @@ class Limiting:
         return min(1 + len(self._queues) // PATIENT, PATIENCE_MAX)
 
     def _waits(self, entry: Entry, serial: int) -> bool:
-        return entry.limited == serial and self._window.waits(entry, Stage.AWAITS_LIMIT)
+        return entry.limit_serial == serial and self._window.waits(entry, Stage.AWAITS_LIMIT)

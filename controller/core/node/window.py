@@ -51,7 +51,7 @@ class Entry:
         "hosted_us",
         "job",
         "limit",
-        "limited",
+        "limit_serial",
         "own_until_ns",
         "queued",
         "retries",
@@ -72,7 +72,7 @@ class Entry:
         self.watched_until_ns = -1  # created here: its backup at least, until everybody has looked
         self.retries = 0
         self.limit: int | None = None  # the latest that had no place for it
-        self.limited = 0  # see Limiting
+        self.limit_serial = 0  # see Limiting
         self.turn = 0  # in which it is tried, of those that are tried together
         self.queued = 0  # see Places
         self.hosted_us = 0  # it waited for a place until then, when its last runner left

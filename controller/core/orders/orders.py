@@ -57,7 +57,7 @@ class Restore(NamedTuple):
     note: str = ""
 
 
-Wish = Pause | Resume | SkipNext | Cancel | Restore
+JobOrder = Pause | Resume | SkipNext | Cancel | Restore
 
 
 class OrderColumns(NamedTuple):
@@ -136,7 +136,7 @@ class NotNext(NamedTuple):
         return f"the next tick of {self.key!r} is {format_instant(self.upcoming)}, and not {format_instant(self.tick)}"
 
 
-def order_of(wish: Wish) -> Order:
+def order_of(wish: JobOrder) -> Order:
     match wish:
         case Pause():
             return Order.PAUSE
@@ -156,7 +156,7 @@ def refused(standing: OrderTarget, order: Order) -> OrderRefusal | None:
     return None if allowed(state, order) else OrderRefusal(key, order, state, refusal(key, state, order))
 
 
-def carry_out(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
+def carry_out(standing: OrderTarget, wish: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
     """What to write, or why nothing is written."""
     refusing = refused(standing, order_of(wish))
     if refusing is not None:
@@ -168,7 +168,7 @@ def carry_out(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered |
 
 
 # docs/decisions/0048: planned as if its verb were back
-def _of_orphan(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
+def _of_orphan(standing: OrderTarget, wish: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
     """As if its verb were back by now, but that its next tick goes on waiting for that."""
     planned, skipped = upcoming(standing.job, now)
     tick, run_at = planned or (None, None)
@@ -183,7 +183,7 @@ def _of_orphan(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered 
     return plan._replace(row=row, skipped=(*skipped, *plan.skipped))
 
 
-def _of_any(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
+def _of_any(standing: OrderTarget, wish: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
     match wish:
         case Pause():
             return _pause(standing, wish, by, now)

@@ -11,7 +11,7 @@ from cronring.controller.core.orders.interval_states import (
     refusal,
     status_of,
 )
-from cronring.controller.core.orders.orders import Cancel, Pause, Resume, Wish
+from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Resume
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import IllegalTransition, NotFound, Outdated
 from cronring.controller.ports.interval_jobs import Changed, IntervalJobRow, LatestRun, Terms
@@ -22,7 +22,7 @@ from cronring.controller.store.memory.rows import ActivationRow, IntervalRow, Jo
 from cronring.schema.execution import Trigger
 from cronring.schema.keys import namespace_of
 
-_WISHES: Final[dict[IntervalOrder, Wish]] = {
+_WISHES: Final[dict[IntervalOrder, JobOrder]] = {
     IntervalOrder.PAUSE: Pause(), IntervalOrder.RESUME: Resume(), IntervalOrder.CANCEL: Cancel()
 }  # fmt: skip
 

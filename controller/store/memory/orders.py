@@ -6,6 +6,7 @@ from cronring.controller.core.model import Activation, CancelRequest
 from cronring.controller.core.orders.control import Start, manual_tick
 from cronring.controller.core.orders.orders import (
     Cancel,
+    JobOrder,
     NotNext,
     OrderColumns,
     Ordered,
@@ -13,7 +14,6 @@ from cronring.controller.core.orders.orders import (
     OrderTarget,
     Restore,
     Resume,
-    Wish,
     carry_out,
     order_of,
     refused,
@@ -36,14 +36,14 @@ _AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
 class MemoryOrders(MemoryActivations):
     """The part of MemoryStore that carries out orders."""
 
-    async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
+    async def order_job(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
         row = self._job(key)
         if isinstance(wish, Cancel) and not dry_run:
             self._cancel_executions(row, wish, by)
         return self._order(row, wish, by, dry_run=dry_run)
 
     async def order_jobs(
-        self, job_ids: Sequence[int], wish: Wish | RunByHand, by: str, *, dry_run: bool = False
+        self, job_ids: Sequence[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool = False
     ) -> list[Controlled | Conflict | None]:
         done: list[Controlled | Conflict | None] = []
         for job_id in job_ids:
@@ -59,7 +59,7 @@ class MemoryOrders(MemoryActivations):
                 done.append(error)
         return done
 
-    def _order(self, row: JobRow, wish: Wish, by: str, *, dry_run: bool) -> Controlled:
+    def _order(self, row: JobRow, wish: JobOrder, by: str, *, dry_run: bool) -> Controlled:
         now, held = self.now_us(), row.execution_id
         plan = carry_out(standing(row)._replace(latest=self._latest_start(row)), wish, by, now)
         if isinstance(plan, OrderRefusal):
@@ -71,7 +71,7 @@ class MemoryOrders(MemoryActivations):
             cancelling = self._write(row, plan, plan.row, wish, by, now)
         return Controlled(row.job(), plan.row is not None, plan.details, held, cancelling)
 
-    def _write(self, row: JobRow, plan: Ordered, after: OrderColumns, wish: Wish, by: str, now: int) -> int:
+    def _write(self, row: JobRow, plan: Ordered, after: OrderColumns, wish: JobOrder, by: str, now: int) -> int:
         before = standing(row).row
         self._write_row(row, plan, after, by, now)
         if isinstance(wish, Resume | Restore):

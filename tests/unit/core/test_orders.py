@@ -4,6 +4,7 @@ import pytest
 
 from cronring.controller.core.orders.control import Start
 from cronring.controller.core.orders.orders import (
+    JobOrder,
     OrderColumns,
     Ordered,
     OrderTarget,
@@ -11,7 +12,6 @@ from cronring.controller.core.orders.orders import (
     Restore,
     Resume,
     SkipNext,
-    Wish,
     carry_out,
 )
 from cronring.controller.core.orders.redeploy import Existing
@@ -40,7 +40,7 @@ def standing(latest: Start | None, **changes: object) -> OrderTarget:
     return OrderTarget(job, row, job.executing, "completed", latest)
 
 
-def ordered(found: OrderTarget, wish: Wish, now: int = NOW) -> Ordered:
+def ordered(found: OrderTarget, wish: JobOrder, now: int = NOW) -> Ordered:
     plan = carry_out(found, wish, "me", now)
     assert isinstance(plan, Ordered)
     assert plan.row is not None
@@ -63,7 +63,7 @@ CANCELLED = {"cancelled": True, "next_tick": None, "opened_at": at(35)}
 )
 @pytest.mark.parametrize(("latest", "next_tick"), [(LATE, at(120)), (ON_TIME, at(60)), (None, at(60))])
 def test_no_order_brings_two_runs_closer(
-    changes: dict[str, object], wish: Wish, latest: Start | None, next_tick: int
+    changes: dict[str, object], wish: JobOrder, latest: Start | None, next_tick: int
 ) -> None:
     """The one at 60 s would come 30 s behind the latest, and 90 s is too close to the one after it."""
     plan = ordered(standing(latest, **changes), wish)
@@ -123,7 +123,9 @@ BY_HAND = RUNS | {"next_tick": at(10)}
 
 @pytest.mark.parametrize("changes", [RUNS, BY_HAND])
 @pytest.mark.parametrize("wish", [Pause(), Pause(until=at(75)), SkipNext()])
-def test_what_passed_during_a_run_overlapped_whatever_is_ordered_then(changes: dict[str, object], wish: Wish) -> None:
+def test_what_passed_during_a_run_overlapped_whatever_is_ordered_then(
+    changes: dict[str, object], wish: JobOrder
+) -> None:
     """A pause has been in force from when it was ordered, and not before."""
     plan = ordered(standing(None, **changes), wish, at(42))
     assert plan.skipped[0] == Skipped(SkipReason.OVERLAP, at(10), at(40), 4)

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cronring.controller.core.model import Activation, Job
-from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
+from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Resume, SkipNext, order_of
 from cronring.controller.errors import Conflict, NotFound, Outdated
 from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen
 from cronring.controller.ports.reads import (
@@ -132,7 +132,7 @@ class MemoryControl:
     async def resume_job(self, key: str, by: str) -> Job:
         return (await self.order_job(key, Resume(), by)).job
 
-    async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
+    async def order_job(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
         self._asked(order_of(wish).value, by, wish)
         row = self._row(key)
         match wish:
@@ -152,7 +152,7 @@ class MemoryControl:
         return Controlled(self._job(row), changed or isinstance(wish, SkipNext), details)
 
     async def order_jobs(
-        self, job_ids: Sequence[int], wish: Wish | RunByHand, by: str, *, dry_run: bool = False
+        self, job_ids: Sequence[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool = False
     ) -> list[Controlled | Conflict | None]:
         keys = {row.job_id: key for key, row in self.rows.items()}
         done: list[Controlled | Conflict | None] = []

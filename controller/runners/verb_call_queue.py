@@ -34,7 +34,7 @@ class _Asking:
         self.places = asyncio.Semaphore(OF_A_RUNNER)
 
 
-class VerbDesk:
+class VerbCallQueue:
     """`now_ns`: a monotonic clock."""
 
     def __init__(self, answering: Answering, now_ns: Callable[[], int]) -> None:

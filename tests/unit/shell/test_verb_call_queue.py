@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from cronring.controller.runners import verb_desk
+from cronring.controller.runners import verb_call_queue
 from cronring.controller.runners.streams import RunnerStream
-from cronring.controller.runners.verb_desk import AT_ONCE, OF_A_RUNNER, RATE, WAITING_MAX, VerbDesk
+from cronring.controller.runners.verb_call_queue import AT_ONCE, OF_A_RUNNER, RATE, WAITING_MAX, VerbCallQueue
 from cronring.protos.runner.v1 import runner_pb2 as wire
 
 TIMEOUT_S = 30.0
@@ -41,7 +41,7 @@ class House:
     def __init__(self) -> None:
         self.now_ns = 0
         self.service = Service()
-        self.desk = VerbDesk(self.service, lambda: self.now_ns)
+        self.desk = VerbCallQueue(self.service, lambda: self.now_ns)
 
     def stream(self, runner_id: str) -> RunnerStream:
         return RunnerStream(runner_id, lambda: 0)
@@ -115,7 +115,7 @@ async def test_what_is_faster_than_the_rate_waits() -> None:
 
 
 async def test_what_is_not_decided_in_time_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb_desk, "CALL_S", 0.01)
+    monkeypatch.setattr(verb_call_queue, "CALL_S", 0.01)
     house, stream = House(), House().stream("r1")
     house.ask(stream, 1)
     (late,) = await heard(stream, 1)
