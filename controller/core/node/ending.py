@@ -306,9 +306,10 @@ class Ending:
             if result.ended:
                 context.stats.ended += 1
                 self._retry(by_id[result.execution_id], result)
-                self._activating.job_freed(result.job_id)
             else:
                 context.stats.ends_wasted += 1
+            # Also of one that had ended: an answer may have been lost, or a batch repeated of which a part was committed.
+            self._activating.job_freed(result.job_id)
             follow_ups = self._follow(result, by_id[result.execution_id])
             if follow_ups:
                 found.update(dict.fromkeys(follow_ups))

@@ -1,5 +1,7 @@
 """Runs beside the schedule: when they are claimed, by whom, and what becomes of those that can't be."""
 
+import pytest
+
 from cronring.controller.core.model import (
     Activation,
     ActivationRequest,
@@ -95,7 +97,8 @@ def test_one_that_this_controller_made_is_its_own_whatever_its_duty() -> None:
     assert told.one(effects.Activate)
 
 
-def test_while_its_job_runs_it_is_tried_again_and_at_once_when_the_job_ends() -> None:
+@pytest.mark.parametrize("ended", [True, False], ids=["ended now", "ended by a batch whose answer was lost"])
+def test_while_its_job_runs_it_is_tried_again_and_at_once_when_the_job_ends(ended: bool) -> None:
     told = Told()
     busy = job()
     (running,) = told.running(busy)
@@ -108,7 +111,7 @@ def test_while_its_job_runs_it_is_tried_again_and_at_once_when_the_job_ends() ->
     told.tell(events.ReportsReceived("r1", [report(running)]))
     end = told.one(effects.End)
     tick = T + 20 * S_US
-    told.tell(events.Ended(end.request_id, [EndResult(101, 1, True, tick, tick, 1)]))
+    told.tell(events.Ended(end.request_id, [EndResult(101, 1, ended, tick, tick, 1)]))
     assert [request.activation_id for request in told.one(effects.Activate).requests] == [5]
 
 
