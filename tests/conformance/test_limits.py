@@ -1,6 +1,7 @@
 """Limits of modules and namespaces, in every store."""
 
 import asyncio
+from typing import Final
 
 import pytest
 
@@ -14,6 +15,10 @@ from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of
 from tests.conformance.tampering import hands_of
+
+TURNS: Final = 120
+TURNS_MAX: Final = 2_000
+ENOUGH: Final = 25  # claims
 
 
 async def _set(world: World, places: int, module: str = "billing", namespace: str = "default") -> LimitRow:
@@ -244,14 +249,16 @@ async def test_whatever_happens_together_the_count_is_right(world: World) -> Non
         for each in mine:
             running.pop(each.execution_id, None)
 
-    for turn in range(120):
+    for turn in range(TURNS_MAX):
+        if turn >= TURNS and claimed > ENOUGH:  # who is short of cores claims less in a turn
+            break
         await asyncio.gather(
             claim("c1", turn), claim("c2", turn + 5), end(turn), end(turn), end(turn + 1), claim("c1", turn + 3),
             _set(world, 3), _set(world, 4, module=""),
         )  # fmt: skip
         unfinished = sum(row.outcome is None for row in await world.scene.executions())
         assert await _running(world) == await _running(world, "") == unfinished <= 3
-    assert claimed > 25
+    assert claimed > ENOUGH
     await end(0)
     await end(0)
     await end(0)
