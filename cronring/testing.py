@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from cronring.controller.core.node.events import ActivationsCreated
 from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.store.memory.rows import JobRow
+from cronring.controller.store.memory.rows import StoredJob
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.nearest import nearest
@@ -202,7 +202,7 @@ class VirtualCluster:
             raise result
         return result
 
-    def _job(self, job: str) -> JobRow:
+    def _job(self, job: str) -> StoredJob:
         """By its key, or its verb's name. Raises LookupError."""
         rows = [row for row in self._store.jobs.values() if not row.removed]
         found = [row for row in rows if row.key == job] or [row for row in rows if row.verb == job]

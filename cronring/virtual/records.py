@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
+from cronring.controller.store.memory.rows import SkipRow, StoredExecution, StoredJob
 from cronring.virtual.instants import moment
 
 
@@ -57,7 +57,7 @@ class Skip:
     decided: datetime
 
 
-def execution_of(row: ExecutionRow) -> Execution:
+def execution_of(row: StoredExecution) -> Execution:
     report = row.report
     return Execution(
         row.execution_id,
@@ -79,6 +79,6 @@ def execution_of(row: ExecutionRow) -> Execution:
     )
 
 
-def skip_of(row: SkipRow, job: JobRow) -> Skip:
+def skip_of(row: SkipRow, job: StoredJob) -> Skip:
     reason, first_tick, last_tick, ticks = row.skipped
     return Skip(job.key, str(reason), moment(first_tick), moment(last_tick), ticks, moment(row.decided_at))

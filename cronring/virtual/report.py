@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
+from cronring.controller.store.memory.rows import SkipRow, StoredExecution, StoredJob
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.execution import OF_A_TICK, Trigger
 from cronring.schema.explain import clock_change, clock_note, wall_text, zoned_pattern
@@ -49,7 +49,7 @@ class JobReport:
 
 def job_reports(store: MemoryStore, start_us: int, until_us: int) -> list[JobReport]:
     """Every job's, over its ticks in (start, until]."""
-    executions: dict[int, list[ExecutionRow]] = {}
+    executions: dict[int, list[StoredExecution]] = {}
     for execution in store.executions.values():
         if execution.tick <= until_us:
             executions.setdefault(execution.job.job_id, []).append(execution)
@@ -61,7 +61,7 @@ def job_reports(store: MemoryStore, start_us: int, until_us: int) -> list[JobRep
 
 
 def _report(
-    row: JobRow, executions: list[ExecutionRow], skips: list[SkipRow], start_us: int, until_us: int
+    row: StoredJob, executions: list[StoredExecution], skips: list[SkipRow], start_us: int, until_us: int
 ) -> JobReport:
     text, anchor, said = row.spec.timing
     policy = parse_policy(said)
@@ -91,7 +91,7 @@ def _report(
     )
 
 
-def _due(row: JobRow, schedule: Schedule, start_us: int, until_us: int) -> int:
+def _due(row: StoredJob, schedule: Schedule, start_us: int, until_us: int) -> int:
     """By the schedule alone. Of one whose verb has moved it, nothing is said: its books begin anew at each move."""
     moved = row.revision > 1 and row.source == "annotation"
     return 0 if moved else schedule.count_between(start_us, until_us)

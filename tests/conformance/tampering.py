@@ -6,7 +6,7 @@ from cronring.controller.ports.ledger import Ledger
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.ledger import PostgresLedger
 from cronring.controller.store.memory.ledger import MemoryLedger
-from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
+from cronring.controller.store.memory.rows import SkipRow, StoredExecution
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
 from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
@@ -48,7 +48,7 @@ class MemoryHands:
         self, job_id: int, tick: int, trigger: str = "schedule", attempt: int = 1, outcome: str | None = "completed"
     ) -> None:
         job, number = self._store.jobs[job_id], max(self._store.executions, default=0) + 1
-        row = ExecutionRow(
+        row = StoredExecution(
             number, job, job.deployment, tick, tick, tick, "c1", "r1", tick, attempt=attempt, trigger=Trigger(trigger)
         )
         if outcome is not None:
@@ -70,7 +70,7 @@ class MemoryHands:
     async def remove_skips(self, job_id: int) -> None:
         self._store.skips = [row for row in self._store.skips if row.job_id != job_id]
 
-    def _run(self, job_id: int, tick: int) -> ExecutionRow:
+    def _run(self, job_id: int, tick: int) -> StoredExecution:
         return next(
             row for row in self._store.executions.values() if row.job.job_id == job_id and row.tick == tick
         )  # fmt: skip

@@ -8,7 +8,7 @@ from cronring.controller.core.model import Job
 from cronring.controller.core.node.events import Event, JobsCreated
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
-from cronring.controller.store.memory.rows import JobRow
+from cronring.controller.store.memory.rows import StoredJob
 from cronring.virtual.clock import SECOND
 from tests.simulation.database import Call
 
@@ -56,11 +56,11 @@ class Asker:
             delay_ns = int(self._rng.uniform(0.1, 3) * SECOND)
             self._world.clock.call_after(delay_ns, lambda: self._ask(what, call, tell, persistence))
 
-    def _rows(self, source: str = "") -> list[JobRow]:
+    def _rows(self, source: str = "") -> list[StoredJob]:
         rows = self._world.database.store.jobs.values()
         return [row for row in rows if not row.removed and (not source or row.source == source)]
 
-    def _some(self, source: str = "") -> JobRow | None:
+    def _some(self, source: str = "") -> StoredJob | None:
         rows = self._rows(source)
         return self._rng.choice(rows) if rows else None
 

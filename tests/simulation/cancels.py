@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.node.events import CancelsAsked, CancelsNotified
-from cronring.controller.store.memory.rows import ExecutionRow
+from cronring.controller.store.memory.rows import StoredExecution
 from cronring.schema.execution import Outcome
 from cronring.virtual.clock import SECOND
 
@@ -70,7 +70,7 @@ class Cancels:
             else:
                 self._check_soon(row, marked_us)
 
-    def _check_soon(self, row: ExecutionRow, marked_us: int) -> None:
+    def _check_soon(self, row: StoredExecution, marked_us: int) -> None:
         if row.execution_id not in self._world.journal.started_us:
             assert row.outcome is Outcome.CANCELLED, f"cancelled before it began, and not ended: {row}"
             return

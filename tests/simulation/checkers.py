@@ -10,7 +10,7 @@ from cronring.controller.core.ledger.audit import LATE_AFTER_US, Audit, AuditFin
 from cronring.controller.core.ledger.books import Span
 from cronring.controller.ports.ledger import AuditRequest
 from cronring.controller.store.memory.ledger import MemoryLedger
-from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
+from cronring.controller.store.memory.rows import SkipRow, StoredExecution, StoredJob
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.execution import OF_A_TICK, Outcome, Run, SkipReason
 from cronring.schema.schedule import parse_schedule
@@ -26,7 +26,7 @@ _RUNNER_LOST_AFTER_MS = 10_000
 
 
 class Running(NamedTuple):
-    execution: ExecutionRow
+    execution: StoredExecution
     runner_id: str
     since_us: int
 
@@ -54,7 +54,7 @@ class Journal:
         self.started_us[run.execution_id] = now_us
         running[run.execution_id] = Running(row, runner_id, now_us)
 
-    def _no_overlap(self, row: ExecutionRow, others: list[Running], runner_id: str) -> None:
+    def _no_overlap(self, row: StoredExecution, others: list[Running], runner_id: str) -> None:
         """One at a time, or as many as the policy allows. Backfills beside the job take nobody's place.
 
         The latest claim counts those before it, started or not, and under the policy of its own time.
@@ -107,7 +107,7 @@ def check_results(world: "World") -> None:
         assert given_up or row.outcome == outcome, f"result lost: {execution_id} was {outcome}, has {row.report}"
 
 
-def check_lost(world: "World", row: ExecutionRow) -> None:
+def check_lost(world: "World", row: StoredExecution) -> None:
     """Invariant 5: an execution is given up only if its runner is dead, or was without contact since the claim."""
     runner = next(runner for runner in world.runners if runner.name == row.runner_id)
     given_up = not runner.alive or runner.fenced or runner.fenced_us >= row.claimed_at - world.database.stepped_back_us
@@ -130,7 +130,7 @@ def check_accounts(store: RecordingStore) -> None:
         assert not strange, f"never due: {job.key} ticks {[(tick, books[tick]) for tick in sorted(strange)]}"
 
 
-def _ticks(span: Span, job: JobRow) -> list[int]:
+def _ticks(span: Span, job: StoredJob) -> list[int]:
     """Those that are decided: all of a schedule that is no more; up to the one that runs, or before the next one.
 
     While a retry runs, the tick after it is decided already.
@@ -218,7 +218,7 @@ def check_on_time(world: "World", since_us: int) -> None:
             assert late_us < 1_000_000, f"late: execution {row.execution_id} of {row.job.key}, by {late_us} us"
 
 
-def _free_since(store: RecordingStore, row: ExecutionRow) -> int:
+def _free_since(store: RecordingStore, row: StoredExecution) -> int:
     """When the last of its job's runs before was over, for PostgreSQL: backlogs are worked off one after the other."""
     ended = (store.ended_us.get(each.execution_id, 0) for each in store.executions.values() if each.job is row.job)
     return max((at_us for at_us in ended if at_us <= row.claimed_at), default=0)

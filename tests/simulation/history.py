@@ -14,7 +14,7 @@ from cronring.controller.core.model import (
     SkipRequest,
 )
 from cronring.controller.errors import StoreError
-from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow
+from cronring.controller.store.memory.rows import ActivationRow, StoredExecution
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.execution import Outcome, Trigger
 
@@ -23,7 +23,7 @@ class RecordingStore(MemoryStore):
     def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None]) -> None:
         super().__init__(now_us, on_notify)
         self.refused_job: int | None = None  # whatever would change it, is refused as a whole
-        self.on_lost: Callable[[ExecutionRow], None] = lambda _: None
+        self.on_lost: Callable[[StoredExecution], None] = lambda _: None
         self.allowed: dict[int, int] = {}  # by execution: how many of its job's might run at once when it was claimed
         self.ended_us: dict[int, int] = {}  # by execution: when its end was committed
         self.ended: dict[int, int] = {}  # by execution: as the how many-th it ended
@@ -57,13 +57,13 @@ class RecordingStore(MemoryStore):
             self.cancelled[activation_id] = self.now_us()
         return found
 
-    def _start(self, row: ActivationRow, *values: Any) -> ExecutionRow:
+    def _start(self, row: ActivationRow, *values: Any) -> StoredExecution:
         self._by_hand = row.by_hand
         execution = super()._start(row, *values)
         self._by_hand = False
         return execution
 
-    def _add_execution(self, row: ExecutionRow) -> None:
+    def _add_execution(self, row: StoredExecution) -> None:
         """Judged at the very commit: no clock has a say in what came first."""
         job, by_hand = row.job, self._by_hand
         assert not job.removed, f"removed: {row} is claimed of a job that is gone"
@@ -77,11 +77,11 @@ class RecordingStore(MemoryStore):
         assert not takes_a_place(row) or len(beside) < most, f"no overlap: {row} is claimed beside {beside}"
         super()._add_execution(row)
 
-    def _put_message(self, execution: ExecutionRow, *, awaited: bool) -> None:
+    def _put_message(self, execution: StoredExecution, *, awaited: bool) -> None:
         super()._put_message(execution, awaited=awaited)
         self.put.append((execution.execution_id, execution.tick, execution.attempt))
 
-    def _complete(self, execution: ExecutionRow, request: EnqueueRequest, controller_id: str) -> None:
+    def _complete(self, execution: StoredExecution, request: EnqueueRequest, controller_id: str) -> None:
         super()._complete(execution, request, controller_id)
         self._note_end(execution.execution_id)
 
@@ -104,6 +104,6 @@ class RecordingStore(MemoryStore):
         self.ended_us[execution_id] = self.now_us()
 
 
-def takes_a_place(row: ExecutionRow) -> bool:
+def takes_a_place(row: StoredExecution) -> bool:
     """Backfills beside the job take nobody's."""
     return row.holds_job or row.counted

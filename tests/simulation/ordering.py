@@ -15,7 +15,7 @@ from cronring.controller.core.node.events import ActivationsCreated, Event, Jobs
 from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.store import ActivatedDeployment, Controlled
-from cronring.controller.store.memory.rows import ExecutionRow
+from cronring.controller.store.memory.rows import StoredExecution
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.execution import Outcome
 from cronring.virtual.clock import MS, SECOND
@@ -138,7 +138,7 @@ class Orders(Asker):
             self._ask(f"rolls back to {key}", call, _activated)
 
 
-def _may_be_retried(row: ExecutionRow) -> bool:
+def _may_be_retried(row: StoredExecution) -> bool:
     return row.outcome not in (None, Outcome.COMPLETED) and not row.job.removed
 
 

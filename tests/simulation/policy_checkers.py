@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.ledger.books import Span
-from cronring.controller.store.memory.rows import ExecutionRow
+from cronring.controller.store.memory.rows import StoredExecution
 from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
@@ -87,7 +87,7 @@ def _check_distances(world: "World", book: Book) -> None:
 
 def _check_attempts(world: "World", book: Book) -> None:
     """Attempts follow each other; a retry follows a failure that its policy names, after the backoff."""
-    of_tick: dict[int, list[ExecutionRow]] = {}
+    of_tick: dict[int, list[StoredExecution]] = {}
     for row in book.executions:
         of_tick.setdefault(row.tick, []).append(row)
     for rows in of_tick.values():
@@ -101,7 +101,7 @@ def _check_attempts(world: "World", book: Book) -> None:
                 _check_not_retried(world, book, row)
 
 
-def _check_retry(world: "World", book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> None:
+def _check_retry(world: "World", book: Book, row: StoredExecution, rows: list[StoredExecution]) -> None:
     store = world.database.store
     assert isinstance(store, YearStore)
     if store.activation_of[row.execution_id] in store.by_hand:
@@ -119,7 +119,7 @@ def _check_retry(world: "World", book: Book, row: ExecutionRow, rows: list[Execu
     assert asked, book.says(f"{brief(row)} after {brief(before)}, {before.report.error_type}: no policy wanted it")
 
 
-def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
+def _check_not_retried(world: "World", book: Book, row: StoredExecution) -> None:
     """A failure that every policy it may have run under names is tried again, unless the next tick comes before.
 
     Or unless somebody wanted it cancelled.
@@ -140,7 +140,7 @@ def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
     assert following, book.says(f"{brief(row)}, {row.report.error_type}: was not to be tried again, by {policies}")
 
 
-def _policies_of(world: "World", book: Book, row: ExecutionRow) -> list[Policy]:
+def _policies_of(world: "World", book: Book, row: StoredExecution) -> list[Policy]:
     """Those that it may have been claimed or ended under: whoever ends it knows the job as it was at some time.
 
     By a clock that was set back after the claim, that time may seem to have ended before it. And where only the policy
@@ -154,7 +154,7 @@ def _policies_of(world: "World", book: Book, row: ExecutionRow) -> list[Policy]:
     return [policy_of(span) for span in book.spans[first:]]
 
 
-def _names(policy: Policy, row: ExecutionRow) -> bool:
+def _names(policy: Policy, row: StoredExecution) -> bool:
     assert row.report is not None
     by_its_runner = row.outcome is Outcome.CANCELLED and row.report.error_type in {"Disconnected", "RunnerStopped"}
     outcome = Outcome.LOST if by_its_runner else row.outcome
@@ -228,6 +228,6 @@ def _check_pauses(world: "World", store: YearStore, book: Book) -> None:
         assert len({row.tick for row in failed}) >= least, book.says(f"{pause} after {len(failed)} failures")
 
 
-def _failed_by(store: YearStore, row: ExecutionRow, until: int) -> bool:
+def _failed_by(store: YearStore, row: StoredExecution, until: int) -> bool:
     ended = row.outcome is not None and store.ended_us[row.execution_id] <= until
     return ended and row.outcome is not Outcome.COMPLETED and row.of_schedule

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.orders.orders import SkipNext
-from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
+from cronring.controller.store.memory.rows import SkipRow, StoredExecution
 from cronring.schema.duration import parse_duration
 from cronring.schema.execution import Outcome, SkipReason
 from cronring.schema.policy import parse_policy
@@ -28,7 +28,7 @@ class Reasons:
         self._book = book
         self._slack = world.database.stepped_all_us + AT_ONCE_US
         self._ticks = [each.tick for each in book.of_ticks]
-        self._claimed: dict[int, list[ExecutionRow]] = {}
+        self._claimed: dict[int, list[StoredExecution]] = {}
         for each in book.of_ticks:
             self._claimed.setdefault(each.claimed_at, []).append(each)
         self._skip_orders = [order for order in book.orders if isinstance(order.wish, SkipNext)]
@@ -98,7 +98,7 @@ class Reasons:
                 return True
         return False
 
-    def _running(self, from_us: int, until_us: int) -> list[ExecutionRow]:
+    def _running(self, from_us: int, until_us: int) -> list[StoredExecution]:
         """Of a lost run nobody knows when it ended; only that it had when that was committed."""
         found = self._book.running_at(from_us - self._slack, until_us + self._slack)
         return found or [row for row in self._places_taken(from_us) if row.outcome is Outcome.LOST]
@@ -151,7 +151,7 @@ class Reasons:
             return False
         return any(each.tick < tick <= each.claimed_at <= decided_at for each in self._places_taken(decided_at))
 
-    def _places_taken(self, at_us: int) -> list[ExecutionRow]:
+    def _places_taken(self, at_us: int) -> list[StoredExecution]:
         return self._book.taking_places(at_us - self._slack, at_us + self._slack)
 
     def _had_no_runner(self, row: SkipRow) -> bool:

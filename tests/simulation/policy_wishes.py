@@ -3,12 +3,12 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow
+from cronring.controller.store.memory.rows import ActivationRow, StoredExecution
 from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.timetable import timetable
 from tests.simulation.policy_ticks import ticks_between
 from tests.simulation.year_books import Book, brief
-from tests.simulation.year_history import JobOrder, YearStore
+from tests.simulation.year_history import Wish, YearStore
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -27,7 +27,7 @@ def check_wishes(world: "World", store: YearStore, books: dict[int, Book], promi
         _check_not_stuck(world, books[row.job.job_id], row)
 
 
-def _check_wish(store: YearStore, book: Book, wish: JobOrder) -> None:
+def _check_wish(store: YearStore, book: Book, wish: Wish) -> None:
     started = store.started_by.get(wish.activation_id, [])
     ended = wish.activation_id not in store.activations
     dropped = wish.job.removed or wish.activation_id in store.cancelled
@@ -47,7 +47,7 @@ def _check_wish(store: YearStore, book: Book, wish: JobOrder) -> None:
         assert overtaken, book.says(f"{told} is gone, and never ran")
 
 
-def _check_backfill(store: YearStore, book: Book, wish: JobOrder, ran: list[int], *, dropped: bool) -> None:
+def _check_backfill(store: YearStore, book: Book, wish: Wish, ran: list[int], *, dropped: bool) -> None:
     """Each of its ticks was run by it, or had completed; as far as it came, or was to come."""
     assert wish.until_tick is not None
     if len(book.spans) > wish.span + 1:
@@ -69,7 +69,7 @@ def _check_backfill(store: YearStore, book: Book, wish: JobOrder, ran: list[int]
 
 
 def _completed(store: YearStore, book: Book, tick: int) -> bool:
-    rows: list[ExecutionRow] = store.attempts.get((book.job.job_id, tick), [])
+    rows: list[StoredExecution] = store.attempts.get((book.job.job_id, tick), [])
     return any(row.outcome is Outcome.COMPLETED for row in rows)
 
 

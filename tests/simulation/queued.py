@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.node.events import ConsumersNotified
 from cronring.controller.ports.many import NewJob
-from cronring.controller.store.memory.rows import EnqueuedRow, ExecutionRow, JobRow
+from cronring.controller.store.memory.rows import EnqueuedRow, StoredExecution, StoredJob
 from cronring.controller.store.messages import REFUSED
 from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
@@ -58,7 +58,7 @@ class Queued:
         schedule = self._rng.choice(SCHEDULES)
         return JobSpec(schedule, timeout_ms=30_000, on_disconnect="stop", policy=policy, payload="1")
 
-    def _refusal(self, row: JobRow) -> str | None:
+    def _refusal(self, row: StoredJob) -> str | None:
         """A user's trigger that takes now and then no message of one queue."""
         broken = queue_of(row.deployment.module[1]) == BROKEN and self._rng.random() < 0.3
         return "not today" if broken else None
@@ -99,7 +99,7 @@ class Queued:
         assert not left, f"the executions of these have ended: {left}"
 
 
-def _is_refused(execution: ExecutionRow) -> bool:
+def _is_refused(execution: StoredExecution) -> bool:
     if execution.report is None:
         return execution.decided is not None and execution.decided.error_type == REFUSED
     return execution.report.error_type == REFUSED

@@ -21,7 +21,7 @@ from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.refetch import BackupLooks, Refetching
 from cronring.controller.core.node.sweeping import Sweeping
 from cronring.controller.core.node.verifying import Verifying
-from cronring.controller.store.memory.rows import JobRow
+from cronring.controller.store.memory.rows import StoredJob
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.runner.core.clock import DispatchClock
 from cronring.runner.core.contact import Contact
@@ -171,10 +171,10 @@ SABOTAGES: Final = (
     }),
     Sabotage("lease before anything", "silence_controller,stop_controller,cut_controllers", _lease_for_ever),
     Sabotage("a claim only of what is due", "kill_controller,cut_controllers", lambda: {
-        (JobRow, "is_due"): lambda row, *_: row.next_run_at is not None and not row.executing,
+        (StoredJob, "is_due"): lambda row, *_: row.next_run_at is not None and not row.executing,
     }),
     Sabotage("a job that runs isn't claimed", "stop_controller,cut_controllers", lambda: {
-        (JobRow, "full"): property(lambda _: False),
+        (StoredJob, "full"): property(lambda _: False),
     }),
     # What must not be forgotten
     Sabotage("doubt after a lost answer", "connection_storm,crash_database", lambda: {(Sweeping, "doubt"): _nothing}),

@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from cronring.controller.core.ledger.books import Span
-from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
+from cronring.controller.store.memory.rows import SkipRow, StoredExecution
 from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
 from tests.simulation.checkers import check_once, check_results
 from tests.simulation.year_books import Book
 from tests.simulation.year_checkers import books_of, check_books
-from tests.simulation.year_history import JobOrder
+from tests.simulation.year_history import Wish
 from tests.simulation.year_oracle import Oracle, is_cron, policy_of
 from tests.simulation.year_world import YearWorld
 
@@ -29,8 +29,8 @@ class Pair(NamedTuple):
     """Two ticks of one job, one right after the other, of which each ran on its own in a calm time."""
 
     book: Book
-    before: ExecutionRow
-    after: ExecutionRow
+    before: StoredExecution
+    after: StoredExecution
 
 
 class TamperedYear:
@@ -58,7 +58,7 @@ class TamperedYear:
                     return Pair(book, before, after)
         raise Missing("a pair")
 
-    def _is_calm(self, book: Book, before: ExecutionRow, after: ExecutionRow) -> bool:
+    def _is_calm(self, book: Book, before: StoredExecution, after: StoredExecution) -> bool:
         if after.report is None or before.report is None or book.due_before(after.tick) != before.tick:
             return False
         from_us, until_us = before.claimed_at - HOUR_US, after.report.ended_at + HOUR_US
@@ -68,12 +68,12 @@ class TamperedYear:
         on_time = after.claimed_at - after.tick < HOUR_US and before.report.ended_at < after.run_at
         return alone and quiet and on_time and not paused and not self.world.troubled(from_us, until_us)
 
-    def skip(self, row: ExecutionRow, reason: SkipReason, decided_at: int) -> None:
+    def skip(self, row: StoredExecution, reason: SkipReason, decided_at: int) -> None:
         """As if this run had been skipped instead."""
         del self.store.executions[row.execution_id]
         self.store.skips.append(SkipRow(row.job.job_id, Skipped(reason, row.tick, row.tick, 1), "c1", decided_at))
 
-    def add(self, row: ExecutionRow, **changes: Any) -> ExecutionRow:
+    def add(self, row: StoredExecution, **changes: Any) -> StoredExecution:
         """One more of the same."""
         added = replace(row, execution_id=1_000_000 + len(self.store.executions), **changes)
         self.store.executions[added.execution_id] = added
@@ -83,14 +83,14 @@ class TamperedYear:
         """A single tick."""
         return first(row for row in self.store.skips if row.skipped.reason is reason and row.skipped.ticks == 1)
 
-    def retried(self) -> tuple[ExecutionRow, ExecutionRow]:
+    def retried(self) -> tuple[StoredExecution, StoredExecution]:
         """A tick's first attempt, and its second."""
         rows = self.store.executions.values()
         retry = first(row for row in rows if row.trigger is Trigger.RETRY and row.of_schedule and row.attempt == 2)
         before = first(row for row in rows if row.job is retry.job and row.tick == retry.tick and row.attempt == 1)
         return before, retry
 
-    def wished(self, trigger: Trigger, runs: int = 1) -> JobOrder:
+    def wished(self, trigger: Trigger, runs: int = 1) -> Wish:
         """What was asked for, of a job that is still there, and had so many runs."""
         return first(
             wish
@@ -101,7 +101,7 @@ class TamperedYear:
             and self.store.spans[wish.job.job_id][-1] is self.store.spans[wish.job.job_id][wish.span]
         )
 
-    def result(self) -> ExecutionRow:
+    def result(self) -> StoredExecution:
         """Of a runner that is still there."""
         living = [runner.name for runner in self.world.runners if runner.alive]
         return first(

@@ -3,10 +3,10 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.store.memory.rows import ExecutionRow
+from cronring.controller.store.memory.rows import StoredExecution
 from cronring.schema.execution import OF_A_TICK, Outcome, Trigger
 from tests.simulation.year_books import Book, brief
-from tests.simulation.year_history import JobOrder, YearStore
+from tests.simulation.year_history import Wish, YearStore
 from tests.simulation.year_oracle import length_us, policy_of, slice_of, window_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ CLOCK_ERROR_US: Final = 100_000  # of controllers: which instant it is, they est
 
 def check_retries(book: Book) -> None:
     """Attempts follow each other, after the backoff, and a tick's never after a later tick's claim."""
-    of_tick: dict[int, list[ExecutionRow]] = {}
+    of_tick: dict[int, list[StoredExecution]] = {}
     for row in book.executions:
         of_tick.setdefault(row.tick, []).append(row)
     for rows in of_tick.values():
@@ -32,7 +32,7 @@ def check_retries(book: Book) -> None:
                 _check_retry(book, row, rows)
 
 
-def _check_retry(book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> None:
+def _check_retry(book: Book, row: StoredExecution, rows: list[StoredExecution]) -> None:
     failed = [other for other in rows if other.attempt < row.attempt and other.retry_at == row.run_at]
     assert len(failed) == 1, book.says(f"nobody wanted {brief(row)}")
     before = failed[0]
@@ -50,14 +50,14 @@ def _check_retry(book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> Non
     assert not late, book.says(f"{brief(row)} ran after the next tick, {brief(late[0])}")
 
 
-def _retried_as(row: ExecutionRow) -> Outcome | None:
+def _retried_as(row: StoredExecution) -> Outcome | None:
     """What its runner stopped, as it was cut off or left, is as good as lost."""
     assert row.report is not None
     by_its_runner = row.outcome is Outcome.CANCELLED and row.report.error_type in {"Disconnected", "RunnerStopped"}
     return Outcome.LOST if by_its_runner else row.outcome
 
 
-def _asks(policy: dict[str, object], before: ExecutionRow, at: int) -> bool:
+def _asks(policy: dict[str, object], before: StoredExecution, at: int) -> bool:
     """Whether this policy wanted that retry, then."""
     report = before.report
     assert report is not None
@@ -94,17 +94,17 @@ def check_wishes(world: "YearWorld", books: dict[int, Book]) -> None:
         assert not stuck, books[row.job.job_id].says(f"{row.activation_id} {row.trigger} of {row.tick} still waits")
 
 
-def _is_busy(wish: JobOrder) -> bool:
+def _is_busy(wish: Wish) -> bool:
     return wish.job.full
 
 
-def _check_retry_dropped(book: Book, wish: JobOrder) -> None:
+def _check_retry_dropped(book: Book, wish: Wish) -> None:
     """It gave way to a later tick."""
     later = wish.of_schedule and any(row.tick > wish.tick for row in book.of_ticks)
     assert later or wish.job.removed, book.says(f"the retry {wish[2:]} was dropped, and nothing came after it")
 
 
-def _check_backfill(store: YearStore, book: Book, wish: JobOrder, started: list[ExecutionRow], *, waits: bool) -> None:
+def _check_backfill(store: YearStore, book: Book, wish: Wish, started: list[StoredExecution], *, waits: bool) -> None:
     assert wish.until_tick is not None
     ran = [row.tick for row in started]
     assert all(before < after for before, after in pairwise(ran)), book.says(f"{wish[2:]} ran {ran}")

@@ -6,7 +6,7 @@ from typing import Final
 
 from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.orders.orders import Restore
-from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
+from cronring.controller.store.memory.rows import SkipRow, StoredExecution, StoredJob
 from cronring.schema.execution import OF_A_TICK
 from tests.simulation.year_history import Pause, YearStore
 from tests.simulation.year_oracle import Oracle, policy_of, slice_of
@@ -17,7 +17,7 @@ SPANS_TOLD: Final = 3
 class Book:
     """`due`: every tick that has been decided, or ought to be. `skips`: by tick."""
 
-    def __init__(self, store: YearStore, job: JobRow, oracle: Oracle, now_us: int) -> None:
+    def __init__(self, store: YearStore, job: StoredJob, oracle: Oracle, now_us: int) -> None:
         self.job = job
         self.now_us = now_us
         self.oracle = oracle
@@ -79,18 +79,18 @@ class Book:
     def policy_at(self, tick: int) -> dict[str, object]:
         return policy_of(self.span_of(tick).policy)
 
-    def running_at(self, from_us: int, until_us: int) -> list[ExecutionRow]:
+    def running_at(self, from_us: int, until_us: int) -> list[StoredExecution]:
         """Executions that take a place, of which some part lies in [from, until]."""
         return [
             row for row in self._claimed(from_us - self._longest_us, until_us) if ended_at(row, self.now_us) >= from_us
         ]
 
-    def taking_places(self, from_us: int, until_us: int) -> list[ExecutionRow]:
+    def taking_places(self, from_us: int, until_us: int) -> list[StoredExecution]:
         """By PostgreSQL's books: one that has ended keeps its place until its end is committed."""
         found = self._claimed(from_us - self._longest_us, until_us)
         return [row for row in found if self._ended_us.get(row.execution_id, self.now_us) >= from_us]
 
-    def _claimed(self, from_us: int, until_us: int) -> list[ExecutionRow]:
+    def _claimed(self, from_us: int, until_us: int) -> list[StoredExecution]:
         return self._taking[bisect_left(self._claims, from_us) : bisect_right(self._claims, until_us)]
 
     def next_due(self, tick: int) -> int | None:
@@ -102,19 +102,19 @@ class Book:
         return self.due[at - 1] if at else None
 
 
-def brief(row: ExecutionRow) -> str:
+def brief(row: StoredExecution) -> str:
     return (
         f"execution {row.execution_id} of {row.tick}.{row.attempt} ({row.trigger}, run_at {row.run_at}, "
         f"claimed {row.claimed_at}, {row.outcome}, ended {row.report and row.report.ended_at}, retry {row.retry_at})"
     )
 
 
-def ended_at(row: ExecutionRow, now_us: int) -> int:
+def ended_at(row: StoredExecution, now_us: int) -> int:
     """By its report; that a run was lost is known from when it was declared on."""
     return now_us if row.report is None else row.report.ended_at
 
 
-def _decided_until(span: Span, job: JobRow, now_us: int) -> int:
+def _decided_until(span: Span, job: StoredJob, now_us: int) -> int:
     if span.until_at is not None:
         return span.until_at
     ends = job.paused_until is not None

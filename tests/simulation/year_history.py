@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from cronring.controller.core.model import Activation
 from cronring.controller.core.orders import orders
-from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow, JobRow
+from cronring.controller.store.memory.rows import ActivationRow, StoredExecution, StoredJob
 from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.instant import parse_instant
 from tests.simulation.history import RecordingStore
@@ -20,11 +20,11 @@ class Pause(NamedTuple):
     by_hand: bool
 
 
-class JobOrder(NamedTuple):
+class Wish(NamedTuple):
     """A manual run or a backfill: a copy of its row as it was made."""
 
     activation_id: int
-    job: JobRow
+    job: StoredJob
     trigger: Trigger
     tick: int
     until_tick: int | None
@@ -55,13 +55,13 @@ class YearStore(RecordingStore):
         super().__init__(now_us, on_notify)
         self.pauses: list[Pause] = []
         self.orders: list[Written] = []
-        self.wishes: list[JobOrder] = []
+        self.wishes: list[Wish] = []
         self.by_hand: dict[int, int] = {}  # retries that somebody asked for, by activation: of which execution
         self.activation_of: dict[int, int] = {}  # by execution
-        self.started_by: dict[int, list[ExecutionRow]] = {}  # by activation
+        self.started_by: dict[int, list[StoredExecution]] = {}  # by activation
 
     def _write(
-        self, row: JobRow, plan: orders.Ordered, after: orders.OrderColumns, wish: orders.JobOrder, *values: Any
+        self, row: StoredJob, plan: orders.Ordered, after: orders.OrderColumns, wish: orders.JobOrder, *values: Any
     ) -> int:
         now = self.now_us()
         if not isinstance(wish, orders.SkipNext):
@@ -81,7 +81,7 @@ class YearStore(RecordingStore):
         )  # fmt: skip
         return done
 
-    def _take_over(self, row: JobRow, *values: Any, **details: Any) -> None:
+    def _take_over(self, row: StoredJob, *values: Any, **details: Any) -> None:
         super()._take_over(row, *values, **details)
         if row.paused_at is not None:
             self.pauses.append(Pause(row.job_id, self.now_us(), row.paused_until, by_hand=True))
@@ -93,7 +93,7 @@ class YearStore(RecordingStore):
                 )
             )
 
-    def _end_pause(self, row: JobRow, now: int) -> None:
+    def _end_pause(self, row: StoredJob, now: int) -> None:
         for at, pause in enumerate(self.pauses):
             if pause.job_id == row.job_id and (pause.until is None or pause.until > now):
                 self.pauses[at] = pause._replace(until=now)
@@ -106,22 +106,22 @@ class YearStore(RecordingStore):
         self.by_hand.setdefault(made.activation_id, execution_id)
         return made
 
-    def _pause_failing(self, row: JobRow) -> bool:
+    def _pause_failing(self, row: StoredJob) -> bool:
         paused = super()._pause_failing(row)
         if paused:
             self.pauses.append(Pause(row.job_id, self.now_us(), None, by_hand=False))
         return paused
 
-    def _add_activation(self, job: JobRow, trigger: Trigger, *values: Any, **named: Any) -> ActivationRow:
+    def _add_activation(self, job: StoredJob, trigger: Trigger, *values: Any, **named: Any) -> ActivationRow:
         row = super()._add_activation(job, trigger, *values, **named)
-        made = JobOrder(
+        made = Wish(
             row.activation_id, job, trigger, row.tick, row.until_tick, row.again, self.now_us(),
             len(self.spans[job.job_id]) - 1, row.of_schedule,
         )  # fmt: skip
         self.wishes.append(made)
         return row
 
-    def _start(self, row: ActivationRow, *values: Any) -> ExecutionRow:
+    def _start(self, row: ActivationRow, *values: Any) -> StoredExecution:
         execution = super()._start(row, *values)
         self.started_by.setdefault(row.activation_id, []).append(execution)
         self.activation_of[execution.execution_id] = row.activation_id

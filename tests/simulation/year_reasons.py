@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
+from cronring.controller.store.memory.rows import SkipRow, StoredExecution
 from cronring.schema.execution import SkipReason
 from tests.simulation.year_books import Book, brief, ended_at
 from tests.simulation.year_oracle import is_cron, length_us, policy_of, slice_of, window_of
@@ -175,7 +175,7 @@ def _distance_us(schedule: str, policy_text: str) -> int:
     return 60 * SECOND_US if plain else SECOND_US
 
 
-def _earliest(row: ExecutionRow, distance_us: int) -> int:
+def _earliest(row: StoredExecution, distance_us: int) -> int:
     return (row.claimed_at if row.claimed_at - row.run_at > SECOND_US else row.tick) + distance_us
 
 

@@ -308,7 +308,7 @@ class Ending:
                 self._retry(by_id[result.execution_id], result)
             else:
                 context.stats.ends_wasted += 1
-            # Also of one that had ended: an answer may have been lost, or a batch repeated of which a part was committed.
+            # Also of one that had ended: an answer was lost, or a batch is repeated of which a part was committed.
             self._activating.job_freed(result.job_id)
             follow_ups = self._follow(result, by_id[result.execution_id])
             if follow_ups:

@@ -4,7 +4,7 @@ from cronring.controller.core import ticks
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult
 from cronring.controller.store.memory.limits import places_of
 from cronring.controller.store.memory.messages import MemoryMessages
-from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow, JobRow
+from cronring.controller.store.memory.rows import ActivationRow, StoredExecution, StoredJob
 from cronring.schema.execution import Outcome, Trigger
 
 SECOND_US = 1_000_000
@@ -16,7 +16,7 @@ class MemoryActivations(MemoryMessages):
     """The part of MemoryStore that is about activations."""
 
     def _add_activation(
-        self, job: JobRow, trigger: Trigger, tick: int, until_tick: int | None = None, *, attempt: int = 1,
+        self, job: StoredJob, trigger: Trigger, tick: int, until_tick: int | None = None, *, attempt: int = 1,
         run_at: int, payload: str | None = None, beside: bool = False, again: bool = False, by: str = "",
         of_schedule: bool = False, settled: bool = False,
     ) -> ActivationRow:  # fmt: skip
@@ -39,7 +39,7 @@ class MemoryActivations(MemoryMessages):
         self.activations[row.activation_id] = row
         return row
 
-    def _follow(self, execution: ExecutionRow) -> list[int] | None:
+    def _follow(self, execution: StoredExecution) -> list[int] | None:
         """Activations of what follows a tick that has completed, each once; None if there is none."""
         job, tick = execution.job, execution.tick
         if execution.outcome is not Outcome.COMPLETED or tick % SECOND_US:  # a run by hand has no tick of a schedule
@@ -125,7 +125,7 @@ class MemoryActivations(MemoryMessages):
         self._move(row, request.next_tick, now)
         return ActivationResult(row.activation_id, execution.execution(), gone=False, next_tick=request.next_tick)
 
-    def _may_run(self, row: ActivationRow, request: ActivationRequest, attempts: list[ExecutionRow]) -> bool:
+    def _may_run(self, row: ActivationRow, request: ActivationRequest, attempts: list[StoredExecution]) -> bool:
         job = row.job
         if job.orphaned or (job.paused and not row.by_hand):
             return False
@@ -150,12 +150,12 @@ class MemoryActivations(MemoryMessages):
         return len(before) >= BESIDE_MAX and before[-BESIDE_MAX][1]
 
     def _start(
-        self, row: ActivationRow, request: ActivationRequest, controller_id: str, attempts: list[ExecutionRow],
+        self, row: ActivationRow, request: ActivationRequest, controller_id: str, attempts: list[StoredExecution],
         now: int, hard_grace_ms: int,
-    ) -> ExecutionRow:  # fmt: skip
+    ) -> StoredExecution:  # fmt: skip
         job, first = row.job, attempts[0] if attempts else None
         holds_job = not row.beside and job.concurrency == 0
-        execution = ExecutionRow(
+        execution = StoredExecution(
             len(self.executions) + 1, job, job.deployment, row.tick, row.run_at, now, controller_id,
             request.runner_id, now + (job.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000,
             attempt=max([row.attempt, *(each.attempt + 1 for each in attempts)]), trigger=row.trigger,

@@ -12,9 +12,9 @@ from cronring.controller.services.refusals import other_schema
 from cronring.controller.store.memory.control import MemoryControl
 from cronring.controller.store.memory.many import job_row
 from cronring.controller.store.memory.rows import (
-    ActionRow,
-    DeploymentRow,
-    JobRow,
+    StoredAction,
+    StoredDeployment,
+    StoredJob,
 )
 from cronring.schema.module import Module
 
@@ -35,7 +35,7 @@ class MemoryDeployments(MemoryControl):
         if activate or is_new:
             self._refuse_cycles(module)
         if row is None:
-            row = DeploymentRow(key, name, digest, 0, module)
+            row = StoredDeployment(key, name, digest, 0, module)
             if not dry_run:
                 self.deployments.append(row)
         if fingerprint and not dry_run:
@@ -61,7 +61,7 @@ class MemoryDeployments(MemoryControl):
         )  # fmt: skip
 
     def _make_active(
-        self, row: DeploymentRow, min_replicas: int, defaults: tuple[int, str], action: tuple[str, str, str],
+        self, row: StoredDeployment, min_replicas: int, defaults: tuple[int, str], action: tuple[str, str, str],
         dry_run: bool,
     ) -> Deployed:  # fmt: skip
         jobs = self._jobs_of(row.module)
@@ -89,15 +89,15 @@ class MemoryDeployments(MemoryControl):
         others = [job for job in self.jobs.values() if job.deployment.module != name or job.source == "api"]
         self.followers.refuse_cycles(others, declared(module))
 
-    def _deployment(self, key: str) -> DeploymentRow:
+    def _deployment(self, key: str) -> StoredDeployment:
         row = next((row for row in self.deployments if row.key == key), None)
         if row is None:
             raise NotFound(f"no deployment {key}")
         return row
 
     def _apply(
-        self, deployment: DeploymentRow, jobs: list[JobRow], defaults: tuple[int, str], action: tuple[str, str, str],
-        before: ActiveVersion, *, dry_run: bool = False,
+        self, deployment: StoredDeployment, jobs: list[StoredJob], defaults: tuple[int, str],
+        action: tuple[str, str, str], before: ActiveVersion, *, dry_run: bool = False,
     ) -> Deployed:  # fmt: skip
         now = self.now_us()
         plan = plan_redeploy(deployment.schema, [job.existing() for job in jobs], now, *defaults)
@@ -155,12 +155,12 @@ class MemoryDeployments(MemoryControl):
         return frozenset(row.key for row in self.deployments if row.key in keys and row.min_replicas)
 
     def _keep(
-        self, what: tuple[str, str, str], row: DeploymentRow, removed: list[Removed], orphaned: list[Orphan],
+        self, what: tuple[str, str, str], row: StoredDeployment, removed: list[Removed], orphaned: list[Orphan],
         back: list[Return],
     ) -> None:  # fmt: skip
         action, by, note = what
         details = told(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
-        self._log(ActionRow(action, by, note, None, details, row.key, self.now_us()))
+        self._log(StoredAction(action, by, note, None, details, row.key, self.now_us()))
         for name, planned in (("orphan", orphaned), ("bring_back", back)):
             for each in planned:
                 self._act(name, by, note, self.jobs[each.job_id], (), deployment=row.key, order=action)

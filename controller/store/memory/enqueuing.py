@@ -3,7 +3,7 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import EnqueueRequest, EnqueueResult
 from cronring.controller.store.memory.activations import MemoryActivations
-from cronring.controller.store.memory.rows import DecidedByClaim, ExecutionRow
+from cronring.controller.store.memory.rows import DecidedByClaim, StoredExecution
 from cronring.controller.store.messages import REFUSED
 from cronring.schema.execution import Outcome, Report
 
@@ -31,7 +31,7 @@ class MemoryEnqueuing(MemoryActivations):
                 row.job_id, False, active, None, now, row.full, row.next_tick, row.next_run_at, row.revision
             )
         previous_tick, row.last_tick = row.last_tick, request.run_tick
-        execution = ExecutionRow(
+        execution = StoredExecution(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id, "",
             now, 1, request.trigger, row.missed + ticks.missed(request.skipped), previous_tick, row.last_success,
             holds_job=error is not None,
@@ -49,7 +49,7 @@ class MemoryEnqueuing(MemoryActivations):
             row.revision, error is not None, None if error is not None else self._follow(execution),
         )  # fmt: skip
 
-    def _complete(self, execution: ExecutionRow, request: EnqueueRequest, controller_id: str) -> None:
+    def _complete(self, execution: StoredExecution, request: EnqueueRequest, controller_id: str) -> None:
         row, now = execution.job, self.now_us()
         del self.unfinished[execution.execution_id]
         execution.outcome, execution.ended_by = Outcome.COMPLETED, controller_id

@@ -6,7 +6,7 @@ from cronring.controller.errors import NotFound
 from cronring.controller.services.audit_changes import activation_fields, of_execution
 from cronring.controller.services.refusals import not_retried
 from cronring.controller.store.memory.activations import MemoryActivations
-from cronring.controller.store.memory.rows import ActionRow, ExecutionRow
+from cronring.controller.store.memory.rows import StoredAction, StoredExecution
 from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.instant import format_instant
 
@@ -22,7 +22,7 @@ class MemoryExecutionControl(MemoryActivations):
             return False
         row.cancel = CancelRequest(execution_id, row.runner_id, by, note)
         self._log(
-            ActionRow("cancel_execution", by, note, row.job.job_id, {}, at=self.now_us()),
+            StoredAction("cancel_execution", by, note, row.job.job_id, {}, at=self.now_us()),
             of_execution(execution_id, row.job.key, {"cancel_requested_by": by}),
         )
         self.on_cancels()
@@ -48,13 +48,13 @@ class MemoryExecutionControl(MemoryActivations):
         details = {"activation": waiting.activation_id, "tick": format_instant(row.tick)}
         activation = waiting.activation()
         self._log(
-            ActionRow("retry_execution", by, note, job.job_id, details, at=now),
+            StoredAction("retry_execution", by, note, job.job_id, details, at=now),
             of_execution(execution_id, job.key, activation_fields(activation)),
         )
         self.on_notify()
         return activation
 
-    def _check_retryable(self, row: ExecutionRow) -> None:
+    def _check_retryable(self, row: StoredExecution) -> None:
         job = row.job
         if job.removed or job.cancelled_at is not None or job.orphaned:
             gone = "removed" if job.removed else "cancelled" if job.cancelled_at is not None else "orphaned"

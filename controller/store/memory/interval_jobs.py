@@ -18,7 +18,7 @@ from cronring.controller.ports.interval_jobs import Changed, IntervalJobRow, Lat
 from cronring.controller.ports.many import JobChange, NewJob
 from cronring.controller.services.audit_changes import activation_fields, digest, of_job
 from cronring.controller.store.memory.control import MemoryControl
-from cronring.controller.store.memory.rows import ActivationRow, IntervalRow, JobRow
+from cronring.controller.store.memory.rows import ActivationRow, IntervalRow, StoredJob
 from cronring.schema.execution import Trigger
 from cronring.schema.keys import namespace_of
 
@@ -86,7 +86,7 @@ class MemoryIntervalJobs(MemoryControl):
             raise IllegalTransition(refusing, job=found.job.key, state=status, target="", action=order.value)
         return found
 
-    def _status(self, job: JobRow) -> IntervalStatus:
+    def _status(self, job: StoredJob) -> IntervalStatus:
         waiting = self._waiting(job)
         return status_of(
             IntervalStanding(
@@ -101,7 +101,7 @@ class MemoryIntervalJobs(MemoryControl):
             )
         )
 
-    def _waiting(self, job: JobRow) -> ActivationRow | None:
+    def _waiting(self, job: StoredJob) -> ActivationRow | None:
         found = [
             each
             for each in self.activations.values()
@@ -109,7 +109,7 @@ class MemoryIntervalJobs(MemoryControl):
         ]
         return min(found, key=lambda each: (each.trigger.value, each.run_at), default=None)
 
-    def _latest(self, job: JobRow) -> LatestRun:
+    def _latest(self, job: StoredJob) -> LatestRun:
         ticks = [tick for job_id, tick in self.attempts if job_id == job.job_id]
         if not ticks:
             return LatestRun()
@@ -122,7 +122,7 @@ class MemoryIntervalJobs(MemoryControl):
             report.error_type or None, report.error_message or None,
         )  # fmt: skip
 
-    def _run(self, job: JobRow, by: str, *, failed: bool) -> Activation:
+    def _run(self, job: StoredJob, by: str, *, failed: bool) -> Activation:
         self._check(job, Order.TRIGGER)
         if failed and job.paused:
             self._order(job, Resume(), by, dry_run=False)
@@ -130,7 +130,7 @@ class MemoryIntervalJobs(MemoryControl):
             del self.activations[each.activation_id]
         return self._run_anew(job, by)
 
-    def _run_anew(self, job: JobRow, by: str) -> Activation:
+    def _run_anew(self, job: StoredJob, by: str) -> Activation:
         now = self.now_us()
         added = self._add_activation(job, Trigger.MANUAL, manual_tick(now), run_at=now, by=by, of_schedule=True)
         activation = added.activation()

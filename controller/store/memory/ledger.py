@@ -11,7 +11,7 @@ from cronring.controller.ports.reads import Namespaces, within
 from cronring.controller.services.audit import audit
 from cronring.controller.services.explaining import gather
 from cronring.controller.store.memory.limits import full_in_words
-from cronring.controller.store.memory.rows import ExecutionRow, JobRow
+from cronring.controller.store.memory.rows import StoredExecution, StoredJob
 from cronring.controller.store.memory.tables import MemoryTables
 from cronring.schema.queues import puts_messages
 
@@ -53,7 +53,7 @@ class MemoryBooks:
         ]
         return [self._standing(row) for row in rows[:limit]]
 
-    def _standing(self, row: JobRow) -> JobStanding:
+    def _standing(self, row: StoredJob) -> JobStanding:
         undecided, kept = row.next_tick, ""
         if row.orphaned_tick is not None:
             undecided, kept = row.orphaned_tick, "no_verb"
@@ -123,7 +123,7 @@ class MemoryBooks:
                 ran[name] = row.execution_id
         return found[:limit]
 
-    def _runs_of(self, job_id: int) -> list[ExecutionRow]:
+    def _runs_of(self, job_id: int) -> list[StoredExecution]:
         return [row for row in self._tables.executions.values() if row.job.job_id == job_id]
 
     def _ranges_of(self, job_id: int) -> list[SkipRange]:
@@ -142,7 +142,7 @@ class MemoryArchive(MemoryBooks):
         rows = [row for row in self._tables.jobs.values() if row.key == key]
         return [self._subject(row) for row in sorted(rows, key=lambda row: -row.job_id)]
 
-    def _subject(self, row: JobRow) -> WhyJob:
+    def _subject(self, row: StoredJob) -> WhyJob:
         spans, key = self._tables.spans[row.job_id], row.deployment.key
         seen = [each.last_seen_at for each in self._tables.runners.values() if key in each.info.deployments]
         return WhyJob(
@@ -195,11 +195,11 @@ class MemoryArchive(MemoryBooks):
             if row.at <= instant and (row.job_id == job_id or row.deployment == deployment)
         ][:limit]
 
-    def _by_tick(self, job_id: int) -> list[ExecutionRow]:
+    def _by_tick(self, job_id: int) -> list[StoredExecution]:
         return sorted(self._runs_of(job_id), key=lambda row: (row.tick, row.attempt))
 
 
-def _attempt(row: ExecutionRow) -> Attempt:
+def _attempt(row: StoredExecution) -> Attempt:
     run, report = _run(row), row.report
     ended_at = None if report is None or run.started_at is None else max(run.started_at, report.ended_at)
     return Attempt(
@@ -209,7 +209,7 @@ def _attempt(row: ExecutionRow) -> Attempt:
     )  # fmt: skip
 
 
-def _run(row: ExecutionRow) -> AuditRun:
+def _run(row: StoredExecution) -> AuditRun:
     started_at = None if row.report is None else max(row.claimed_at, row.report.started_at)
     return AuditRun(
         row.execution_id, row.tick, row.attempt, row.trigger.value, row.run_at, row.claimed_at, started_at,

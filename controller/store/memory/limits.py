@@ -7,7 +7,7 @@ from cronring.controller.errors import NotFound
 from cronring.controller.ports.limits import FULLEST, Check, LimitRow, ValueRow, limit_name, no_such_limit
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.services.audit_changes import of_limit
-from cronring.controller.store.memory.rows import ExecutionRow, JobRow, LimitKey, PlaceKey
+from cronring.controller.store.memory.rows import LimitKey, PlaceKey, StoredExecution, StoredJob
 from cronring.controller.store.memory.tables import MemoryTables
 
 
@@ -95,7 +95,7 @@ class MemoryLimits(MemoryTables):
             fullest=tuple(ValueRow(value, -count) for count, value in fullest),
         )
 
-    def _full_limit(self, job: JobRow) -> int | None:
+    def _full_limit(self, job: StoredJob) -> int | None:
         """Its number."""
         full = _full_place(self, job)
         return None if full is None else self._id_of(full)
@@ -103,7 +103,7 @@ class MemoryLimits(MemoryTables):
     def _id_of(self, place: PlaceKey) -> int:
         return self.place_ids.setdefault(place, len(self.place_ids) + 1)
 
-    def _places_freed(self, execution: ExecutionRow) -> None:
+    def _places_freed(self, execution: StoredExecution) -> None:
         """An execution has ended: whoever waits for the place of a limit that was full is told."""
         held = _held(self)
         for place in execution.places:
@@ -111,7 +111,7 @@ class MemoryLimits(MemoryTables):
                 self.on_places(self._id_of(place))
 
 
-def places_of(tables: MemoryTables, job: JobRow) -> Iterator[PlaceKey]:
+def places_of(tables: MemoryTables, job: StoredJob) -> Iterator[PlaceKey]:
     """Of the limits that the job is under: its module's before its namespace's, those by label behind."""
     namespace, module = job.deployment.module
     keys = (key for key in tables.limits if key.namespace == namespace and key.module in {module, ""})
@@ -122,7 +122,7 @@ def places_of(tables: MemoryTables, job: JobRow) -> Iterator[PlaceKey]:
             yield PlaceKey(key, job.spec.labels[key.label])
 
 
-def full_in_words(tables: MemoryTables, job: JobRow) -> str:
+def full_in_words(tables: MemoryTables, job: StoredJob) -> str:
     """The limit that has no place for a run of the job; "": there is none."""
     full = _full_place(tables, job)
     if full is None:
@@ -136,7 +136,7 @@ def _held(tables: MemoryTables) -> Counter[PlaceKey]:
     return Counter(place for each in tables.unfinished.values() for place in each.places)
 
 
-def _full_place(tables: MemoryTables, job: JobRow) -> PlaceKey | None:
+def _full_place(tables: MemoryTables, job: StoredJob) -> PlaceKey | None:
     """What has no place for a run of the job."""
     if not tables.limits:
         return None

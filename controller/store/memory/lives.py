@@ -3,7 +3,7 @@
 from typing import Final
 
 from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, Life
-from cronring.controller.store.memory.rows import ControllerRow, RunnerRow
+from cronring.controller.store.memory.rows import StoredController, StoredRunner
 from cronring.controller.store.memory.tables import MemoryTables
 
 _MAY_BE_AWAY_US: Final = 10_000_000  # a runner
@@ -32,10 +32,10 @@ class MemoryLives(MemoryTables):
         self._runner_lived(before)
         return now
 
-    def _controller_lived(self, row: ControllerRow) -> None:
+    def _controller_lived(self, row: StoredController) -> None:
         self.lives.append(_of_controller(row)._replace(until_at=row.lease_expires_at))
 
-    def _runner_lived(self, row: RunnerRow) -> None:
+    def _runner_lived(self, row: StoredRunner) -> None:
         self.lives.append(_of_runner(row)._replace(until_at=_end_of(row)))
 
     async def list_lives(self, since: int, until: int, lost_after_ms: int) -> list[Life]:
@@ -55,20 +55,20 @@ class MemoryLives(MemoryTables):
         return [life for life in (*ended, *controllers, *runners) if life.from_at <= until]
 
 
-def _goes_on(row: RunnerRow, heard_since: int) -> bool:
+def _goes_on(row: StoredRunner, heard_since: int) -> bool:
     return row.left_at is None and row.last_seen_at >= heard_since
 
 
-def _end_of(row: RunnerRow) -> int:
+def _end_of(row: StoredRunner) -> int:
     return row.last_seen_at if row.left_at is None else row.left_at
 
 
-def _of_controller(row: ControllerRow) -> Life:
+def _of_controller(row: StoredController) -> Life:
     info = row.info
     return Life(CONTROLLER, info.controller_id, row.held_since, None, row.draining, info.grpc_address, info.version)
 
 
-def _of_runner(row: RunnerRow) -> Life:
+def _of_runner(row: StoredRunner) -> Life:
     info = row.info
     return Life(
         RUNNER, info.runner_id, row.held_since, None, row.left_at is not None, info.hostname, info.version,

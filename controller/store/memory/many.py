@@ -15,7 +15,7 @@ from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_job, refused_circles
 from cronring.controller.store.memory.orders import MemoryOrders, standing
-from cronring.controller.store.memory.rows import DeploymentRow, JobRow
+from cronring.controller.store.memory.rows import StoredDeployment, StoredJob
 from cronring.schema.execution import SkipReason
 from cronring.schema.keys import JobKey
 from cronring.schema.module import Module
@@ -26,11 +26,11 @@ from cronring.schema.queues import queue_deployment, queue_of
 class _New(NamedTuple):
     job: NewJob
     added: Added
-    deployment: DeploymentRow
+    deployment: StoredDeployment
 
 
 class _Change(NamedTuple):
-    row: JobRow
+    row: StoredJob
     asked: JobChange
     planned: Carried
 
@@ -134,7 +134,7 @@ class MemoryMany(MemoryOrders):
         queue = queue_of(job.module)
         deployment = next((row for row in self.deployments if row.module == name and row.min_replicas), None)
         if deployment is None and queue:
-            deployment = DeploymentRow(queue_deployment(job.namespace, queue), name, "", 1, Module(job.module))
+            deployment = StoredDeployment(queue_deployment(job.namespace, queue), name, "", 1, Module(job.module))
         if deployment is None:
             return Conflict(f"the module {job.module!r} isn't active")
         if not queue and all(verb.name != job.verb for verb in deployment.schema.verbs):
@@ -209,7 +209,7 @@ class MemoryMany(MemoryOrders):
             return changed_meanwhile(key)
         return JobDone(key)
 
-    def _delete(self, row: JobRow, who: Who) -> JobDone:
+    def _delete(self, row: StoredJob, who: Who) -> JobDone:
         removed = plan_removal([row.existing()], self.now_us(), SkipReason.CANCELLED)
         self._take_back_all([row])
         self._remove(removed)
@@ -219,11 +219,13 @@ class MemoryMany(MemoryOrders):
         return JobDone(row.key, row.job_id)
 
 
-def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
-    return JobRow(job_id, added.key, added.slot, deployment, added.verb, added.spec, added.next_tick, added.next_run_at)
+def job_row(job_id: int, added: Added, deployment: StoredDeployment) -> StoredJob:
+    return StoredJob(
+        job_id, added.key, added.slot, deployment, added.verb, added.spec, added.next_tick, added.next_run_at
+    )
 
 
-def seen_of(row: JobRow) -> Seen:
+def seen_of(row: StoredJob) -> Seen:
     """What a change of it is judged by."""
     return Seen(row.job_id, row.deployment.key, row.spec)
 

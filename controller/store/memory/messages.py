@@ -3,7 +3,7 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import EndRequest, MessageFate
 from cronring.controller.store.memory.limits import MemoryLimits
-from cronring.controller.store.memory.rows import DecidedByClaim, EnqueuedRow, ExecutionRow
+from cronring.controller.store.memory.rows import DecidedByClaim, EnqueuedRow, StoredExecution
 from cronring.controller.store.messages import REFUSED
 from cronring.schema.execution import Outcome, Report
 from cronring.schema.queues import queue_of, workspace_of
@@ -12,7 +12,7 @@ from cronring.schema.queues import queue_of, workspace_of
 class MemoryMessages(MemoryLimits):
     """The part of MemoryStore that is about messages."""
 
-    def _add_message(self, execution: ExecutionRow) -> None:
+    def _add_message(self, execution: StoredExecution) -> None:
         """Of one that was claimed without a runner. One that no consumer ends is decided by that."""
         error = self.refuses_message(execution.job)
         if error is not None:
@@ -23,7 +23,7 @@ class MemoryMessages(MemoryLimits):
         if not awaited:
             execution.decided = DecidedByClaim(Outcome.COMPLETED)
 
-    def _put_message(self, execution: ExecutionRow, *, awaited: bool) -> None:
+    def _put_message(self, execution: StoredExecution, *, awaited: bool) -> None:
         job = execution.job
         payload = job.spec.payload if execution.payload is None else execution.payload
         self.messages_made += 1
@@ -83,7 +83,7 @@ class MemoryMessages(MemoryLimits):
             del self.messages[message.message_id]
 
 
-def _consumed(unfinished: dict[int, ExecutionRow], message: EnqueuedRow) -> Report | None:
+def _consumed(unfinished: dict[int, StoredExecution], message: EnqueuedRow) -> Report | None:
     execution = unfinished.get(message.execution_id)
     if execution is None or message.ended_at is None or message.outcome is None:
         return None
@@ -94,7 +94,7 @@ def _consumed(unfinished: dict[int, ExecutionRow], message: EnqueuedRow) -> Repo
     )  # fmt: skip
 
 
-def _decided(execution: ExecutionRow) -> Report | None:
+def _decided(execution: StoredExecution) -> Report | None:
     if execution.decided is None:
         return None
     claimed_at, decided = execution.claimed_at, execution.decided

@@ -26,7 +26,7 @@ from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.controller.services.audit_changes import Changes, activation_fields, of_job, order_fields
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.memory.activations import MemoryActivations
-from cronring.controller.store.memory.rows import ActionRow, JobRow
+from cronring.controller.store.memory.rows import StoredAction, StoredJob
 from cronring.schema.execution import OF_A_TICK, Skipped, SkipReason, Trigger
 from cronring.schema.instant import format_instant
 
@@ -59,7 +59,7 @@ class MemoryOrders(MemoryActivations):
                 done.append(error)
         return done
 
-    def _order(self, row: JobRow, wish: JobOrder, by: str, *, dry_run: bool) -> Controlled:
+    def _order(self, row: StoredJob, wish: JobOrder, by: str, *, dry_run: bool) -> Controlled:
         now, held = self.now_us(), row.execution_id
         plan = carry_out(standing(row)._replace(latest=self._latest_start(row)), wish, by, now)
         if isinstance(plan, OrderRefusal):
@@ -71,7 +71,7 @@ class MemoryOrders(MemoryActivations):
             cancelling = self._write(row, plan, plan.row, wish, by, now)
         return Controlled(row.job(), plan.row is not None, plan.details, held, cancelling)
 
-    def _write(self, row: JobRow, plan: Ordered, after: OrderColumns, wish: JobOrder, by: str, now: int) -> int:
+    def _write(self, row: StoredJob, plan: Ordered, after: OrderColumns, wish: JobOrder, by: str, now: int) -> int:
         before = standing(row).row
         self._write_row(row, plan, after, by, now)
         if isinstance(wish, Resume | Restore):
@@ -90,7 +90,7 @@ class MemoryOrders(MemoryActivations):
         self.on_notify()
         return cancelling
 
-    def _write_row(self, row: JobRow, plan: Ordered, after: OrderColumns, by: str, now: int) -> None:
+    def _write_row(self, row: StoredJob, plan: Ordered, after: OrderColumns, by: str, now: int) -> None:
         if plan.taken_back is not None:
             self._take_back(row, *plan.taken_back, now)
         for name, value in after._asdict().items():
@@ -102,7 +102,7 @@ class MemoryOrders(MemoryActivations):
         if plan.opens_at is not None:
             self._open_span(row, plan.opens_at)
 
-    def _take_over(self, row: JobRow, by: str, note: str, **details: object) -> None:
+    def _take_over(self, row: StoredJob, by: str, note: str, **details: object) -> None:
         """A new job is paused or cancelled as that of its key was which was removed before."""
         removed = [each for each in self.jobs.values() if each.key == row.key and each.removed]
         left = _left(row.job_id, max(removed, key=lambda each: each.job_id)) if removed else None
@@ -114,13 +114,13 @@ class MemoryOrders(MemoryActivations):
         self._write_row(row, plan, plan.row, by, now)
         self._act(action, by, note, row, (), **plan.details, **details)
 
-    def _latest_start(self, row: JobRow) -> Start | None:
+    def _latest_start(self, row: StoredJob) -> Start | None:
         """By its schedule."""
         of_tick = self.attempts.get((row.job_id, row.last_tick), ()) if row.last_tick is not None else ()
         found = (each for each in of_tick if each.trigger in OF_A_TICK)
         return next((Start(each.tick, each.run_at, each.claimed_at) for each in found), None)
 
-    def _run_by_hand(self, row: JobRow, wish: RunByHand, by: str, *, dry_run: bool) -> Controlled:
+    def _run_by_hand(self, row: StoredJob, wish: RunByHand, by: str, *, dry_run: bool) -> Controlled:
         self._check(row, Order.TRIGGER)
         activation: Activation | None = None
         if not dry_run:
@@ -134,15 +134,15 @@ class MemoryOrders(MemoryActivations):
             self.on_notify()
         return Controlled(row.job(), True, {}, row.execution_id, activation=activation)
 
-    def _check(self, row: JobRow, order: Order) -> None:
+    def _check(self, row: StoredJob, order: Order) -> None:
         refusing = refused(standing(row), order)
         if refusing is not None:
             raise error_of(refusing)
 
-    def _act(self, action: str, by: str, note: str, row: JobRow, changes: Changes, /, **details: object) -> None:
-        self._log(ActionRow(str(action), by, note, row.job_id, details, at=self.now_us()), changes)
+    def _act(self, action: str, by: str, note: str, row: StoredJob, changes: Changes, /, **details: object) -> None:
+        self._log(StoredAction(str(action), by, note, row.job_id, details, at=self.now_us()), changes)
 
-    def _fate(self, row: JobRow, other: NotNext) -> Ordered:
+    def _fate(self, row: StoredJob, other: NotNext) -> Ordered:
         """Raises Conflict, unless the tick was skipped before."""
         if self.attempts.get((row.job_id, other.tick)):
             begun = self.attempts[row.job_id, other.tick][-1].execution_id
@@ -158,7 +158,7 @@ class MemoryOrders(MemoryActivations):
             raise Conflict(f"tick {format_instant(other.tick)} of {row.key!r} was skipped already: {reasons[-1]}")
         raise Conflict(other.message)
 
-    def _cancel_executions(self, row: JobRow, wish: Cancel, by: str) -> int:
+    def _cancel_executions(self, row: StoredJob, wish: Cancel, by: str) -> int:
         running = [each for each in self.unfinished.values() if each.job is row]
         for each in running:
             each.cancel = each.cancel or CancelRequest(each.execution_id, each.runner_id, by, wish.note)
@@ -166,7 +166,7 @@ class MemoryOrders(MemoryActivations):
             self.on_cancels()
         return len(running)
 
-    def _take_back(self, row: JobRow, from_tick: int, reasons: Iterable[SkipReason], now: int) -> None:
+    def _take_back(self, row: StoredJob, from_tick: int, reasons: Iterable[SkipReason], now: int) -> None:
         """What was decided ahead, and has not come, leaves the books."""
         wanted, job = tuple(reasons), row.existing()
         ahead = [
@@ -184,7 +184,7 @@ class MemoryOrders(MemoryActivations):
             if of_job:
                 self.latest_skip[row.job_id] = max(of_job, key=lambda skip: skip.skipped.first_tick)
 
-    def _take_back_all(self, rows: Iterable[JobRow]) -> None:
+    def _take_back_all(self, rows: Iterable[StoredJob]) -> None:
         """Before the books of these jobs are closed."""
         now = self.now_us()
         for row in rows:
@@ -192,14 +192,14 @@ class MemoryOrders(MemoryActivations):
             if decided_ahead(job, now) and job.ahead_from is not None:
                 self._take_back(row, job.ahead_from, _AHEAD, now)
 
-    def _job(self, key: str) -> JobRow:
+    def _job(self, key: str) -> StoredJob:
         row = next((row for row in self.jobs.values() if row.key == key and not row.removed), None)
         if row is None:
             raise NotFound(f"there is no job {key!r}")
         return row
 
 
-def _left(job_id: int, removed: JobRow) -> Left | None:
+def _left(job_id: int, removed: StoredJob) -> Left | None:
     if removed.cancelled_at is not None:
         by, note = removed.cancelled_by or "", removed.cancelled_note or ""
         return Left(job_id, True, removed.cancelled_at, by, note, None)
@@ -209,7 +209,7 @@ def _left(job_id: int, removed: JobRow) -> Left | None:
     return Left(job_id, False, removed.paused_at, by, note, removed.paused_until)
 
 
-def standing(row: JobRow) -> OrderTarget:
+def standing(row: StoredJob) -> OrderTarget:
     columns = OrderColumns._make(getattr(row, name) for name in OrderColumns._fields)
     outcome = None if row.last_outcome is None else row.last_outcome.value
     return OrderTarget(row.existing(), columns, row.executing or row.running > 0, outcome)

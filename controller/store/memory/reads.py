@@ -48,7 +48,7 @@ class MemoryJobReads:
                 return self._deployment(row)
         raise NotFound(f"there is no deployment {key!r}")
 
-    def _deployment(self, row: rows.DeploymentRow) -> DeploymentRow:
+    def _deployment(self, row: rows.StoredDeployment) -> DeploymentRow:
         namespace, module = row.module
         jobs = sum(job.deployment is row and not job.removed for job in self._store.jobs.values())
         return DeploymentRow(
@@ -57,7 +57,7 @@ class MemoryJobReads:
         )  # fmt: skip
 
 
-def _shown(row: rows.JobRow) -> JobRow:
+def _shown(row: rows.StoredJob) -> JobRow:
     outcome = None if row.last_outcome is None else row.last_outcome.value
     slot, defaults = row.upcoming, row.defaults()
     return JobRow(

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from cronring.controller.ports.store import Deployed, SentModule
-from cronring.controller.store.memory.rows import DeploymentRow
+from cronring.controller.store.memory.rows import StoredDeployment
 
 
 class MemoryRegistering(ABC):
     """The part of MemoryStore that reads a module only if nobody has before. It awaits what judges the module."""
 
-    deployments: list[DeploymentRow]
+    deployments: list[StoredDeployment]
     now_us: Callable[[], int]
 
     @abstractmethod

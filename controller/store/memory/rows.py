@@ -40,7 +40,7 @@ class PlaceKey(NamedTuple):
 
 
 @dataclass
-class DeploymentRow:
+class StoredDeployment:
     key: str
     module: tuple[str, str]
     digest: str
@@ -55,11 +55,11 @@ class DeploymentRow:
 
 
 @dataclass
-class JobRow:
+class StoredJob:
     job_id: int
     key: str
     slot: int
-    deployment: DeploymentRow
+    deployment: StoredDeployment
     verb: str
     spec: JobSpec
     next_tick: int | None
@@ -166,7 +166,7 @@ class JobRow:
 class IntervalRow:
     """What a job of the interval scheduler's contract has beside its row."""
 
-    job: JobRow
+    job: StoredJob
     terms: Terms
     created_at: int
     changed_at: int
@@ -181,10 +181,10 @@ class DecidedByClaim(NamedTuple):
 
 
 @dataclass
-class ExecutionRow:
+class StoredExecution:
     execution_id: int
-    job: JobRow
-    deployment: DeploymentRow
+    job: StoredJob
+    deployment: StoredDeployment
     tick: int
     run_at: int
     claimed_at: int
@@ -233,7 +233,7 @@ class EnqueuedRow:
     namespace: str
     queue: str
     workspace: str
-    job: JobRow
+    job: StoredJob
     execution_id: int
     tick: int
     run_at: int
@@ -252,7 +252,7 @@ class EnqueuedRow:
 @dataclass
 class ActivationRow:
     activation_id: int
-    job: JobRow
+    job: StoredJob
     trigger: Trigger
     tick: int
     until_tick: int | None
@@ -263,14 +263,14 @@ class ActivationRow:
     again: bool
     requested_by: str
     of_schedule: bool = False  # a retry of a tick of its schedule
-    settled: bool = False  # see ExecutionRow
+    settled: bool = False  # see StoredExecution
 
     @property
     def by_hand(self) -> bool:
         """Somebody asked for it: neither a later tick nor a pause keeps it from running. Backfills do wait."""
         return self.trigger is Trigger.MANUAL or (self.trigger is Trigger.RETRY and bool(self.requested_by))
 
-    def is_retry_of(self, job: JobRow, tick: int) -> bool:
+    def is_retry_of(self, job: StoredJob, tick: int) -> bool:
         return self.trigger is Trigger.RETRY and self.job is job and self.tick == tick
 
     def activation(self) -> Activation:
@@ -281,7 +281,7 @@ class ActivationRow:
 
 
 @dataclass
-class ActionRow:
+class StoredAction:
     action: str
     actor: str
     note: str
@@ -301,7 +301,7 @@ class SkipRow:
 
 
 @dataclass
-class ControllerRow:
+class StoredController:
     info: ControllerInfo
     draining: bool
     lease_expires_at: int
@@ -309,7 +309,7 @@ class ControllerRow:
 
 
 @dataclass
-class RunnerRow:
+class StoredRunner:
     info: RunnerInfo
     last_seen_at: int
     held_since: int

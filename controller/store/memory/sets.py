@@ -9,7 +9,7 @@ from cronring.controller.ports.sets import ByHand, SetRow, SetWork, changed_set
 from cronring.controller.services.audit_changes import of_job
 from cronring.controller.services.refusals import changed_meanwhile, refused_circles
 from cronring.controller.store.memory.many import MemoryMany, seen_of
-from cronring.controller.store.memory.rows import JobRow
+from cronring.controller.store.memory.rows import StoredJob
 
 _BY_HAND = frozenset({"create", "update", "delete", "adopt"})
 
@@ -92,7 +92,7 @@ class MemorySets(MemoryMany):
             | dict(zip(work.removes, removed, strict=True))
         )
 
-    def _owned(self, namespace: str, name: str) -> dict[str, JobRow]:
+    def _owned(self, namespace: str, name: str) -> dict[str, StoredJob]:
         return {
             row.key: row
             for row in self.jobs.values()

@@ -26,10 +26,10 @@ from cronring.controller.store.memory.limits import places_of
 from cronring.controller.store.memory.lives import MemoryLives
 from cronring.controller.store.memory.registering import MemoryRegistering
 from cronring.controller.store.memory.rows import (
-    ControllerRow,
-    ExecutionRow,
-    JobRow,
-    RunnerRow,
+    StoredController,
+    StoredExecution,
+    StoredJob,
+    StoredRunner,
 )
 from cronring.controller.store.memory.sets import MemorySets
 from cronring.controller.store.memory.templates import MemoryTemplates
@@ -74,7 +74,7 @@ class MemoryStore(
         now = self.now_us()
         own_id = controller.controller_id
         held_since = self._held_since(own_id)
-        self.controllers[own_id] = ControllerRow(controller, draining, now + lease_ms * 1000, held_since)
+        self.controllers[own_id] = StoredController(controller, draining, now + lease_ms * 1000, held_since)
         renewed = tuple(sorted({runner_id for runner_id in runner_ids if runner_id in self.runners}))
         for runner_id in renewed:
             runner = self.runners[runner_id]
@@ -123,7 +123,7 @@ class MemoryStore(
 
     async def register_runner(self, runner: RunnerInfo) -> None:
         held_since = self._seen_since(runner.runner_id)
-        self.runners[runner.runner_id] = RunnerRow(runner, self.now_us(), held_since)
+        self.runners[runner.runner_id] = StoredRunner(runner, self.now_us(), held_since)
 
     async def runner_left(self, runner_id: str) -> None:
         runner = self.runners.get(runner_id)
@@ -145,7 +145,7 @@ class MemoryStore(
         ]
         return now, sorted(overdue)[:at_most]
 
-    def _due(self, slots: tuple[int, ...], until: int) -> list[JobRow]:
+    def _due(self, slots: tuple[int, ...], until: int) -> list[StoredJob]:
         wanted = frozenset(slots)
         return [
             row
@@ -194,7 +194,7 @@ class MemoryStore(
             )  # fmt: skip
         previous_tick, row.last_tick = row.last_tick, request.run_tick
         missed, row.missed = row.missed + ticks.missed(request.skipped), 0
-        execution = ExecutionRow(
+        execution = StoredExecution(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
             request.runner_id, now + (row.timeout_ms + (hard_grace_ms if request.runner_id else 0)) * 1000, 1,
             request.trigger,
@@ -226,7 +226,7 @@ class MemoryStore(
                 self._skip_on(row, request.skipped, controller_id)
         return [self.jobs[request.job_id].job() for request in requests if request.job_id in self.jobs]
 
-    def _skip_on(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
+    def _skip_on(self, row: StoredJob, ranges: tuple[Skipped, ...], controller_id: str) -> None:
         """A range that goes on where the job's latest one ended, for the same reason, takes its place."""
         latest, first = self.latest_skip.get(row.job_id), ranges[0]
         if (
@@ -278,7 +278,7 @@ class MemoryStore(
             followers, moved,
         )  # fmt: skip
 
-    def _retry(self, execution: ExecutionRow) -> int | None:
+    def _retry(self, execution: StoredExecution) -> int | None:
         row = execution.job
         if execution.retry_at is None or not row.active:
             return None
@@ -288,7 +288,7 @@ class MemoryStore(
             payload=execution.payload, beside=beside, of_schedule=execution.of_schedule, settled=execution.settled,
         ).activation_id  # fmt: skip
 
-    def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str) -> bool:
+    def _free(self, execution: StoredExecution, request: EndRequest, controller_id: str) -> bool:
         """Whether it moved the job's next run."""
         row = execution.job
         row.last_outcome = request.report.outcome
@@ -307,7 +307,7 @@ class MemoryStore(
                 return True
         return False
 
-    def _tally(self, execution: ExecutionRow, outcome: Outcome, *, final: bool) -> bool:
+    def _tally(self, execution: StoredExecution, outcome: Outcome, *, final: bool) -> bool:
         """Whether it paused the job."""
         row = execution.job
         if not execution.of_schedule:
@@ -318,13 +318,13 @@ class MemoryStore(
         row.failures += final and not execution.settled and outcome is not Outcome.CANCELLED
         return self._pause_failing(row)
 
-    def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:
+    def _move_anchor(self, row: StoredJob, anchor: int, closes_at: int | None) -> None:
         row.spec, row.revision = row.spec._replace(anchor=anchor), row.revision + 1
         if closes_at is not None:
             row.ahead_from = row.ahead_until = None  # of the books that end here: nothing takes them back
             self._open_span(row, self._close_span(row, closes_at))
 
-    def _pause_failing(self, row: JobRow) -> bool:
+    def _pause_failing(self, row: StoredJob) -> bool:
         most = parse_policy(row.spec.policy).pause_after_failures if row.spec.policy else 0
         if not 0 < most <= row.failures or not row.active or (row.next_tick is None and row.spec.schedule != MANUAL):
             return False
@@ -354,7 +354,7 @@ class MemoryStore(
     async def get_lost(self, lost_after_ms: int) -> list[Execution]:
         return [row.execution() for row in self._lost(lost_after_ms)]
 
-    def _lost(self, lost_after_ms: int) -> list[ExecutionRow]:
+    def _lost(self, lost_after_ms: int) -> list[StoredExecution]:
         seen_before = self.now_us() - lost_after_ms * 1000
         return [
             row
@@ -368,14 +368,14 @@ class MemoryStore(
         return [row.execution() for row in self.unfinished.values() if row.hard_deadline <= self.now_us()]
 
 
-def _may_skip(row: JobRow, request: SkipRequest) -> bool:
+def _may_skip(row: StoredJob, request: SkipRequest) -> bool:
     """Where only one may run, the end of what runs decides; where several may, one that ended leaves no overlap."""
     if not row.concurrency:
         return not row.full
     return row.full or request.skipped[0].reason is not SkipReason.OVERLAP
 
 
-def _counts(row: JobRow, request: EndRequest) -> bool:
+def _counts(row: StoredJob, request: EndRequest) -> bool:
     """Whether the end of the run that held the job decides how it goes on. See EndAnyRun."""
     moved_back = request.anchor is not None and request.next_tick is not None and request.next_tick <= row.opened_at
     return not (row.concurrency or moved_back) and (row.active or row.next_tick == request.tick)

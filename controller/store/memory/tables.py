@@ -15,18 +15,18 @@ from cronring.controller.ports.templates import TemplateRow
 from cronring.controller.services.audit_changes import Changes, canonical
 from cronring.controller.store.memory.followers import Followers
 from cronring.controller.store.memory.rows import (
-    ActionRow,
     ActivationRow,
-    ControllerRow,
-    DeploymentRow,
     EnqueuedRow,
-    ExecutionRow,
     IntervalRow,
-    JobRow,
     LimitKey,
     PlaceKey,
-    RunnerRow,
     SkipRow,
+    StoredAction,
+    StoredController,
+    StoredDeployment,
+    StoredExecution,
+    StoredJob,
+    StoredRunner,
 )
 from cronring.schema.audit_chain import AuditRow
 from cronring.schema.execution import Skipped
@@ -47,23 +47,23 @@ class MemoryTables:
         self.on_places: Callable[[int | None], None] = lambda _: None
         self.on_consumed: Callable[[], None] = lambda: None  # for each NOTIFY that a consumer has ended a message
         # What PostgreSQL says where it takes no message of a job: a trigger or a CHECK of the user's.
-        self.refuses_message: Callable[[JobRow], str | None] = lambda _: None
+        self.refuses_message: Callable[[StoredJob], str | None] = lambda _: None
         self.messages: dict[int, EnqueuedRow] = {}
         self.messages_made = 0
         self.defaults = DefaultsRow()
         self.limits: dict[LimitKey, LimitRow] = {}
         self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
         self.place_ids: dict[PlaceKey, int] = {}
-        self.deployments: list[DeploymentRow] = []
-        self.jobs: dict[int, JobRow] = {}
-        self.executions: dict[int, ExecutionRow] = {}
-        self.unfinished: dict[int, ExecutionRow] = {}
-        self.attempts: dict[tuple[int, int], list[ExecutionRow]] = {}  # by job and tick: unique by attempt
+        self.deployments: list[StoredDeployment] = []
+        self.jobs: dict[int, StoredJob] = {}
+        self.executions: dict[int, StoredExecution] = {}
+        self.unfinished: dict[int, StoredExecution] = {}
+        self.attempts: dict[tuple[int, int], list[StoredExecution]] = {}  # by job and tick: unique by attempt
         self.activations: dict[int, ActivationRow] = {}
         self.activations_made = 0
         self.followers = Followers()
         self.skips: list[SkipRow] = []
-        self.actions: list[ActionRow] = []
+        self.actions: list[StoredAction] = []
         self.audit_log: list[AuditRow] = []
         self.templates: dict[tuple[str, str], TemplateRow] = {}  # by namespace and name
         self.templates_made = 0
@@ -72,8 +72,8 @@ class MemoryTables:
         self.interval_jobs: dict[str, IntervalRow] = {}  # by the ids that their callers know
         self.latest_skip: dict[int, SkipRow] = {}  # by job
         self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed
-        self.controllers: dict[str, ControllerRow] = {}
-        self.runners: dict[str, RunnerRow] = {}
+        self.controllers: dict[str, StoredController] = {}
+        self.runners: dict[str, StoredRunner] = {}
         self.lives: list[Life] = []  # that have ended
         self.zone_data: dict[str, int] = {}  # by version: since when
 
@@ -81,7 +81,7 @@ class MemoryTables:
         row = self.controllers.get(controller_id)
         return row is not None and row.lease_expires_at > self.now_us()
 
-    def _log(self, action: ActionRow, *changes: Changes) -> None:
+    def _log(self, action: StoredAction, *changes: Changes) -> None:
         """What was done, and what that changed."""
         action.details = {**action.details, **call_in_hand().details}
         self.actions.append(action)
@@ -99,18 +99,18 @@ class MemoryTables:
                 )
             )  # fmt: skip
 
-    def _jobs_of(self, name: tuple[str, str]) -> list[JobRow]:
+    def _jobs_of(self, name: tuple[str, str]) -> list[StoredJob]:
         rows = [row for row in self.jobs.values() if row.deployment.module == name and not row.removed]
         return sorted(rows, key=lambda row: row.key)
 
-    def _add_job(self, row: JobRow) -> None:
+    def _add_job(self, row: StoredJob) -> None:
         self.jobs[row.job_id] = row
         row.now_us, row.defaults = self.now_us, lambda: self.defaults
         self.followers.note(row)
         self.spans[row.job_id] = []
         self._open_span(row, self.now_us())
 
-    def _add_execution(self, row: ExecutionRow) -> None:
+    def _add_execution(self, row: StoredExecution) -> None:
         of_tick = self.attempts.setdefault((row.job.job_id, row.tick), [])
         assert all(other.attempt != row.attempt for other in of_tick), f"cron_executions_once: {row}"
         of_tick.append(row)
@@ -118,24 +118,24 @@ class MemoryTables:
         row.number = row.job.executions
         self.executions[row.execution_id] = self.unfinished[row.execution_id] = row
 
-    def _skip(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
+    def _skip(self, row: StoredJob, ranges: tuple[Skipped, ...], controller_id: str) -> None:
         for skipped in ranges:
             self.latest_skip[row.job_id] = SkipRow(row.job_id, skipped, controller_id, self.now_us())
             self.skips.append(self.latest_skip[row.job_id])
 
-    def _close_span(self, row: JobRow, at: int) -> int:
+    def _close_span(self, row: StoredJob, at: int) -> int:
         """End the present books; where they end."""
         spans = self.spans[row.job_id]
         until = max(spans[-1].from_at, at)
         spans[-1] = spans[-1]._replace(until_at=until)
         return until
 
-    def _open_span(self, row: JobRow, from_at: int) -> None:
+    def _open_span(self, row: StoredJob, from_at: int) -> None:
         row.opened_at = from_at
         schedule, anchor, policy = row.spec.timing
         self.spans[row.job_id].append(Span(schedule, anchor, from_at, None, policy))
 
-    def _carry(self, carried: Carried, deployment: DeploymentRow) -> None:
+    def _carry(self, carried: Carried, deployment: StoredDeployment) -> None:
         row = self.jobs[carried.job_id]
         row.deployment = deployment
         if not carried.keeps:
@@ -170,7 +170,7 @@ class MemoryTables:
             row.orphaned_at, row.orphaned_tick = self.now_us(), each.tick
             row.next_tick, row.next_run_at, row.revision = None, None, row.revision + 1
 
-    def _bring_back(self, back: list[Return], deployment: DeploymentRow) -> None:
+    def _bring_back(self, back: list[Return], deployment: StoredDeployment) -> None:
         for each in back:
             row = self.jobs[each.job_id]
             row.orphaned_at, row.orphaned_tick, row.deployment = None, None, deployment

@@ -4,7 +4,7 @@ from cronring.controller.errors import NotFound, Outdated
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.templates import TemplateRow, TemplateValues, template_key
 from cronring.controller.services.audit_changes import of_template
-from cronring.controller.store.memory.rows import ActionRow
+from cronring.controller.store.memory.rows import StoredAction
 from cronring.controller.store.memory.tables import MemoryTables
 
 
@@ -42,7 +42,7 @@ class MemoryTemplates(MemoryTables):
         self.templates[namespace, name] = row
         details: dict[str, object] = {"revision": row.revision}
         self._log(
-            ActionRow("set_template", by, note, None, details, at=now, template=template_key(namespace, name)),
+            StoredAction("set_template", by, note, None, details, at=now, template=template_key(namespace, name)),
             of_template(namespace, name, None if there is None else there.values, values),
         )
 
@@ -56,7 +56,7 @@ class MemoryTemplates(MemoryTables):
         details: dict[str, object] = {"jobs": row.jobs}
         key = template_key(namespace, name)
         self._log(
-            ActionRow("delete_template", by, note, None, details, at=self.now_us(), template=key),
+            StoredAction("delete_template", by, note, None, details, at=self.now_us(), template=key),
             of_template(namespace, name, row.values, None),
         )
         return row.jobs
