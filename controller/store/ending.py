@@ -118,14 +118,19 @@ class EndBatch:
             next_ticks=next_ticks,
             next_run_ats=next_run_ats,
         )
-        name = await self._partitions.name(fetch, ticks)
-        records = await fetch(completing.worded({_ANYWHERE: f"{name} e"}) if name else completing)
-        ended = {record[0] for record in records}
+        ended = {record[0] for record in await self._in_its_partition(fetch, completing, ticks)}
         for place, (report, _, revision, next_tick, next_run_at, *_) in zip(places, requests, strict=True):
             if report.execution_id in ended:
                 self._results[place] = EndResult(
                     report.execution_id, report.job_id, True, next_tick, next_run_at, revision
                 )
+
+    async def _in_its_partition(
+        self, fetch: Fetch, ending: EndCronJob | EndAnyRun, ticks: Sequence[int]
+    ) -> list[asyncpg.Record]:
+        """What it answers, with the partition of that day named where that is known."""
+        name = await self._partitions.name(fetch, ticks)
+        return await fetch(ending.worded({_ANYWHERE: f"{name} e"}) if name else ending)
 
     async def _end(self, fetch: Fetch, places: Sequence[int], *, anywhere: bool = False) -> list[asyncpg.Record]:
         """`anywhere`: in all partitions."""
@@ -143,8 +148,7 @@ class EndBatch:
             anchors=unless_null(anchors),
             missed=[missed(ranges) if ranges else 0 for ranges in skips],
         )
-        name = "" if anywhere else await self._partitions.name(fetch, ticks)
-        records = await fetch(ending.worded({_ANYWHERE: f"{name} e"}) if name else ending)
+        records = await (fetch(ending) if anywhere else self._in_its_partition(fetch, ending, ticks))
         for place, record in zip(places, records, strict=True):
             self._results[place] = EndResult._make(record[:_RESULT] + _NOTHING_MORE)
         return records

@@ -1,6 +1,5 @@
 """Each page as each role: what it shows, what it lets one do, and that everybody can read it."""
 
-import re
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
@@ -19,7 +18,6 @@ PAGES: Final = {
     "/webhooks": "Nobody is told", "/templates": "There is no template", "/access": "Runner grants",
     "/actions": "deploy", "/audit": "What", "/wall": "next",
 }  # fmt: skip
-DEEDS: Final = re.compile("Run now|Pause|Resume|Skip|Delete|Cancel|Retry|Roll back")
 # Files that were sent for this page: those that the browser had have no size.
 ASKED_FOR: Final = """performance.getEntriesByType("resource")
     .filter((each) => each.name.includes("/console/") && each.transferSize).map((each) => each.name)"""

@@ -17,8 +17,8 @@ SOON_MS: Final = 60_000
 BYTES_MAX: Final = 400_000  # of a picture
 KEPT: Final = Path(__file__).parents[2] / "docs" / "pictures"
 SIZES: Final[dict[str, ViewportSize]] = {
-    "laptop": {"width": 1280, "height": 800},
     "phone": {"width": 390, "height": 844},
+    "laptop": {"width": 1280, "height": 800},
     "wall": {"width": 1920, "height": 1080},
 }
 
@@ -92,7 +92,7 @@ def last_success(cluster: SecuredCluster) -> str:
 def test_each_page_fits_each_screen(
     visit: Callable[..., Visitor], cluster: SecuredCluster, run: int, tmp_path: Path
 ) -> None:
-    """As somebody turns their phone, or moves a window to another screen: it is loaded once."""
+    """Loaded once, on a phone, and then as wide as others (test_pages.py: the other way round)."""
     folder = KEPT if os.environ.get("CRONRING_KEEP_PICTURES") else tmp_path
     folder.mkdir(exist_ok=True)
     visitor = visit()
@@ -100,7 +100,7 @@ def test_each_page_fits_each_screen(
     for shown in SHOWN:
         if shown.killed:
             cluster.controllers[-1].kill()
-        page.set_viewport_size(SIZES["laptop"])
+        page.set_viewport_size(SIZES["phone"])
         page.goto(visitor.base + shown.path.format(run=run))
         for scheme in SCHEMES if shown.name in DARK else SCHEMES[:1]:
             page.emulate_media(color_scheme=scheme)
