@@ -52,8 +52,8 @@ class Pki:
         return Authority.read(self.pair.certificate, self.pair.key)
 
     def issue(self, name: SpiffeName, lifetime: dt.timedelta = DAY, where: str = "", host: str = "127.0.0.1") -> Path:
-        """A folder with ca.crt, tls.crt and tls.key; the same one again for the same name."""
-        folder = self.folder / (where or f"{name.kind}-{name.name}")
+        """A folder with ca.crt, tls.crt and tls.key; made anew, in the same one, for the same name."""
+        folder = self._folder(name, where)
         folder.mkdir(exist_ok=True)
         pair = issue(self.authority(), name, lifetime, (host,) if name.kind == "controller" else ())
         self.write(folder, pair)
@@ -80,10 +80,18 @@ class Pki:
             beside.replace(folder / "ca.crt")
 
     def controller(self, name: str, host: str = "127.0.0.1") -> Path:
-        return self.issue(controller_name(CLUSTER, name), host=host)
+        return self._standing(controller_name(CLUSTER, name), host=host)
 
-    def runner(self, grant: str, namespace: str = "default", lifetime: dt.timedelta = DAY) -> Path:
-        return self.issue(runner_name(CLUSTER, namespace, grant), lifetime)
+    def runner(self, grant: str, namespace: str = "default") -> Path:
+        return self._standing(runner_name(CLUSTER, namespace, grant))
+
+    def _standing(self, name: SpiffeName, host: str = "127.0.0.1") -> Path:
+        """As it was issued: who runs by it would open new streams if it were made anew."""
+        folder = self._folder(name)
+        return folder if self._folders.get(folder) == name else self.issue(name, host=host)
+
+    def _folder(self, name: SpiffeName, where: str = "") -> Path:
+        return self.folder / (where or f"{name.kind}-{name.name}")
 
 
 class SecuredCluster(Cluster):
