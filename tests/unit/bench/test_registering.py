@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 
 from bench.loop_watch import LEAST_MS, Watch
-from bench.registering import files, table
+from bench.registering import Registered, Spent, case, files, table
 from cronring.runner.describe import read_program
 from cronring.runner.modules import load_module
 from cronring.schema.validate import VERBS_LIMIT
@@ -21,7 +21,7 @@ CASE = {
 
 
 def test_what_is_registered_is_what_authors_write_and_fills_several_modules(tmp_path: Path) -> None:
-    first, second = files(tmp_path, VERBS_LIMIT + 5)
+    first, second = files(tmp_path, VERBS_LIMIT + 5, 0)
     assert first.read_text().count("def job_") == VERBS_LIMIT
     module = load_module(read_program(second, sys.executable, "default")).module
     assert len(module.verbs) == 5
@@ -40,6 +40,17 @@ def test_each_case_is_a_line_below_the_herd_alone() -> None:
     alone, case = table(result).splitlines()[-2:]
     assert alone == "| none | - | - | - | 8 / 0 / 7 | 1 / 0 / 2 | 11 | 20 | 22 |"
     assert case == "| 20,000 new | 2.5 | 8 | 1.5 / 0.3 / 0.2 | 40 / 10 / 9 | 30 / 4 / 5 | 12 | 30 | 41.5 |"
+
+
+def test_a_case_has_the_lateness_of_all_rounds_and_what_the_herd_alone_did_not_spend() -> None:
+    quiet = Spent(10.0, [1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [10.0])
+    first = Registered(1.0, 2.0, Spent(2.0, [0.2, 0.7], [5.0, 6.0], [1.0, 2.0], [float(each) for each in range(100)]))
+    second = Registered(3.0, 4.0, Spent(2.0, [0.9, 0.2], [9.0, 2.0], [3.0, 1.0], [500.0]))
+    assert case("new", 7, [first, second], quiet) == {
+        "what": "new", "verbs": 7, "read_s": 2.0, "deployed_s": 3.0, "cpu_s": [0.6, 0.0],
+        "hold_ms": [9, 6], "held_cpu_ms": [3, 2],
+        "late_p50_ms": 50.0, "late_p99_ms": 99.0, "late_max_ms": 500.0, "runs": 101,
+    }  # fmt: skip
 
 
 async def test_what_holds_the_loop_gets_a_line() -> None:
