@@ -28,7 +28,7 @@ from cronring.controller.core.node.timers import Timers
 from cronring.controller.core.node.window import DueWindow, Duty, Entry
 
 BATCH: Final = 500
-LIMITED_CAP_MS: Final = 1_000
+LIMITED_CAP_MS: Final = 1_000  # NOTIFY tells when a limit has places, and may get lost
 BUSY_BASE_MS: Final = 100  # its job runs, or no runner is there: tried again, ever less often
 TOGETHER_US: Final = 100_000
 EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate; a claim that comes too early is one more statement
@@ -202,6 +202,7 @@ class Activating:
         found = {activation.activation_id for activation in event.activations}
         for activation_id in known:
             waiting = self._waiting.get(activation_id)
+            # What this controller made may be due after the window, so a read of the window says nothing of it.
             if waiting is not None and activation_id not in found and not waiting.own:
                 self._forget(activation_id)
         for activation in event.activations:
@@ -222,6 +223,7 @@ class Activating:
 
     def _arm(self, waiting: WaitingActivation) -> None:
         activation = waiting.activation
+        # Both owners at once would make one claim in vain for each; the backup comes for what the primary left.
         delay_us = 0
         if not waiting.own and self._window.duties[activation.job.slot] is not Duty.PRIMARY:
             delay_us = self._context.settings.backup_delay_ms * 1_000
@@ -263,6 +265,7 @@ class Activating:
                 self._busy(waiting)
         if not chosen:
             return
+        # By job, as whatever locks jobs goes in that order; of one job the most urgent first.
         chosen.sort(key=lambda pair: (pair[1].job_id, pair[0].rank_us, pair[1].activation_id))
         waiting_too, requests, places = (list(each) for each in zip(*chosen, strict=True))
         requests = self._in_turn(waiting_too, requests)
@@ -350,6 +353,7 @@ class Activating:
         if result is None or result.gone or (result.execution is not None and result.next_tick is None):
             self._forget(request.activation_id)
         elif result.next_tick is not None and result.next_tick != waiting.activation.tick:
+            # A tick that was passed over takes no time. Behind one that runs, the next waits from its claim on.
             run_at = waiting.activation.run_at if result.execution is None else result.execution.claimed_at
             waiting.activation = waiting.activation._replace(tick=result.next_tick, run_at=run_at)
             waiting.busy = 0

@@ -29,6 +29,7 @@ from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
 from cronring.controller.core.ticks import PlannedTick
 from cronring.schema.execution import SkipReason, Trigger
 
+# A herd's claims grow: 50, 200, and then as many as settings allow.
 FIRST_BATCH = 50
 GROWTH = 4
 
@@ -115,6 +116,7 @@ class Claiming:
 
     def offer(self, entry: Entry) -> None:
         """The entry is due."""
+        # Under a limit that was full it waits in that queue: else each of its ticks would be a claim in vain.
         if entry.limit is None or not self._limiting.queues(entry):
             self._take_in(entry)
 
@@ -124,6 +126,7 @@ class Claiming:
             return
         self._window.move_to(entry, Stage.READY)
         known = self._ready.get(entry.job.job_id)
+        # The window forgot the job and learned of it anew. Only its latest entry is claimed, so that place is free.
         if known is not None and known is not entry:
             self._places.forgo(known)
         self._ready[entry.job.job_id] = entry
@@ -149,6 +152,7 @@ class Claiming:
         context = self._context
         for entry in self._limiting.turn():
             self._take_in(entry)
+        # Whatever went before them may be over by now: they are asked about in each step.
         self._ready.update(self._behind)
         self._behind.clear()
         if not self._ready and not self._in_flight:
@@ -198,6 +202,7 @@ class Claiming:
         ready = self._ready
         for job_id in list(islice(ready, size)):
             entry = ready.pop(job_id)
+            # Since it came due it may have been forgotten, changed, or claimed: nobody takes it out of here then.
             if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
                 self._places.forgo(entry)
                 continue
@@ -234,6 +239,7 @@ class Claiming:
         job, tick = entry.job, entry.tick
         assert tick is not None, "ready without a tick"
         entry.stage = Stage.CLAIMING
+        # Counted before it is won: else all of one statement would go to the runner that has the least now.
         self._sessions.change_held(runner_id, 1)
         trigger = Trigger.CATCH_UP if decision.caught_up else Trigger.SCHEDULE
         following = ticks.after_claim(job, run) if ticks.allows(job) else None
@@ -255,6 +261,7 @@ class Claiming:
 
     def _send(self, batch: ClaimBatch) -> None:
         context = self._context
+        # Both by job: StartCronJobs takes its arrays so, and its answer is matched with the entries in that order.
         batch.requests.sort()
         batch.entries.sort(key=_job_id)
         request_id = context.request(self)
@@ -283,6 +290,7 @@ class Claiming:
             # docs/decisions/0050: kept unused, the place would be lost by a new epoch, while others wait for it
             self._places.give_back(batch.places[request.job_id])
             self._sessions.change_held(request.runner_id, -1)
+            # No fault: another controller was quicker, or the row has changed. Its answer says how the row is now.
             self._context.stats.claims_wasted += 1
             if result is None or not result.has_min_replicas:
                 self._window.forget(request.job_id)
@@ -308,6 +316,7 @@ class Claiming:
         entry.stage = Stage.RUNNING
         entry.retries = 0
         entry.changed_ns = self._context.now_ns
+        # A job that it doesn't hold goes on to its next tick at once; else the end of the run tells that tick.
         if not holds_job:
             self._window.reset(entry, executing=False, tick=result.next_tick, run_at=result.next_run_at)
         execution = Execution(
@@ -326,6 +335,7 @@ class Claiming:
             job.payload,
             holds_job,
         )
+        # Claimed by a newer row than this controller knows: what follows the run must be reckoned by that one.
         self._holding.hold(execution, stale=result.revision != job.revision)
         return execution
 
@@ -333,6 +343,7 @@ class Claiming:
         """Whether its row is newer than the window knows, or seems to be."""
         newer = result.revision != entry.job.revision
         if result.full is not None:
+            # The window may have learned of the job anew meanwhile: that entry makes its own claim.
             if self._window.entries.get(entry.job.job_id) is entry:
                 entry.retries = 0
                 entry.changed_ns = self._context.now_ns

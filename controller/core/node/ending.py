@@ -117,6 +117,7 @@ class Ending:
         self._context.stats.reports += len(event.reports)
         for report in event.reports:
             known = self._pending.get(report.execution_id)
+            # A runner repeats what isn't acknowledged. One entry stands for all: its end is made once.
             if known is not None:
                 if not event.runner_id:  # what a consumer says tells more than what was declared meanwhile
                     known.report = report
@@ -127,6 +128,7 @@ class Ending:
             if execution is None and self._is_full(event.runner_id):
                 self._context.note(Level.ERROR, "reports_dropped", runner=event.runner_id, pending=len(self._pending))
                 continue
+            # Told no and acknowledged: unanswered, a liar would send it again for ever.
             if execution is not None and not _belongs(report, execution, event.runner_id):
                 self._refuse(event.runner_id, report.execution_id, ReportRefusal.FOREIGN)
                 continue
@@ -196,6 +198,7 @@ class Ending:
             return
         if not context.clock.known:  # what comes after a run is reckoned by it; the first renewal tells it
             return
+        # One look at a time: reports of what isn't held here are rare, but for a dead controller's, and liars'.
         if self._unknown and not self._fetching:
             batch = _take(self._unknown, context.settings.end_batch)
             request_id = context.request(self)
@@ -231,6 +234,7 @@ class Ending:
             request = request_of(execution, pending.report, now_us)
             if not execution.runner_id:
                 request = request._replace(message=_fate(pending))
+            # The answer says which row was made, and not what was asked for it.
             pending.retry_at, pending.anchor = request.retry_at, request.anchor
             requests.append(request)
         # docs/decisions/0068: whoever locks jobs and executions does so in this order, or two would deadlock
@@ -255,6 +259,7 @@ class Ending:
 
     def _found(self, pending: Pending, execution: Execution) -> None:
         """It is unfinished: whoever has it may end it, whatever others have said of it, and before."""
+        # Who spoke first proves nothing: a liar may have guessed the id before its runner was done.
         own = [said for said in pending.said() if _belongs(said[0], execution, said[1])]
         for report, runner_id in pending.said():
             if not _belongs(report, execution, runner_id):
@@ -271,6 +276,7 @@ class Ending:
         own = pending.execution is not None or any(held and _belongs(report, held, by) for report, by in pending.said())
         foreign = held is not None and not own
         self._forget(pending)
+        # Somebody else ended it: its end is in the books, and only this controller still thinks that it runs.
         if held is not None and not foreign:
             self._window.runner_away(held.job.job_id)
             self._holding.release(execution_id)
@@ -358,6 +364,7 @@ class Ending:
         job, now_us = execution.job, self._context.now_us
         if result.moved and pending.anchor is not None:
             job = job._replace(anchor=pending.anchor, revision=job.revision + 1)
+        # An owner that knows the row foresees the tick, and is there in time. What an end alone decides, it can't.
         foreseen = ticks.following(execution.job, max(now_us, execution.tick))
         unforeseen = foreseen is None or result.next_run_at < foreseen.run_at
         soon = result.next_run_at <= now_us + self._context.settings.refetch_interval_ms * 1_000
@@ -375,6 +382,7 @@ class Ending:
             execution_id = pending.report.execution_id
             self._forget(pending)
             self._holding.release(execution_id)
+            # Only now: a runner forgets what is acknowledged, and nobody else could say it again.
             for runner_id in filter(None, pending.runners):
                 by_runner.setdefault(runner_id, []).append(execution_id)
         for runner_id, execution_ids in by_runner.items():

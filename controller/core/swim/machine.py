@@ -100,9 +100,11 @@ class Swim:
 
     def receive(self, packet: Packet, now_ns: int) -> Reaction:
         reaction = Reaction.nothing()
+        # An address that was once another's, or a proxy that loops, brings me my own words.
         if self._left or packet.sender_id == self.me.member_id:
             return reaction
         self._notice_sleep(now_ns, reaction)
+        # Rumours before the message: an answer is made by what this packet has told.
         for update in packet.updates:
             self._beliefs.hear(update, now_ns, reaction)
         self._answer(packet, now_ns, reaction)
@@ -216,6 +218,7 @@ class Swim:
             case Ack():
                 self._on_ack(message, reaction)
             case Nack():
+                # Lifeguard: a helper lives and can't reach it either. So the silence is not my own fault.
                 if self._probe is not None and self._probe.sequence == message.sequence:
                     self._probe.nacks += 1
             case PingRequest():
@@ -238,6 +241,7 @@ class Swim:
     def _on_ack(self, ack: Ack, reaction: Reaction) -> None:
         probe = self._probe
         if probe is not None and probe.sequence == ack.sequence:
+            # Only a ping that needed no helpers says that I am quick enough myself.
             if not probe.answered and not probe.asked:
                 self._health.better()
             probe.answered = True
@@ -273,6 +277,7 @@ class Swim:
         target = self._beliefs.roster.get(target_id)
         assert target is not None
         self._sequence += 1
+        # Lifeguard's local health: whoever seems slow itself gives others longer, and accuses them later.
         self._probe = Probe(
             sequence=self._sequence,
             target_id=target_id,
@@ -286,9 +291,9 @@ class Swim:
         target = self._beliefs.roster.get(probe.target_id)
         if target is None or not target.gossips:
             return
+        # A suspect makes a poor helper: its silence would tell nothing.
         able = [member for member in self._beliefs.alive_others() if member.member_id != probe.target_id]
         helpers = self._chance.sample(able, min(self._helpers, len(able)))
-        probe.helpers = len(helpers)
         for helper in helpers:
             request = PingRequest(probe.sequence, target.member_id, target.address)
             self._send(helper.member_id, helper.address, request, reaction)
@@ -297,6 +302,7 @@ class Swim:
         self._probe = None
         self._probe_at = now_ns
         if not probe.answered:
+            # Not even a helper spoke: rather I am cut off than the target is dead (Lifeguard).
             if not probe.nacks:
                 self._health.worse()
             self._beliefs.accuse(probe.target_id, now_ns, reaction)
@@ -318,6 +324,7 @@ class Swim:
         self._reconnect_at = now_ns + self._sync_ns // RECONNECTS_PER_SYNC
         lost = [(member.member_id, member.address) for member in self._beliefs.roster.dead()]
         lost = list(dict.fromkeys(lost + self._seeds.strangers(self._beliefs.roster, self.me.address)))
+        # Each is tried once before any is tried again: by chance alone, some would wait for minutes.
         untried = [peer for peer in self._untried if peer in lost]
         if not untried:
             untried = self._chance.sample(lost, len(lost))

@@ -19,7 +19,6 @@ class Probe:
     ends_ns: int
     answered: bool = False
     asked: bool = False  # the time for ping-reqs has come, even if there was no helper
-    helpers: int = 0
     nacks: int = 0
 
     def next_ns(self) -> int:
