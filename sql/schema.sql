@@ -3,6 +3,9 @@
 
 CREATE SCHEMA cronring;
 
+CREATE DOMAIN cronring.cron_outcome AS text
+	CONSTRAINT cron_outcome_known CHECK ((VALUE = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'lost'::text, 'out_of_memory'::text, 'out_of_cpu'::text])));
+
 CREATE FUNCTION cronring.cron_active(removed_at timestamp with time zone, cancelled_at timestamp with time zone, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN ((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL) AND ((paused_at IS NULL) OR COALESCE((paused_until <= now()), false)));
@@ -177,7 +180,7 @@ CREATE TABLE cronring.cron_executions (
     cancel_note text,
     started_at timestamp with time zone,
     ended_at timestamp with time zone,
-    outcome text,
+    outcome cronring.cron_outcome,
     retry_at timestamp with time zone,
     error_type text,
     error_message text,
@@ -187,11 +190,7 @@ CREATE TABLE cronring.cron_executions (
     cpu_us bigint,
     memory_peak_bytes bigint,
     memory_shared boolean,
-    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (claimed_at >= run_at) AND (controller_id > ''::text) AND (NOT (holds_job AND counted)) AND
-CASE
-    WHEN (outcome IS NULL) THEN (ended_at IS NULL)
-    ELSE ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'lost'::text, 'out_of_memory'::text, 'out_of_cpu'::text])) AND (ended_at IS NOT NULL) AND (ended_at >= started_at) AND (started_at >= claimed_at))
-END))
+    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (controller_id > ''::text) AND (NOT (holds_job AND counted)) AND ((outcome IS NULL) = (ended_at IS NULL)) AND (claimed_at >= run_at) AND (started_at >= claimed_at) AND (ended_at >= started_at)))
 )
 PARTITION BY RANGE (tick);
 
@@ -248,15 +247,18 @@ CREATE TABLE cronring.cron_jobs (
     last_success timestamp with time zone,
     failures integer DEFAULT 0 NOT NULL,
     executions bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT cron_jobs_sound CHECK (((key > ''::text) AND ((slot >= 0) AND (slot <= 4095)) AND (timeout_ms <> 0) AND (on_disconnect = ANY (ARRAY['stop'::text, 'finish'::text])) AND ((next_tick IS NULL) = (next_execution IS NULL)) AND (((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL)) OR (next_tick IS NULL)) AND ((orphaned_tick IS NULL) OR (orphaned_at IS NOT NULL)) AND
+    CONSTRAINT cron_jobs_sound CHECK ((((next_tick IS NULL) = (next_execution IS NULL)) AND ((next_tick IS NULL) OR (COALESCE(removed_at, cancelled_at, orphaned_at,
 CASE
-    WHEN (paused_at IS NULL) THEN ((paused_tick IS NULL) AND (paused_until IS NULL))
-    ELSE ((paused_until IS NOT NULL) OR ((next_tick IS NULL) AND (orphaned_tick IS NULL)))
-END AND
-CASE state
-    WHEN 'idle'::text THEN ((start_time IS NULL) AND (execution_id IS NULL) AND (running >= 0))
-    WHEN 'executing'::text THEN ((start_time IS NOT NULL) AND (execution_id IS NOT NULL) AND (running = 0))
-    ELSE false
+    WHEN (paused_until IS NULL) THEN paused_at
+    ELSE NULL::timestamp with time zone
+END) IS NULL)) AND ((start_time IS NULL) = (execution_id IS NULL)) AND (state =
+CASE
+    WHEN (execution_id IS NULL) THEN 'idle'::text
+    ELSE 'executing'::text
+END) AND
+CASE
+    WHEN (execution_id IS NULL) THEN (running >= 0)
+    ELSE (running = 0)
 END))
 )
 WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.05');
@@ -345,7 +347,7 @@ CREATE FUNCTION cronring.cron_fitting_executions(since timestamp with time zone,
      e.memory_shared,
      e.job_id
     FROM cronring.cron_execution_details e
-   WHERE ((e.tick >= COALESCE(cron_fitting_executions.since, '-infinity'::timestamp with time zone)) AND (e.tick <= COALESCE(cron_fitting_executions.until, 'infinity'::timestamp with time zone)) AND ((cron_fitting_executions.outcomes = '{}'::text[]) OR (COALESCE(e.outcome, 'running'::text) = ANY (cron_fitting_executions.outcomes))) AND ((cron_fitting_executions.runner = ''::text) OR (e.runner_id = cron_fitting_executions.runner)) AND ((NOT cron_fitting_executions.of_jobs) OR (EXISTS ( SELECT
+   WHERE ((e.tick >= COALESCE(cron_fitting_executions.since, '-infinity'::timestamp with time zone)) AND (e.tick <= COALESCE(cron_fitting_executions.until, 'infinity'::timestamp with time zone)) AND ((cron_fitting_executions.outcomes = '{}'::text[]) OR (COALESCE((e.outcome)::text, 'running'::text) = ANY (cron_fitting_executions.outcomes))) AND ((cron_fitting_executions.runner = ''::text) OR (e.runner_id = cron_fitting_executions.runner)) AND ((NOT cron_fitting_executions.of_jobs) OR (EXISTS ( SELECT
             FROM cronring.cron_jobs j
            WHERE ((j.id = e.job_id) AND ((cron_fitting_executions.namespaces IS NULL) OR (j.namespace = ANY (cron_fitting_executions.namespaces))) AND ((cron_fitting_executions.of_namespace = ''::text) OR (j.namespace = cron_fitting_executions.of_namespace)) AND ((cron_fitting_executions.of_module = ''::text) OR (j.module = cron_fitting_executions.of_module)) AND ((cron_fitting_executions.of_verb = ''::text) OR (j.verb = cron_fitting_executions.of_verb)) AND ((cron_fitting_executions.of_labels = '{}'::jsonb) OR (j.labels @> cron_fitting_executions.of_labels)))
           OFFSET 0))));
@@ -1297,6 +1299,15 @@ END $$;
 CREATE FUNCTION cronring.cron_rank(sort text, run_at timestamp with time zone, claimed_at timestamp with time zone, started_at timestamp with time zone, ended_at timestamp with time zone) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((EXTRACT(epoch FROM CASE sort WHEN 'slowest'::text THEN (ended_at - started_at) ELSE (COALESCE(started_at, claimed_at) - run_at) END) * (1000000)::numeric))::bigint;
+
+CREATE FUNCTION cronring.cron_refuse() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'new row for relation "%" violates check constraint "%"', TG_TABLE_NAME, TG_NAME
+        USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = TG_NAME;
+END $$;
 
 CREATE FUNCTION cronring.cron_stage_kept(boundary timestamp with time zone, runs bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2613,7 +2624,7 @@ CREATE INDEX cron_executions_of_controller ON ONLY cronring.cron_executions USIN
 
 CREATE INDEX cron_executions_of_runner ON ONLY cronring.cron_executions USING btree (runner_id) WHERE ((outcome IS NULL) AND (runner_id > ''::text));
 
-CREATE INDEX cron_executions_troubled ON ONLY cronring.cron_executions USING btree (outcome, id) WHERE (outcome <> 'completed'::text);
+CREATE INDEX cron_executions_troubled ON ONLY cronring.cron_executions USING btree (outcome, id) WHERE ((outcome)::text <> 'completed'::text);
 
 CREATE INDEX cron_followers_after ON cronring.cron_followers USING btree (after);
 
@@ -2700,6 +2711,12 @@ CREATE TRIGGER cron_jobs_limit_labels AFTER UPDATE OF labels ON cronring.cron_jo
 CREATE TRIGGER cron_jobs_note_pause AFTER UPDATE OF paused_at ON cronring.cron_jobs FOR EACH ROW WHEN (((new.paused_by = 'cronring'::text) AND (new.paused_at IS DISTINCT FROM old.paused_at) AND (new.paused_at IS NOT NULL))) EXECUTE FUNCTION cronring.cron_note_pause();
 
 CREATE TRIGGER cron_jobs_note_payload AFTER UPDATE OF payload ON cronring.cron_jobs FOR EACH ROW WHEN ((new.payload IS DISTINCT FROM old.payload)) EXECUTE FUNCTION cronring.cron_note_payload();
+
+CREATE TRIGGER cron_jobs_sound AFTER INSERT OR UPDATE OF key, slot, timeout_ms, on_disconnect, paused_at, paused_tick, paused_until, orphaned_at, orphaned_tick ON cronring.cron_jobs FOR EACH ROW WHEN ((NOT ((new.key > ''::text) AND ((new.slot >= 0) AND (new.slot <= 4095)) AND (new.timeout_ms <> 0) AND (new.on_disconnect = ANY (ARRAY['stop'::text, 'finish'::text])) AND ((new.orphaned_tick IS NULL) OR (new.orphaned_at IS NOT NULL)) AND
+        CASE
+            WHEN (new.paused_at IS NULL) THEN ((new.paused_tick IS NULL) AND (new.paused_until IS NULL))
+            ELSE ((new.paused_until IS NOT NULL) OR (new.orphaned_tick IS NULL))
+        END))) EXECUTE FUNCTION cronring.cron_refuse();
 
 CREATE TRIGGER cron_queue_tell_ended AFTER UPDATE OF ended_at ON cronring.cron_queue FOR EACH ROW WHEN ((new.awaited AND (new.ended_at IS NOT NULL) AND (old.ended_at IS NULL))) EXECUTE FUNCTION cronring.cron_tell_ended();
 
@@ -2824,6 +2841,8 @@ REVOKE ALL ON FUNCTION cronring.cron_queue_woken() FROM PUBLIC;
 REVOKE ALL ON FUNCTION cronring.cron_queue_workspaces(spaces text[], after_namespace text, after_workspace text, most bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_rank(sort text, run_at timestamp with time zone, claimed_at timestamp with time zone, started_at timestamp with time zone, ended_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_refuse() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_stage_kept(boundary timestamp with time zone, runs bigint) FROM PUBLIC;
 

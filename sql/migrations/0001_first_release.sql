@@ -238,18 +238,16 @@ CREATE TABLE cron_jobs (
     -- Executions claimed so far: the number of the latest one.
     executions     bigint NOT NULL DEFAULT 0,
 
-    -- One constraint in place of many: whatever an update changes, each of them is evaluated for its row.
+    -- What claims and ends could break. PostgreSQL reads this text anew in each statement, so it is as short as it can
+    -- be; the trigger of the same name has what only people and deployments change (docs/decisions/0122).
     CONSTRAINT cron_jobs_sound CHECK (
-        key > '' AND slot BETWEEN 0 AND 4095 AND timeout_ms <> 0 AND on_disconnect IN ('stop', 'finish')
-        AND (next_tick IS NULL) = (next_execution IS NULL)
-        AND (removed_at IS NULL AND cancelled_at IS NULL AND orphaned_at IS NULL OR next_tick IS NULL)
-        AND (orphaned_tick IS NULL OR orphaned_at IS NOT NULL)
-        AND CASE WHEN paused_at IS NULL THEN paused_tick IS NULL AND paused_until IS NULL
-                 ELSE paused_until IS NOT NULL OR next_tick IS NULL AND orphaned_tick IS NULL END
+        (next_tick IS NULL) = (next_execution IS NULL)
+        AND (next_tick IS NULL OR coalesce(removed_at, cancelled_at, orphaned_at,
+                                           CASE WHEN paused_until IS NULL THEN paused_at END) IS NULL)
+        AND (start_time IS NULL) = (execution_id IS NULL)
+        AND state = CASE WHEN execution_id IS NULL THEN 'idle' ELSE 'executing' END
         -- What holds a job runs alone, whatever the job's policy was before.
-        AND CASE state WHEN 'idle' THEN start_time IS NULL AND execution_id IS NULL AND running >= 0
-                       WHEN 'executing' THEN start_time IS NOT NULL AND execution_id IS NOT NULL AND running = 0
-                       ELSE false END)
+        AND CASE WHEN execution_id IS NULL THEN running >= 0 ELSE running = 0 END)
 ) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.05); -- room to claim every row of a page at once
 
 -- Each end moves its job's row (next_execution), and writes an entry into each index that the row is in. So all but the
@@ -272,6 +270,24 @@ CREATE INDEX cron_jobs_orphaned ON cron_jobs (module, verb) WHERE orphaned_at IS
 -- Jobs that want to be watched for late ticks, by when they are due. Hot statements name no such condition.
 CREATE INDEX cron_jobs_late ON cron_jobs (next_execution)
     WHERE next_execution IS NOT NULL AND policy LIKE '%"late_after"%';
+
+-- Refuses the row that a trigger was called for, as a CHECK of the trigger's name would.
+CREATE FUNCTION cron_refuse() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'new row for relation "%" violates check constraint "%"', TG_TABLE_NAME, TG_NAME
+        USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = TG_NAME;
+END $$;
+-- AFTER: a BEFORE UPDATE trigger, whatever columns it is of, has each claim and each end look its row up once more.
+CREATE TRIGGER cron_jobs_sound
+AFTER INSERT OR UPDATE OF key, slot, timeout_ms, on_disconnect, paused_at, paused_tick, paused_until, orphaned_at,
+    orphaned_tick ON cron_jobs
+FOR EACH ROW WHEN (NOT (
+    NEW.key > '' AND NEW.slot BETWEEN 0 AND 4095 AND NEW.timeout_ms <> 0 AND NEW.on_disconnect IN ('stop', 'finish')
+    AND (NEW.orphaned_tick IS NULL OR NEW.orphaned_at IS NOT NULL)
+    AND CASE WHEN NEW.paused_at IS NULL THEN NEW.paused_tick IS NULL AND NEW.paused_until IS NULL
+             ELSE NEW.paused_until IS NOT NULL OR NEW.orphaned_tick IS NULL END))
+EXECUTE FUNCTION cron_refuse();
 
 -- Whether a pause is in force.
 CREATE FUNCTION cron_paused(paused_at timestamptz, paused_until timestamptz) RETURNS boolean
@@ -586,6 +602,10 @@ CREATE TABLE cron_sets (
 
 CREATE SEQUENCE cron_execution_ids AS bigint;
 
+-- How an execution ended. A session reads a domain's rule once; that of a table, in each statement.
+CREATE DOMAIN cron_outcome AS text CONSTRAINT cron_outcome_known
+CHECK (VALUE IN ('completed', 'failed', 'timed_out', 'cancelled', 'lost', 'out_of_memory', 'out_of_cpu'));
+
 -- One row for each claim. `cron_executions_once` is what makes "once" true. History is cut by tick, so that old
 -- partitions can be dropped whole, and this key stays a key.
 CREATE TABLE cron_executions (
@@ -636,7 +656,7 @@ CREATE TABLE cron_executions (
     -- has, and that its claim has decided, has its start and its error from then on: whoever answers for it ends it so.
     started_at     timestamptz,
     ended_at       timestamptz,
-    outcome        text,
+    outcome        cron_outcome,
     -- When it was to be tried again, had no tick come before.
     retry_at       timestamptz,
     error_type     text,
@@ -652,13 +672,11 @@ CREATE TABLE cron_executions (
 
     CONSTRAINT cron_executions_pkey PRIMARY KEY (id, tick),
     CONSTRAINT cron_executions_once UNIQUE (job_id, tick, attempt),
-    -- One in place of many, as that of cron_jobs.
+    -- Short, as that of cron_jobs.
     CONSTRAINT cron_executions_sound CHECK (
-        attempt > 0 AND claimed_at >= run_at AND controller_id > '' AND NOT (holds_job AND counted)
-        AND CASE WHEN outcome IS NULL THEN ended_at IS NULL
-                 ELSE outcome IN ('completed', 'failed', 'timed_out', 'cancelled', 'lost', 'out_of_memory',
-                                  'out_of_cpu')
-                      AND ended_at IS NOT NULL AND ended_at >= started_at AND started_at >= claimed_at END)
+        attempt > 0 AND controller_id > '' AND NOT (holds_job AND counted)
+        AND (outcome IS NULL) = (ended_at IS NULL)
+        AND claimed_at >= run_at AND started_at >= claimed_at AND ended_at >= started_at)
 ) PARTITION BY RANGE (tick);
 ALTER SEQUENCE cron_execution_ids OWNED BY cron_executions.id;
 -- The few that run now: by whom they were claimed (adoption, hard timeout), and where they run (lost). The conditions

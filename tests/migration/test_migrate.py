@@ -213,6 +213,18 @@ async def test_what_the_first_schema_holds_goes_on_in_the_next(
         ("paused_at = now()", True),
         ("paused_at = now(), next_tick = NULL, next_execution = NULL, paused_tick = next_tick", False),
         ("paused_tick = now()", True),
+        ("paused_until = now()", True),
+        ("paused_at = now(), paused_until = now()", False),
+        ("cancelled_at = now()", True),
+        ("orphaned_at = now()", True),
+        ("orphaned_at = now(), next_tick = NULL, next_execution = NULL, orphaned_tick = next_tick", False),
+        ("orphaned_tick = now()", True),
+        (
+            "orphaned_at = now(), paused_at = now(), next_tick = NULL, next_execution = NULL, orphaned_tick = now()",
+            True,
+        ),
+        ("start_time = now()", True),
+        ("execution_id = 1", True),
         ("running = -1", True),
         ("running = 2", False),
         ("running = 1, state = 'executing', start_time = now(), execution_id = 1", True),
@@ -233,31 +245,45 @@ async def test_a_job_that_contradicts_itself_is_refused(database_url: str, chang
     assert outcome == ("cron_jobs_sound" if refused else None)
 
 
+async def test_no_job_is_made_that_contradicts_itself(database_url: str) -> None:
+    await run(database_url, ROWS_OF_THE_FIRST_SCHEMA)
+    for column, wrong in (("slot", "4096"), ("timeout_ms", "0"), ("on_disconnect", "'x'"), ("key", "''")):
+        values = {"key": "'m.new'", "slot": "1", "timeout_ms": "1", "on_disconnect": "'stop'"} | {column: wrong}
+        made = (
+            "INSERT INTO cron_jobs (namespace, module, verb, deployment_id, schedule, anchor, "
+            f"{', '.join(values)}) VALUES ('default', 'm', 'new', 1, 'manual', now(), {', '.join(values.values())})"
+        )
+        with pytest.raises(asyncpg.CheckViolationError, match="cron_jobs_sound"):
+            await run(database_url, made)
+
+
 @pytest.mark.parametrize(
     ("change", "refused"),
     [
-        ("outcome = 'completed', ended_at = now(), started_at = claimed_at", False),
-        ("outcome = 'completed'", True),
-        ("ended_at = now()", True),
-        ("outcome = 'lost', ended_at = claimed_at - interval '1 second', started_at = claimed_at", True),
-        ("outcome = 'odd', ended_at = now(), started_at = claimed_at", True),
-        ("started_at = claimed_at - interval '1 second', outcome = 'lost', ended_at = now()", True),
-        ("run_at = claimed_at + interval '1 second'", True),
-        ("attempt = 0", True),
-        ("controller_id = ''", True),
-        ("runner_id = ''", False),  # a tick whose target is a queue has no runner
-        ("counted = true", True),
-        ("counted = true, holds_job = false", False),
+        ("outcome = 'completed', ended_at = now(), started_at = claimed_at", None),
+        ("outcome = 'completed'", "cron_executions_sound"),
+        ("ended_at = now()", "cron_executions_sound"),
+        ("outcome = 'lost', ended_at = claimed_at - interval '1 s', started_at = claimed_at", "cron_executions_sound"),
+        ("outcome = 'odd', ended_at = now(), started_at = claimed_at", "cron_outcome_known"),
+        ("started_at = claimed_at - interval '1 s', outcome = 'lost', ended_at = now()", "cron_executions_sound"),
+        ("run_at = claimed_at + interval '1 s'", "cron_executions_sound"),
+        ("attempt = 0", "cron_executions_sound"),
+        ("controller_id = ''", "cron_executions_sound"),
+        ("runner_id = ''", None),  # a tick whose target is a queue has no runner
+        ("counted = true", "cron_executions_sound"),
+        ("counted = true, holds_job = false", None),
     ],
 )
-async def test_an_execution_that_contradicts_itself_is_refused(database_url: str, change: str, refused: bool) -> None:
+async def test_an_execution_that_contradicts_itself_is_refused(
+    database_url: str, change: str, refused: str | None
+) -> None:
     await run(database_url, ROWS_OF_THE_FIRST_SCHEMA)
     outcome = None
     try:
         await run(database_url, f"UPDATE cron_executions SET {change}")
     except asyncpg.CheckViolationError as error:
         outcome = error.constraint_name
-    assert outcome == ("cron_executions_sound" if refused else None)
+    assert outcome == refused
 
 
 async def test_history_is_cut_by_tick(database_url: str) -> None:
