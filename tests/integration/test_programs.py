@@ -2,12 +2,15 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support import programs
+from tests.support.waiting import TIMEOUT_S
 
 HOURLY = "from cronring import cron\n\n@cron('0 * * * *')\ndef hourly(): print('x')\n"
 
@@ -29,6 +32,15 @@ def test_they_say_and_end_the_same(arguments: Sequence[str], given: str, tmp_pat
     assert forked.stdout + forked.stderr
     with programs.forking(False):
         assert vars(programs.run(arguments, environment, tmp_path, given=given)) == vars(forked)
+
+
+def test_the_package_runs_as_the_command() -> None:
+    """Where no PATH leads to a virtual environment's scripts."""
+    command = [sys.executable, "-m", "cronring"]
+    asked = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    assert asked.stdout.startswith("cronring ")
+    wrong = subprocess.run([*command, "nonsense"], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert (wrong.returncode, wrong.stderr.splitlines()[0]) == (2, "Usage: cronring [OPTIONS] COMMAND [ARGS]...")
 
 
 def test_a_killed_one_is_dead(tmp_path: Path) -> None:
