@@ -238,8 +238,8 @@ CREATE TABLE cron_jobs (
     -- Executions claimed so far: the number of the latest one.
     executions     bigint NOT NULL DEFAULT 0,
 
-    -- What claims and ends could break. PostgreSQL reads this text anew in each statement, so it is as short as it can
-    -- be; the trigger of the same name has what only people and deployments change (docs/decisions/0122).
+    -- What claims and ends could break. PostgreSQL reads this text anew in each statement, so it is short
+    -- (docs/decisions/0122). The trigger of the same name has what only people and deployments change.
     CONSTRAINT cron_jobs_sound CHECK (
         (next_tick IS NULL) = (next_execution IS NULL)
         AND (next_tick IS NULL OR coalesce(removed_at, cancelled_at, orphaned_at,

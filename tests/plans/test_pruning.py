@@ -68,7 +68,7 @@ SELECT p.proname FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
 WHERE p.pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('cron_jobs'))
   AND p.prosqlbody IS NULL AND l.lanname IN ('plpgsql', 'sql')
   AND coalesce(pg_stat_get_function_calls(p.oid), 0) = 0
-  AND p.proname <> 'cron_audit_log_not_emptied' -- it only raises, which no count of calls is told of
+  AND p.proname NOT IN ('cron_audit_log_not_emptied', 'cron_refuse') -- these only raise: no count of calls is told
 """
 
 
