@@ -74,7 +74,12 @@ FIELDS: Final = (
     PolicyField("overlap", "text", "", "a tick during a run: skip, buffer_one, buffer_all, cancel_running or allow"),
     PolicyField("max_concurrent", "count", None, "with overlap=allow, so many runs at once; 10 if unset", 1, 10_000),
     PolicyField(
-        "retries", "count", None, "further attempts at a tick whose run failed; 0: none, also by the cluster", 0, 100
+        "retries",
+        "count",
+        None,
+        "further attempts at a tick whose run failed; 0: none, whatever the cluster's default is",
+        0,
+        100,
     ),
     PolicyField("backoff", "text", "", "wait before the first retry, 10s if unset; doubles with each one, up to 1h"),
     PolicyField("retry_on", "names", (), "retry only these: exception names, or failed, timed_out, lost, ..."),
@@ -87,11 +92,16 @@ FIELDS: Final = (
         1_000_000,
     ),
     PolicyField(
-        "late_after", "text", "", "webhooks are told of a tick that starts so much too late, or not at all, like 5m"
+        "late_after", "text", "", "webhooks are told of a tick that has not started so long after its time, like 5m"
     ),
     PolicyField("after", "text", "", "run for each tick of this job that has succeeded, like billing.close_month"),
     PolicyField(
-        "priority", "count", 0, "-100 to 100: runs first where places are short, one second earlier a level", -100, 100
+        "priority",
+        "count",
+        0,
+        "-100 to 100: goes first where places are short; a level is worth a second of waiting",
+        -100,
+        100,
     ),
     PolicyField("memory_limit", "text", "", "a run whose processes hold more memory is ended, like 256MiB or 1GiB"),
     PolicyField("cpu_limit", "text", "", "a run whose processes take more CPU time is ended, like 30s or 5m"),

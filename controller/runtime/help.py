@@ -89,22 +89,22 @@ HELP: Final[dict[str, str]] = {
     # Who is who
     "certificate_own_expires_seconds": "For how long the certificate of --certs is valid yet. Negative: it has ended, "
     "and no controller or runner takes this one. Below 14 days: cronring certs renew",
-    "certificate_public_expires_seconds": "The same of the one that callers see at --grpc and --http (--public-certs, "
-    "else --certs); once it has ended they refuse this controller",
+    "certificate_public_expires_seconds": "For how long the certificate that callers see at --grpc and --http is valid "
+    "yet (--public-certs, else --certs). Negative: it has ended, and callers refuse this controller",
     "issuer_keys_age_seconds": "How long ago keys were fetched from the issuer of JWTs whose fetch is oldest. Above an "
     "hour: it can't be asked, and new keys are unknown here",
     # The audit log
     "audit_log_sealed_rows": "Rows of the audit log that this controller has sealed",
     "audit_log_unsealed_rows": "Rows that were not sealed at its last look, of 10,000 that it counts",
-    "audit_log_unsealed_seconds": "The age of the oldest of them. Above 60 for 5 minutes: read audit_log_not_sealed in "
-    "the logs, or a transaction stays open in this PostgreSQL",
+    "audit_log_unsealed_seconds": "The age of the oldest row that is not sealed. Above 60 for 5 minutes: read "
+    "audit_log_not_sealed in the logs, or a transaction stays open in this PostgreSQL",
     "audit_log_refusals_waiting": "Refusals that are counted here and not in the audit log yet; each minute at most",
     "audit_log_refusals_dropped": "Refusals that never came into the audit log: PostgreSQL was away as this left",
     # Secrets
     "secrets_stored": "Secrets in the database, as this controller last saw them; none without --secrets-key",
-    "secrets_on_other_keys": "Those of them that are encrypted by another key than its current one. Above 0 for 5 "
-    "minutes: a rotation does not end (secrets_locked, secrets_not_looked_at)",
-    "secrets_locked": "Those that this controller can't open. Above 0: give it the key (cronring doctor: "
+    "secrets_on_other_keys": "Secrets that are encrypted by another key than this controller's current one. Above 0 "
+    "for 5 minutes: a rotation does not end (secrets_locked, secrets_not_looked_at)",
+    "secrets_locked": "Secrets that this controller can't decrypt. Above 0: give it the key (cronring doctor: "
     "secrets' keys)",
     # Figures
     "figures_folded_executions": "Ended executions that this controller has added to the figures of their jobs",
@@ -113,7 +113,7 @@ HELP: Final[dict[str, str]] = {
     # Webhooks
     "webhook_deliveries_waiting": "Deliveries to webhooks that are due in the whole cluster, as this controller last "
     "counted them. Above 100 for 10 minutes: a receiver is down (cronring webhook deliveries)",
-    "webhook_deliveries_retrying": "Those of them whose receiver has refused at least once",
+    "webhook_deliveries_retrying": "Due deliveries to webhooks whose receiver has refused at least once",
     "webhook_notices": "Events that this controller has read out of the books for webhooks",
     "webhook_tries_delivered": "Deliveries from here that their receiver took",
     "webhook_tries_retry": "Deliveries from here that failed and will be tried again",

@@ -1,4 +1,4 @@
-"""What a controller says: notes become log lines and counts. Never more than a few lines a second of one kind."""
+"""What a controller says: notes become log lines and counts. Of one kind never more than a few in 10 seconds."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol

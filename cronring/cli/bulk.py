@@ -53,7 +53,9 @@ class Many(NamedTuple):
 expect_option = click.option(
     "--expect", type=count(0), metavar="N", help="Do nothing unless exactly N jobs match; of many jobs."
 )
-as_option = option("--as", "as_name", metavar="NAME", help="Who asks, as it is kept.  [default: user@host]")
+as_option = option(
+    "--as", "as_name", metavar="NAME", help="A remark on who asks, kept beside the token's name.  [default: user@host]"
+)
 note_option = click.option("--note", default="", help="Why; kept, and shown to whoever looks.")
 
 

@@ -23,7 +23,12 @@ def queue_options(command: Command) -> Command:
     """The other kind of target."""
     options = (
         click.option("--queue", default="", metavar="NAME", help="In place of VERB: each tick is a message there."),
-        click.option("--workspace", default="", metavar="NAME", help="Of the queue: taken in order, in each."),
+        click.option(
+            "--workspace",
+            default="",
+            metavar="NAME",
+            help="The queue's part for one tenant: its messages are taken in order.",
+        ),
         click.option("--await", is_flag=True, help="A tick ends when its consumer says so: --completes consumed."),
     )
     for option in reversed(options):

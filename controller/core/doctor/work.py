@@ -197,7 +197,8 @@ def check_overdue_ticks(overdue: Sequence[OverdueTicks]) -> Finding:
 
 def check_limits(full: Sequence[FullLimit]) -> Finding:
     troubles = [
-        warning(f"{each.seen}: ticks wait", f"If that lasts: `{each.command}` higher, or find what runs for long.")
+        warning(f"{each.seen}: ticks wait",
+                f"If that lasts, raise the limit (`{each.command}`), or find what runs for long.")
         for each in full
     ]  # fmt: skip
     return found("limits", troubles, "none is full")

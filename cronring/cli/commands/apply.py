@@ -46,7 +46,9 @@ class _Outcome(NamedTuple):
 @click.command("apply", cls=_Strict)
 @click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
 @click.option("--prune", is_flag=True, help="Remove jobs that the set owns and its files don't have any more.")
-@click.option("--release", is_flag=True, help="Leave them to nobody instead: another set may adopt them.")
+@click.option(
+    "--release", is_flag=True, help="Keep jobs that the files don't have any more, and let another set adopt them."
+)
 @click.option("--adopt", is_flag=True, help="Take jobs that were made by hand, and that no set owns.")
 @click.option("--dry-run", is_flag=True, help="Only say what would change; exit code 2 if anything would.")
 @click.option("--hours", type=click.IntRange(1, 8784), default=24, show_default=True, help="Whose ticks are compared.")
@@ -61,8 +63,8 @@ def apply(
 ) -> None:
     """Make the jobs of a set what FILE says: YAML or TOML. A folder counts with all that is below it.
 
-    What is there by hand is told, and set back. Jobs that the file lacks stay, unless --prune. All of a set is done,
-    or nothing. Pauses stay.
+    Changes that were made by hand are shown, and set back. Jobs that the file lacks stay, unless --prune. All of a
+    set is done, or nothing. Pauses stay.
 
     + are jobs and ticks that are new, - ones that go, ~ ones that change, ! what is refused.
 

@@ -38,7 +38,7 @@ class ChainPlace(click.ParamType[ChainLink]):
 
 
 @click.command()
-@click.option("--file", type=FILE, help="Write there: a new file, or behind what it has with --after.")
+@click.option("--file", type=FILE, help="Write to this new file; with --after, append to it.")
 @click.option("--after", type=ROW_ID, metavar="SEQ",
               help="Only rows behind that place: go on where the last export ended.")  # fmt: skip
 @database_option

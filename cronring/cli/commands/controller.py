@@ -89,7 +89,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option("--certs", type=FOLDER, metavar="DIR",
         help="A folder with ca.crt, tls.crt and tls.key: who this is. `cronring certs` makes them.")  # fmt: skip
 @option("--public-certs", type=FOLDER, metavar="DIR",
-        help="One whose certificate --grpc and --http show instead.  [default: --certs]")  # fmt: skip
+        help="A folder whose certificate --grpc and --http show instead.  [default: --certs]")  # fmt: skip
 @option("--ca-key", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="The CA's key: then runners with a join token get their certificates here.")  # fmt: skip
 @option("--identity-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -113,17 +113,17 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="On SIGTERM: how long runs may go on before others adopt them.")  # fmt: skip
 @option("--call-rate", type=count(), default=100, show_default=True,
         help="Calls a second that one token or user may make here. More are told when to come again.")  # fmt: skip
-@option("--call-burst", type=count(), default=500, show_default=True, help="And so many at once.")
+@option("--call-burst", type=count(), default=500, show_default=True, help="How many of these it may make at once.")
 @option("--streams", type=count(), default=100, show_default=True,
         help="Streams that one of them may have open here: watches, outputs that are followed.")  # fmt: skip
 @option("--cors-origin", "cors_origins", multiple=True, metavar="URL",
         help="A site, as https://HOST:PORT, whose pages may ask by REST with a token. Once for each.")  # fmt: skip
 @option("--metrics-auth", type=click.Choice(["none", "token"]), default="none", show_default=True,
-        help="With token, /metrics wants one that may view all namespaces.")  # fmt: skip
+        help="token: /metrics asks for a token that may view all namespaces.")  # fmt: skip
 @option("--no-interval-jobs", is_flag=True,
         help="Don't serve the interval scheduler's REST contract under /api/v1.")  # fmt: skip
 @option("--interval-jobs-verb", default="", metavar="[NAMESPACE/]MODULE.VERB",
-        help="What jobs of that contract run that name no verb, and their namespace: docs/interval-jobs.md.",
+        help="The verb, and namespace, of that contract's jobs that name no verb: docs/interval-jobs.md.",
         )  # fmt: skip
 @log_options
 @stop_on_eof_option

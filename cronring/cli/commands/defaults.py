@@ -25,7 +25,7 @@ _NO_RETRIES: Final = "not set: only jobs that say it themselves are tried again"
 @click.group(invoke_without_command=True)
 @click.pass_context
 def defaults(ctx: click.Context) -> None:
-    """Show or change what jobs have that don't say it, and whose verbs don't.
+    """Show or change the cluster's defaults: for jobs that set no value, and whose verbs set none.
 
     timeout is the soft timeout of a run. late_after is when webhooks hear of a tick that has not started. retries
     is how often a tick is tried again whose run failed: a job that may not run twice says retries=0.

@@ -57,7 +57,7 @@ class _Place:
 @click.command("events")
 @click.option("-f", "--follow", is_flag=True, help="Go on, until Ctrl-C.")
 @click.option("--position", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Go on where that file says, and keep there where this came to.")  # fmt: skip
+              help="Start at the position in FILE, and save the last position there.")  # fmt: skip
 @click.option("--namespace", default="", help="Only of its jobs and executions.  [default: all that you may view]")
 @output_option
 @controllers_option

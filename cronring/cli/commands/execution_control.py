@@ -79,8 +79,8 @@ def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) ->
 def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -> None:
     """Try again what failed, timed out, was cancelled or lost: the same tick, as a new attempt.
 
-    It runs with the payload that the execution ran with, whatever its job's is by now. Only if that had none, or it
-    isn't known any more, it takes its job's.
+    It runs with the payload that the execution ran with, whatever its job's is by now. If that had none, or
+    it isn't known any more, the retry takes its job's.
 
     It runs as soon as its job is free, even if that is paused or later ticks have run since. One that waits for its
     backoff runs at once.
@@ -105,7 +105,7 @@ def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -
         tick = short_instant(activation.tick)
         say(f"{activation.job} tries its tick {tick} again (attempt {activation.attempt}) as soon as it may")
         known = f"the one that execution {execution_id} ran with"
-        own = f"its job's, as that is now: execution {execution_id} had none, or its own isn't known any more"
+        own = f"its job's, as it is now: execution {execution_id} had none, or its own isn't known any more"
         say(f"  its payload is {known if activation.payload_of == 'run' else own}")
         say(f"  see it: cronring logs -f {activation.job}")
     elif execution is None:

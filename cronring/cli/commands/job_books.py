@@ -71,7 +71,7 @@ def list_policies(output: str, controllers: tuple[str, ...]) -> None:
     """List what the policy of a job may say, by the controllers that answer: their release decides it.
 
     Each is an option of `cronring jobs create`, `jobs update` and `template set`: on_missed is --on-missed. In a
-    module it stands in the decorator, and in files of `cronring apply` below `policy`.
+    module it stands in the decorator. In files of `cronring apply` it is a key of the job.
 
     \b
     Examples:

@@ -108,7 +108,7 @@ def resume_job(**values: Any) -> None:
 
 @click.command("skip-next")
 @_order
-@instant_option("--tick", zone="the job's", help="The tick that is meant, which is skipped, or nothing is")
+@instant_option("--tick", zone="the job's", help="Skip exactly this tick; nothing, if another one is next")
 def skip_next(tick: str | None, **values: Any) -> None:
     """Skip the next tick that would run: its reason in the books is `cancelled`. The one after it runs again.
 

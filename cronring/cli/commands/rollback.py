@@ -34,13 +34,13 @@ def rollback(  # noqa: PLR0917 - click passes them by name
 ) -> None:  # fmt: skip
     """Make an older version of MODULE the active one: the one that was active before, or --to KEY.
 
-    With --to, repeating it changes nothing; without, it goes back to the one that it had taken the place of.
+    With --to, repeating it changes nothing. Without --to, repeating it makes the version active that it had replaced.
 
-    Its jobs are those that it declares: what the version after it added is removed, what it had removed comes back with
-    its next tick. Jobs made by `jobs create` come back with its verbs, as they were; those whose verb it has not got
-    are orphaned, never removed. Pauses, notes and cancelled jobs stay. What runs of other versions goes on to its end,
-    on their runners; new runs need a runner that hosts this version. Before jobs are removed or orphaned it asks;
-    without a terminal it wants --yes.
+    Its jobs are those that it declares. Jobs that the newer version added are removed. Jobs that the newer version
+    removed come back with their next tick. Jobs made by `jobs create` come back with its verbs, as they were; those
+    whose verb it has not got are orphaned, never removed. Pauses, notes and cancelled jobs stay. What runs of other
+    versions goes on to its end, on their runners; new runs need a runner that hosts this version. Before jobs are
+    removed or orphaned it asks; without a terminal it wants --yes.
 
     \b
     Examples:

@@ -43,7 +43,8 @@ _FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_t
 @option("--cluster", default="cronring", show_default=True, metavar="NAME", help="The cluster's name in certificates.")
 @option("--insecure", is_flag=True, help="Plaintext, to controllers on this machine that run with --insecure.")
 @option("--run-as", metavar="USER[:GROUP]",
-        help="Whom verbs run as, so that they can't reach what the runner holds. It must be root.")  # fmt: skip
+        help="The user that verbs run as, so that they can't read the runner's keys. The runner must be root, or have "
+             "CAP_SETUID, CAP_SETGID and CAP_KILL.")  # fmt: skip
 @option("--python", metavar="PATH", help="The interpreter that runs the verbs, with their packages.  [default: this]")
 @option("--namespace", default="default", show_default=True, help="Where the modules' jobs live.")
 @option("--sync-children", type=click.IntRange(1, SYNC_CHILDREN_MAX),
@@ -62,8 +63,8 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
 
     Verbs run as the runner's own user, who can read --certs and --join-token-file. With --run-as they can't.
 
-    Exit codes: 0 stopped; 1 a file is no valid module; 2 wrong usage. It is 3 if results were left that no controller
-    had acknowledged when the drain timeout was over.
+    Exit codes: 0 stopped; 1 a file is no valid module, or no controller lets it in; 2 wrong usage. It is 3 if results
+    were left that no controller had acknowledged when the drain timeout was over.
 
     \b
     Examples:

@@ -24,12 +24,12 @@ _THERE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 def secrets_key() -> None:
     """The file of --secrets-key: keys that encrypt webhooks' URLs and secrets in the database.
 
-    Its first key encrypts, all of them open. Controllers read it again within 10 s. Keep a copy of it apart from the
-    database: without the key, what it has encrypted is lost.
+    Its first key encrypts; every key in it decrypts. Controllers read it again within 10 s. Keep a copy of it apart
+    from the database: without the key, what it has encrypted is lost.
 
     \b
     A new key, step by step, with the file copied to all after each:
-      cronring secrets-key add secrets.key      the new one, ID, opens
+      cronring secrets-key add secrets.key      the new one, ID, decrypts
       cronring secrets-key use secrets.key ID   it encrypts; what others have
                                                 encrypted is encrypted anew
       cronring doctor                           `secrets` names it alone:

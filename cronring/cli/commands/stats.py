@@ -74,7 +74,9 @@ def _recent(within: float, output: str, controllers: tuple[str, ...]) -> None:
 
 @click.command("days")
 @click.argument("key", metavar="JOB", shell_complete=job_key)
-@click.option("--days", type=click.IntRange(1, 62), default=14, show_default=True, help="So many, today with them.")
+@click.option(
+    "--days", type=click.IntRange(1, 62), default=14, show_default=True, help="How many days, today among them."
+)
 @click.option("--timezone", metavar="ZONE", default="", help="Whose days.  [default: the job's]")
 @output_option
 @controllers_option

@@ -28,8 +28,9 @@ def timeline(
 ) -> None:
     """Tell what happened: who came and went, what failed and recovered, who did what. The latest first.
 
-    Of jobs that fail time after time it tells the first failure, and when they completed again. It knows as much as is
-    kept of executions (`cronring controller --help`, --history). Texts that don't fit are whole in `-o json`.
+    Of jobs that fail time after time it tells the first failure, and when they completed again. It goes back as far as
+    executions are kept (`cronring controller`: --history-days, --history-runs). Texts that don't fit are
+    whole in `-o json`.
 
     \b
     Examples:

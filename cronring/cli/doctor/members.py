@@ -182,7 +182,7 @@ def check_leases(reports: Reports) -> Finding:
     return found(
         "controllers' leases",
         troubles,
-        f"all hold theirs, without a gap for {measured(min(held, default=0))} or longer",
+        f"all controllers hold one, without a gap for {measured(min(held, default=0))} or longer",
     )
 
 
