@@ -13,7 +13,7 @@ from xdist.scheduler import LoadFileScheduling
 ROOT: Final = Path(__file__).parent
 # docs/decisions/0041: in alphabetical order the machine idles, then is short of cores
 WAITING: Final = ("faults", "integration", "acceptance", "attacks")
-# Of those in `make test`, what takes a minute or more: first of all, as one that is left to the end is waited for.
+# What takes a minute or more, in either lane: first of all, as one that is left to the end is waited for.
 LONGEST: Final = (
     "plans/test_execution_lists.py",
     "conformance/test_changed_runs.py",

@@ -39,7 +39,7 @@ class Job(NamedTuple):
 class ClaimRequest(NamedTuple):
     """Claim `job_id` if its next tick still is `expected_tick`; run `run_tick` (later only when ticks were missed).
 
-    With overlap "allow" the job stays idle, and goes on to its next tick at once: the last two.
+    With overlap "allow" the job stays idle, and goes on to its next tick at once: `next_tick` and `next_run_at`.
     """
 
     job_id: int
@@ -61,7 +61,7 @@ class ClaimResult(NamedTuple):
 
     job_id: int
     updated: bool
-    has_min_replicas: bool
+    has_min_replicas: bool  # its deployment is active
     execution_id: int | None
     claimed_at: int
     executing: bool
@@ -103,7 +103,7 @@ class EnqueueResult(NamedTuple):
 
     job_id: int
     updated: bool
-    has_min_replicas: bool
+    has_min_replicas: bool  # its deployment is active
     execution_id: int | None
     claimed_at: int
     executing: bool

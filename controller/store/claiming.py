@@ -38,8 +38,8 @@ class Claims:
     async def make(self, database: Database, requests: list[ClaimRequest]) -> list[ClaimResult]:
         """Their results, in order.
 
-        Those that pass ticks over, or whose jobs are under a limit, take a transaction. It comes last, as the others
-        need not wait for it. So do those whose claim puts a message into a queue.
+        Those that pass ticks over, or whose jobs are under a limit, take a transaction. It comes behind the plain ones,
+        which need not wait for it. Those that put a message into a queue come last.
         """
         under_limits = self._under_limits
         plain = [each for each in requests if each.runner_id and not each.skipped and each.job_id not in under_limits]

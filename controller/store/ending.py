@@ -51,9 +51,9 @@ _ANYWHERE: Final = "cron_executions e"  # as both statements name where an execu
 
 
 class _Ended(NamedTuple):
-    """An end that this transaction has made: of which request, by its place among them, and what PostgreSQL says."""
+    """An end that this transaction has made: of which request, by its position among them, and what PostgreSQL says."""
 
-    place: int
+    position: int
     request: EndRequest
     record: asyncpg.Record
 
@@ -96,20 +96,20 @@ class EndBatch:
 
     async def make(self, database: Database) -> list[EndResult]:
         """Their results, in order."""
-        plain = [place for place in self._order if _is_plain(self._requests[place])]
+        plain = [position for position in self._order if _is_plain(self._requests[position])]
         await self._complete(database.fetch, plain)
-        more = [place for place in self._order if self._results[place] is None]
+        more = [position for position in self._order if self._results[position] is None]
         if more:
             async with database.transaction("ending executions") as transaction:
                 await self._end_whole(transaction, more)
         return self._results
 
-    async def _complete(self, fetch: Fetch, places: Sequence[int]) -> None:
+    async def _complete(self, fetch: Fetch, positions: Sequence[int]) -> None:
         """End those of them whose jobs have nothing else to write; the others are left as they are."""
-        if not places:
+        if not positions:
             return
         # Transposed at once: attribute by attribute costs three times as much.
-        requests = [self._requests[place] for place in places]
+        requests = [self._requests[position] for position in positions]
         reports, ticks, revisions, next_ticks, next_run_ats, *_ = zip(*requests, strict=True)
         completing = EndCronJob(
             **_reported(_COMPLETED, reports),
@@ -119,9 +119,9 @@ class EndBatch:
             next_run_ats=next_run_ats,
         )
         ended = {record[0] for record in await self._in_its_partition(fetch, completing, ticks)}
-        for place, (report, _, revision, next_tick, next_run_at, *_) in zip(places, requests, strict=True):
+        for position, (report, _, revision, next_tick, next_run_at, *_) in zip(positions, requests, strict=True):
             if report.execution_id in ended:
-                self._results[place] = EndResult(
+                self._results[position] = EndResult(
                     report.execution_id, report.job_id, True, next_tick, next_run_at, revision
                 )
 
@@ -132,12 +132,12 @@ class EndBatch:
         name = await self._partitions.name(fetch, ticks)
         return await fetch(ending.worded({_ANYWHERE: f"{name} e"}) if name else ending)
 
-    async def _end(self, fetch: Fetch, places: Sequence[int], *, anywhere: bool = False) -> list[asyncpg.Record]:
+    async def _end(self, fetch: Fetch, positions: Sequence[int], *, anywhere: bool = False) -> list[asyncpg.Record]:
         """`anywhere`: in all partitions."""
-        if not places:
+        if not positions:
             return []
         reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, *_ = zip(
-            *[self._requests[place] for place in places], strict=True
+            *[self._requests[position] for position in positions], strict=True
         )
         ending = EndAnyRun(
             **_reported(_REPORTED, reports),
@@ -149,18 +149,20 @@ class EndBatch:
             missed=[missed(ranges) if ranges else 0 for ranges in skips],
         )
         records = await (fetch(ending) if anywhere else self._in_its_partition(fetch, ending, ticks))
-        for place, record in zip(places, records, strict=True):
-            self._results[place] = EndResult._make(record[:_RESULT] + _NOTHING_MORE)
+        for position, record in zip(positions, records, strict=True):
+            self._results[position] = EndResult._make(record[:_RESULT] + _NOTHING_MORE)
         return records
 
-    async def _end_whole(self, transaction: Transaction, places: list[int]) -> None:
+    async def _end_whole(self, transaction: Transaction, positions: list[int]) -> None:
         """What each of them has to write beside its own two rows is written with them."""
-        places = await self._free_of_consumers(transaction.fetch, places)
-        found = dict(zip(places, await self._end(transaction.fetch, places), strict=True))
-        elsewhere = [place for place, record in found.items() if record["elsewhere"]]
+        positions = await self._free_of_consumers(transaction.fetch, positions)
+        found = dict(zip(positions, await self._end(transaction.fetch, positions), strict=True))
+        elsewhere = [position for position, record in found.items() if record["elsewhere"]]
         others = await self._end(transaction.fetch, elsewhere, anywhere=True)
         found |= dict(zip(elsewhere, others, strict=True))
-        ended = [_Ended(place, self._requests[place], record) for place, record in found.items() if record["ended"]]
+        ended = [
+            _Ended(position, self._requests[position], record) for position, record in found.items() if record["ended"]
+        ]
         decided = [each for each in ended if each.record["decides"]]
         skipped = [(each.request.report.job_id, each.request.skipped) for each in decided if each.request.skipped]
         await add_skips(transaction, skipped, by=self._controller_id)
@@ -171,21 +173,21 @@ class EndBatch:
         await self._follow(transaction.fetch, followed)
         await self._pause(transaction.fetch, ended)
         await _give_back(transaction.fetch, ended)
-        decided_now = [place for place, record in found.items() if not record["stale"]]
-        await delete_messages(transaction.fetch, [self._requests[place] for place in decided_now])
+        decided_now = [position for position, record in found.items() if not record["stale"]]
+        await delete_messages(transaction.fetch, [self._requests[position] for position in decided_now])
 
-    async def _free_of_consumers(self, fetch: Fetch, places: list[int]) -> list[int]:
+    async def _free_of_consumers(self, fetch: Fetch, positions: list[int]) -> list[int]:
         """Those whose messages, if they are to be withdrawn, no consumer is about to end."""
-        busy = await held_by_consumers(fetch, [self._requests[place] for place in places])
+        busy = await held_by_consumers(fetch, [self._requests[position] for position in positions])
         left = []
-        for place in places:
-            report = self._requests[place].report
+        for position in positions:
+            report = self._requests[position].report
             if report.execution_id in busy:
-                self._results[place] = EndResult(
-                    report.execution_id, report.job_id, False, None, None, self._requests[place].revision, busy=True
+                self._results[position] = EndResult(
+                    report.execution_id, report.job_id, False, None, None, self._requests[position].revision, busy=True
                 )
             else:
-                left.append(place)
+                left.append(position)
         return left
 
     async def _move_anchors(self, fetch: Fetch, ends: list[_Ended]) -> None:
@@ -233,7 +235,7 @@ class EndBatch:
                 self._now(each, revision=revision, next_tick=None, next_run_at=None, paused=True)
 
     def _now(self, end: _Ended, **changed: Any) -> None:
-        self._results[end.place] = self._results[end.place]._replace(**changed)
+        self._results[end.position] = self._results[end.position]._replace(**changed)
 
 
 def _is_plain(request: EndRequest) -> bool:

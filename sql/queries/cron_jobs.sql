@@ -58,8 +58,8 @@ ORDER BY due.id;
 -- A job under a limit is left as it is. The answer has since when it waits, where a level of priority is worth a
 -- second. Who asks again in a transaction has it locked, finds places for it, and claims it then (`:placed`): `:places`
 -- are arrays as texts.
--- Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they must be those
--- that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
+-- A claim that was reckoned from a policy must be of the row's own revision. Without a policy any revision will do, if
+-- it runs the expected tick.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
 -- Nobody waits for a job, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the
 -- statement.
@@ -130,7 +130,7 @@ LEFT JOIN deployments d ON d.id = j.deployment_id;
 -- Whether that is so, the job's row says; it must have the revision that the request was made by. Answers with the ids
 -- of those that it ended. The others are as they were: EndAnyRun ends them, in a transaction.
 -- The job goes first, and its row is locked by being changed. Who holds it is unfinished: the row says so as it stands.
--- Jobs are changed in the order of the arrays: sessions have no join but loops (controller/store/pool.py).
+-- Jobs are changed in the order of the arrays: connections have no join but loops (controller/store/pool.py).
 -- What is asked of its execution never changes. It is asked before, so no job is freed whose execution is not here.
 -- Locks jobs, then executions, each in order of their ids; so does everything else that waits for them.
 -- All are parallel arrays, `:job_ids` ascending; a job stands there once. `:claimed_ats`: the claims' start_time.

@@ -1,4 +1,4 @@
-"""Style by numbers (MODELS.md): the worst function and the worst file stay bounded, and nothing lies about dead."""
+"""Style by numbers: the worst function and the worst file stay bounded, and nothing lies about dead."""
 
 import ast
 import re

@@ -9,9 +9,10 @@ The driver performs the effects; the answers come back as events under the effec
 Times are nanoseconds of one monotonic clock, and never go back. The parts of a node:
 
 - `lease`: may I claim? `membership`: who else is there, which slots are mine?
-- `window` and `refetch`: what is due soon? `unread`: what of it is for newer releases alone?
+- `window` and `refetch` (with the backup's looks): what is due soon? `unread`: what of it is for newer releases alone?
 - `claiming`, `places`, `limiting`, `awaiting_runner` and `skipping`: start it, or not.
 - `activating`: start what no schedule asks for.
+- `enqueuing` and `collecting`: ticks that become messages, and their ends.
 - `cancelling` and `overlap_cancel`: stop it, for somebody or for the next.
 - `sessions` and `holding`: where does it run?
 - `ending`: it ended. `verifying`: or did it? `sweeping`: what nobody ends.

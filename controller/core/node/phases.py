@@ -64,7 +64,7 @@ class Phases:
             Phase("refetch", parts.refetching.turn, (WindowAsked,)),
             # What has come due is in the first claim after that.
             Phase("due", self._offer_due),
-            # What calls the backup is looked for as long as slots are its own: behind gossip, too.
+            # A slot is looked over only while it is this controller's: behind gossip, too.
             Phase("backup looks", parts.looks.turn),
             # What waits for a place has those that are free now, before the claims of this step look for one.
             Phase("called in", self._call_in),
@@ -85,8 +85,8 @@ class Phases:
             # Before ends: what their messages say of executions is known there a step later.
             Phase("consumers", self._collect),
             # Behind claims: whatever goes before a claim makes its ticks later, while a result only waits.
-            # What is followed up here asks for reads and looks. So it stands behind those that this step has sent:
-            # they may be older than what was found out, and must not pass for those that are asked for now.
+            # What is followed up here asks for reads and looks, so it stands behind those that this step has sent.
+            # These are older than what was found out, and must not be taken for the ones that are asked for now.
             Phase("ends", parts.ending.turn, (ClaimInDoubt, RowNewer, RunnerAwaited, TickOverlooked)),
             # Behind what was found in doubt: its first adoption goes out at once.
             Phase("sweeps", parts.sweeping.turn),
