@@ -27,8 +27,8 @@ KEYS_LOGGED: Final = 10
 
 
 class Deployer:
-    """`put` takes JobsCreated: the node claims new jobs as their primary for a second. It watches them as a backup until
-    the others have refetched (DueWindow.add_own). It takes JobsNotified as well, so that it doesn't wait for
+    """`put` takes JobsCreated: the node claims new jobs as their primary for a second. It watches them as a backup
+    until the others have refetched (DueWindow.add_own). It takes JobsNotified as well, so that it doesn't wait for
     PostgreSQL to tell it of its own changes. `say` is told of each change of versions.
     """
 
