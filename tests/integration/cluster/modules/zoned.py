@@ -1,4 +1,4 @@
-"""Verbs on the clocks of zones, each five seconds."""
+"""Verbs on the clocks of zones, each five seconds: so many that of two controllers each has some of them."""
 
 from cronring import cron
 
@@ -32,6 +32,66 @@ def a5() -> None:
 
 @cron(EACH_5_S, timezone="Europe/Berlin")
 def a6() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a7() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a8() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a9() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a10() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a11() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a12() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a13() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a14() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a15() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a16() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a17() -> None:
+    pass
+
+
+@cron(EACH_5_S, timezone="Europe/Berlin")
+def a18() -> None:
     pass
 
 
