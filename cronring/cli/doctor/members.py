@@ -196,8 +196,8 @@ def check_clocks(reports: Reports) -> Finding:
             troubles.append(
                 warning(
                     f"the clock of {report.id}'s host is {apart} off PostgreSQL's",
-                    "Ticks go by PostgreSQL's clock alone, so they are right; times in logs are not. Some minutes off, "
-                    "other members take none of its certificates. Run NTP (chrony) on both hosts.",
+                    "Ticks go by PostgreSQL's clock alone, so they are right; times in logs are not. If it is "
+                    "some minutes off, other controllers refuse its certificates. Run NTP (chrony) on both hosts.",
                 )
             )
         if report.clock_error_us > CLOCK_ERROR_US:
