@@ -74,6 +74,7 @@ LEVERS: Final = (
     Lever("no_note", "jobs: no trigger that notes pauses", ("no note",)),
     Lever("no_foreign_key", "jobs: no foreign key to deployments", ("no foreign key",)),
     Lever("no_checks", "no CHECK of either table", ("no checks",)),
+    Lever("long_checks", "all that must hold of a row in its CHECK", ("no checks", "long checks")),
     Lever("no_due", "jobs: no index of due ones, so that ends of jobs are HOT", ("no due",)),
     Lever("no_of_runner", "executions: no index by runner", ("no of_runner",)),
     Lever("no_unfinished", "executions: no index of unfinished ones", ("no unfinished",)),

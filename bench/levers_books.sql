@@ -10,6 +10,26 @@ ALTER TABLE cron_jobs DROP CONSTRAINT cron_jobs_deployment_id_fkey
 ALTER TABLE cron_jobs DROP CONSTRAINT cron_jobs_sound;
 ALTER TABLE cron_executions DROP CONSTRAINT cron_executions_sound
 
+-- name: long checks
+-- As they were before docs/decisions/0122.
+DROP TRIGGER cron_jobs_sound ON cron_jobs;
+ALTER DOMAIN cron_outcome DROP CONSTRAINT cron_outcome_known;
+ALTER TABLE cron_jobs ADD CONSTRAINT cron_jobs_sound CHECK (
+    key > '' AND slot BETWEEN 0 AND 4095 AND timeout_ms <> 0 AND on_disconnect IN ('stop', 'finish')
+    AND (next_tick IS NULL) = (next_execution IS NULL)
+    AND (removed_at IS NULL AND cancelled_at IS NULL AND orphaned_at IS NULL OR next_tick IS NULL)
+    AND (orphaned_tick IS NULL OR orphaned_at IS NOT NULL)
+    AND CASE WHEN paused_at IS NULL THEN paused_tick IS NULL AND paused_until IS NULL
+             ELSE paused_until IS NOT NULL OR next_tick IS NULL AND orphaned_tick IS NULL END
+    AND CASE state WHEN 'idle' THEN start_time IS NULL AND execution_id IS NULL AND running >= 0
+                   WHEN 'executing' THEN start_time IS NOT NULL AND execution_id IS NOT NULL AND running = 0
+                   ELSE false END);
+ALTER TABLE cron_executions ADD CONSTRAINT cron_executions_sound CHECK (
+    attempt > 0 AND claimed_at >= run_at AND controller_id > '' AND NOT (holds_job AND counted)
+    AND CASE WHEN outcome IS NULL THEN ended_at IS NULL
+             ELSE outcome IN ('completed', 'failed', 'timed_out', 'cancelled', 'lost', 'out_of_memory', 'out_of_cpu')
+                  AND ended_at IS NOT NULL AND ended_at >= started_at AND started_at >= claimed_at END)
+
 -- name: no due
 DROP INDEX cron_jobs_due, cron_jobs_late
 

@@ -16,8 +16,9 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from operator import sub
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -36,7 +37,7 @@ from tests.support.looking import look
 
 SIZES: Final = (1_000, 5_000, 20_000)
 ROUNDS: Final = 3
-CASES: Final = ("checked alone", "new", "known")
+CASES: Final = ("checked", "new", "known")
 CONTROLLERS: Final = 3
 HERD: Final = 200
 QUIET_S: Final = 10.0
@@ -82,21 +83,21 @@ class Registered(NamedTuple):
     spent: Spent
 
 
-def files(folder: Path, verbs: int, number: int) -> list[Path]:
+def files(folder: Path, verbs: int, turn: int) -> list[Path]:
     """As many as so many verbs take; all due in some six hours."""
     due = datetime.now(UTC) + timedelta(hours=6)
     written = []
     for first in range(0, verbs, VERBS_LIMIT):
         lines = ["from dataclasses import dataclass", "", "from cronring import Context, cron, every", ""]
         lines += ["@dataclass", "class Order:", "    order: int", "    note: str = ''", ""]
-        for verb in range(first, min(first + VERBS_LIMIT, verbs)):
-            at = due + timedelta(minutes=verb % 240)
+        for number in range(first, min(first + VERBS_LIMIT, verbs)):
+            at = due + timedelta(minutes=number % 240)
             lines.append(
-                VERBS[verb % len(VERBS)].format(
-                    number=verb, minute=at.minute, hour=at.hour, anchor=f"{at:%Y-%m-%d %H:%M}"
+                VERBS[number % len(VERBS)].format(
+                    number=number, minute=at.minute, hour=at.hour, anchor=f"{at:%Y-%m-%d %H:%M}"
                 )
             )
-        written.append(folder / f"many_{verbs}_{number}_{first}.py")
+        written.append(folder / f"many_{verbs}_{turn}_{first}.py")
         written[-1].write_text("\n".join(lines))
     return written
 
@@ -200,10 +201,10 @@ def told(rounds: Sequence[Spent]) -> dict[str, Any]:
 
 def case(what: str, verbs: int, rounds: Sequence[Registered], quiet: Spent) -> dict[str, Any]:
     """Medians over the rounds; the longest hold of any."""
-    more = [
-        sorted((each - alone * spent.seconds / quiet.seconds for each, alone in _cpu(spent, quiet)), reverse=True)
-        for _, _, spent in rounds
-    ]
+    more = []
+    for _, _, spent in rounds:
+        herd_alone = [each * spent.seconds / quiet.seconds for each in quiet.cpu_s]
+        more.append(sorted(map(sub, spent.cpu_s, herd_alone), reverse=True))
     return {
         "what": what,
         "verbs": verbs,
@@ -212,10 +213,6 @@ def case(what: str, verbs: int, rounds: Sequence[Registered], quiet: Spent) -> d
         "cpu_s": [round(median(each), 2) for each in zip(*more, strict=True)],
         **told([each.spent for each in rounds]),
     }
-
-
-def _cpu(spent: Spent, quiet: Spent) -> Iterable[tuple[float, float]]:
-    return zip(spent.cpu_s, quiet.cpu_s, strict=True)
 
 
 async def measured(running: Fleet, holds: Path, sizes: Sequence[int], rounds: int) -> dict[str, Any]:
@@ -232,7 +229,7 @@ async def measured(running: Fleet, holds: Path, sizes: Sequence[int], rounds: in
         found = []
         for verbs in sizes:
             click.echo(f"{verbs} verbs …", err=True)
-            taken = [await bench.round(files(running.folder, verbs, number), verbs) for number in range(rounds)]
+            taken = [await bench.round(files(running.folder, verbs, turn), verbs) for turn in range(rounds)]
             for what, each in zip(CASES, zip(*taken, strict=True), strict=True):
                 found.append(case(what, verbs, each, quiet))
         version = str(await connection.fetchval("SHOW server_version"))
@@ -285,7 +282,7 @@ def table(result: dict[str, Any]) -> str:
 
 @click.command()
 @click.option("--verbs", default=",".join(map(str, SIZES)), show_default=True, help="Sizes, by commas.")
-@click.option("--rounds", default=ROUNDS, show_default=True, help="Of each size.")
+@click.option("--rounds", type=click.IntRange(1), default=ROUNDS, show_default=True, help="Of each size.")
 @click.option("--tree", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Another checkout's code.")
 @click.option("--keep", "kept", is_flag=True, help="Write bench/results/registering.json and .md.")
 def main(verbs: str, rounds: int, tree: Path | None, kept: bool) -> None:

@@ -278,7 +278,8 @@ BEGIN
     RAISE EXCEPTION 'new row for relation "%" violates check constraint "%"', TG_TABLE_NAME, TG_NAME
         USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = TG_NAME;
 END $$;
--- AFTER: a BEFORE UPDATE trigger, whatever columns it is of, has each claim and each end look its row up once more.
+-- AFTER: a BEFORE UPDATE trigger, whatever columns it is of, has each claim and each end look its row up and
+-- lock it once more.
 CREATE TRIGGER cron_jobs_sound
 AFTER INSERT OR UPDATE OF key, slot, timeout_ms, on_disconnect, paused_at, paused_tick, paused_until, orphaned_at,
     orphaned_tick ON cron_jobs
@@ -546,8 +547,7 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cron_jobs FOR EACH ROW EXECUTE FUNCTION cron_limit_job();
--- AFTER, and so a second change of the row. A BEFORE UPDATE trigger, whatever columns it is of, has each claim and each
--- end look its row up and lock it once more.
+-- AFTER, as cron_jobs_sound, and so a second change of the row.
 CREATE FUNCTION cron_limit_labels() RETURNS trigger
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -602,7 +602,7 @@ CREATE TABLE cron_sets (
 
 CREATE SEQUENCE cron_execution_ids AS bigint;
 
--- How an execution ended. A session reads a domain's rule once; that of a table, in each statement.
+-- How an execution ended. A connection reads a domain's rule once; that of a table, in each statement.
 CREATE DOMAIN cron_outcome AS text CONSTRAINT cron_outcome_known
 CHECK (VALUE IN ('completed', 'failed', 'timed_out', 'cancelled', 'lost', 'out_of_memory', 'out_of_cpu'));
 

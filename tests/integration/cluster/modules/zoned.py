@@ -35,64 +35,13 @@ def a6() -> None:
     pass
 
 
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a7() -> None:
-    pass
+for _number in range(7, 19):
 
+    def run() -> None:
+        pass
 
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a8() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a9() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a10() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a11() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a12() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a13() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a14() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a15() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a16() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a17() -> None:
-    pass
-
-
-@cron(EACH_5_S, timezone="Europe/Berlin")
-def a18() -> None:
-    pass
+    run.__name__ = run.__qualname__ = f"a{_number}"
+    globals()[run.__name__] = cron(EACH_5_S, timezone="Europe/Berlin")(run)
 
 
 @cron(EACH_5_S)
