@@ -53,7 +53,7 @@ class Busy(CronringError):
     """This controller has as many calls in hand as it takes. Nothing was done; come again in a moment."""
 
 
-class Overdue(CronringError):
+class TooSlow(CronringError):
     """A call's time was up before it was done."""
 
 

@@ -43,7 +43,7 @@ from cronring.controller.ports.audit_chain import NotedRefusal
 from cronring.controller.ports.maintenance import DAY_MS, Maintained, Retention
 from cronring.controller.ports.store import ControllerInfo, Notifications, Topic
 from cronring.controller.runners.comings import Comings
-from cronring.controller.runners.gateway import Gateway, close_silent_sessions
+from cronring.controller.runners.gateway import Gateway, close_silent_streams
 from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.standings import Standings
 from cronring.controller.runners.streams import RunnerStreams
@@ -268,11 +268,11 @@ class _Controller:
         self._servers = servers
         self._info = info
         self._node = Node(info.controller_id, info.gossip_address, base.settings, seeded_chance(), base.clock.now_ns())
-        self._sessions = RunnerStreams()
-        self._standings = Standings(self._store, self._sessions)
+        self._streams = RunnerStreams()
+        self._standings = Standings(self._store, self._streams)
         self._peers = PeerClient(lambda address: self._driver.put(PeerRefused(address)), base.trust.tls)
         self._performer = Performer(
-            self._store, info, base.settings, self._sessions, self._peers, base.notes, base.metrics, base.clock
+            self._store, info, base.settings, self._streams, self._peers, base.notes, base.metrics, base.clock
         )
         self._driver = Driver(self._node, base.clock, self._performer.perform)
         self._performer.connect(self._driver.put, self._driver.fail)
@@ -305,7 +305,7 @@ class _Controller:
                 box=box,
                 stores=self._stores,
                 deployer=self._deployer,
-                outputs=self._sessions,
+                outputs=self._streams,
                 posting=self._posting,
                 vault=base.secret_keys.vault,
                 around=self,
@@ -342,7 +342,7 @@ class _Controller:
             ),
             self._store,
             Registering(self._deployer, self._stores.tokens, base.refusals),
-            self._sessions,
+            self._streams,
             self._driver,
             lambda: self._node.peers,
             base.refusals,
@@ -379,7 +379,7 @@ class _Controller:
         )
         start("deliveries", deliverer.deliver())
         start("standings", self._standings.tell_changes())
-        start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
+        start("silent runners", close_silent_streams(self._streams, self._now_us, silence_ms))
 
     async def _maintain(self) -> Maintained:
         settings = self._base.settings
@@ -411,7 +411,7 @@ class _Controller:
 
     async def _stop(self) -> None:
         await self._background.stop()
-        self._sessions.close_all("this controller is leaving")
+        self._streams.close_all("this controller is leaving")
         await self._api.close()
         await self._servers.stop(grace_s=0.5)
         refusals = self._base.refusals.leave(self._note_refusals, self._base.notes)
@@ -449,12 +449,12 @@ class _Controller:
 
     def _process_gauges(self) -> dict[str, int]:
         return {
-            "runner_sessions": len(self._sessions),
-            "runner_queue_items": self._sessions.queued,
+            "runner_streams": len(self._streams),
+            "runner_queue_items": self._streams.queued,
             "inbox_events": self._driver.inbox_length,
             "statements_in_flight": self._performer.statements_in_flight,
             "peer_channels": self._peers.channels,
-            "execution_followers": self._sessions.followers,
+            "execution_followers": self._streams.followers,
             **self._api.watchers(),
         }
 
@@ -474,7 +474,7 @@ class _Controller:
         }
 
     def runners(self) -> tuple[str, ...]:
-        return self._sessions.runner_ids
+        return self._streams.runner_ids
 
     def certificate_left_ms(self) -> int | None:
         return self._base.trust.left_ms(self._base.clock)

@@ -14,7 +14,7 @@ from grpc_status import rpc_status
 
 from cronring.controller.api.places import CallPlaces
 from cronring.controller.api.problems import SlowReaderError, status_of
-from cronring.controller.errors import Busy, Overdue, StoreUnavailable
+from cronring.controller.errors import Busy, StoreUnavailable, TooSlow
 from cronring.controller.ports import fates
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.protos.admission import RefusedMessage
@@ -96,7 +96,7 @@ class Calls:
             raise
 
     async def _in_time(self, behaving: Coroutine[Any, Any, object], left_s: float | None, *, bounded: bool) -> object:
-        """What it gives. Raises Overdue shortly before its caller gives up; what it was doing ends then by itself."""
+        """What it gives. Raises TooSlow shortly before its caller gives up; what it was doing ends then by itself."""
         task = asyncio.get_running_loop().create_task(behaving)
         self._in_hand.add(task)
         task.add_done_callback(self._gone)
@@ -107,7 +107,7 @@ class Calls:
             # A driver's own cancellation may leak out of it; nobody who asks is to see that.
             if task.done() and not task.cancelled():
                 return task.result()
-            raise Overdue(_TOO_SLOW)
+            raise TooSlow(_TOO_SLOW)
         except asyncio.CancelledError:
             task.cancel(CALLER_GONE)
             raise
@@ -140,7 +140,7 @@ class Calls:
         self, error: Exception, context: grpc.aio.ServicerContext[Any, Any], changed: fates.FatedCall
     ) -> NoReturn:
         since_us = self._away_since()
-        if isinstance(error, Overdue) and since_us is not None:
+        if isinstance(error, TooSlow) and since_us is not None:
             error = StoreUnavailable("it has not answered in time")
         since = None if since_us is None else datetime.fromtimestamp(since_us / 1e6, UTC)
         status, foreseen = status_of(error, changed.fate, since)

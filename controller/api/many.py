@@ -14,7 +14,7 @@ from cronring.controller.api.queue_targets import all_targeted
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import require, sees
 from cronring.controller.core.node.events import JobsNotified
-from cronring.controller.errors import NotFound, Outdated, Overdue, StoreError, StoreUnavailable
+from cronring.controller.errors import NotFound, Outdated, StoreError, StoreUnavailable, TooSlow
 from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobChange, JobDone, NewJob, Outcome
 from cronring.controller.ports.reads import JobRow, Reads
 from cronring.controller.services.refusals import other_labels
@@ -56,7 +56,7 @@ class JobWork(Generic[Item, Judged]):
         for at in range(0, len(items), WRITTEN_AT_ONCE):
             part, took_s = items[at : at + WRITTEN_AT_ONCE], time.monotonic() - begun
             if at and left_s is not None and took_s + _LEFT * took_s * WRITTEN_AT_ONCE / at > left_s:
-                late = Overdue("there was no time left for this one; ask for it again, with fewer at once")
+                late = TooSlow("there was no time left for this one; ask for it again, with fewer at once")
                 return outcomes + [late] * (len(items) - at)
             following = items[at + WRITTEN_AT_ONCE : at + 2 * WRITTEN_AT_ONCE]
             # PostgreSQL writes one slice while the next is judged.

@@ -22,7 +22,6 @@ from cronring.controller.errors import (
     NotAsSeen,
     NotFound,
     Outdated,
-    Overdue,
     RunnerAway,
     StoreError,
     StoreUnavailable,
@@ -30,6 +29,7 @@ from cronring.controller.errors import (
     TooMany,
     TooManyKeys,
     TooManyStreams,
+    TooSlow,
     Unauthenticated,
 )
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -75,7 +75,7 @@ _KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, Reason, str], ...]] = 
     (Busy, code_pb2.RESOURCE_EXHAUSTED, Reason.BUSY, ""),
     (TooManyKeys, code_pb2.RESOURCE_EXHAUSTED, Reason.TOO_MANY_KEYS, ""),
     (TooMany, code_pb2.RESOURCE_EXHAUSTED, Reason.TOO_MANY, ""),
-    (Overdue, code_pb2.UNAVAILABLE, Reason.TOO_SLOW, ""),
+    (TooSlow, code_pb2.UNAVAILABLE, Reason.TOO_SLOW, ""),
     (IssuerAway, code_pb2.UNAVAILABLE, Reason.ISSUER_AWAY, ""),
     (KeysAway, code_pb2.UNAVAILABLE, Reason.KEYS_AWAY, ""),
     (RunnerAway, code_pb2.UNAVAILABLE, Reason.RUNNER_AWAY, ""),

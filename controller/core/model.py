@@ -233,7 +233,7 @@ class SkipRequest(NamedTuple):
 
 
 class RunnerInfo(NamedTuple):
-    """A connected runner, as its session's Hello and registration describe it."""
+    """A connected runner, as its stream's Hello and registration describe it."""
 
     runner_id: str
     hostname: str

@@ -81,7 +81,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         welcome: wire.Welcome,
         store: Store,
         registering: Registering,
-        sessions: RunnerStreams,
+        streams: RunnerStreams,
         inbox: Inbox,
         peers: Callable[[], tuple[tuple[str, str], ...]],
         refused: OnRefusal,
@@ -95,7 +95,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._welcome = welcome
         self._store = store
         self._registering = registering
-        self._sessions = sessions
+        self._streams = streams
         self._inbox = inbox
         self._peers = peers
         self._refused = refused
@@ -120,23 +120,23 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             why = f"{who.name} is not the certificate of {hello.runner_id!r}"
             self._refused("forbidden", why=why)
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, why)
-        session = RunnerStream(hello.runner_id, self._now_us, self._refused)
-        if (replaced := self._sessions.add(session)) is not None:
+        stream = RunnerStream(hello.runner_id, self._now_us, self._refused)
+        if (replaced := self._streams.add(stream)) is not None:
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
             if replaced.registered:
                 self._inbox.put(RunnerLeft(replaced.runner_id))
         closed: ClosedStream | None = None
         try:
-            closed = await self._serve(hello, session, request_iterator, context)
+            closed = await self._serve(hello, stream, request_iterator, context)
         finally:
-            closed = session.closed.result() if session.closed.done() else closed
-            self._comings.went(hello.runner_id, closed, registered=session.registered, draining=session.draining)
-            session.break_off()
-            self._verbs.left(session)
-            if self._sessions.remove(session) and session.registered:
-                self._inbox.put(RunnerLeft(session.runner_id))
-                if session.draining:
-                    self._farewell(session.runner_id)
+            closed = stream.closed.result() if stream.closed.done() else closed
+            self._comings.went(hello.runner_id, closed, registered=stream.registered, draining=stream.draining)
+            stream.break_off()
+            self._verbs.left(stream)
+            if self._streams.remove(stream) and stream.registered:
+                self._inbox.put(RunnerLeft(stream.runner_id))
+                if stream.draining:
+                    self._farewell(stream.runner_id)
         if closed is not None:
             await context.abort(closed.code, closed.details)
 
@@ -171,29 +171,29 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         return first.hello
 
     async def _serve(
-        self, hello: wire.Hello, session: RunnerStream, messages: AsyncIterator[wire.RunnerMessage], context: Context
+        self, hello: wire.Hello, stream: RunnerStream, messages: AsyncIterator[wire.RunnerMessage], context: Context
     ) -> ClosedStream | None:
         """Until the stream ends: why, if it was this side that ended it."""
-        reading = asyncio.ensure_future(self._read_all(session, messages))
-        registering = asyncio.ensure_future(self._register(hello, session, context.peer()))
-        writing = asyncio.ensure_future(_write_all(session, context))
-        waiting: set[asyncio.Future[Any]] = {reading, session.closed, registering, writing}
+        reading = asyncio.ensure_future(self._read_all(stream, messages))
+        registering = asyncio.ensure_future(self._register(hello, stream, context.peer()))
+        writing = asyncio.ensure_future(_write_all(stream, context))
+        waiting: set[asyncio.Future[Any]] = {reading, stream.closed, registering, writing}
         try:
-            while not (reading.done() or session.closed.done()):
+            while not (reading.done() or stream.closed.done()):
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for future in done:
                     future.result()  # raises what broke the stream
         finally:
-            session.stop_writing()
+            stream.stop_writing()
             reading.cancel()
             registering.cancel()
             # A write that is cancelled goes on inside gRPC, and a status that meets it there is refused.
             await asyncio.wait({writing}, timeout=LAST_WRITE_S)
             writing.cancel()
             await asyncio.gather(reading, registering, writing, return_exceptions=True)
-        return session.closed.result() if session.closed.done() else None
+        return stream.closed.result() if stream.closed.done() else None
 
-    async def _register(self, hello: wire.Hello, session: RunnerStream, address: str) -> None:
+    async def _register(self, hello: wire.Hello, stream: RunnerStream, address: str) -> None:
         """Register, welcome, and tell the node; again and again while PostgreSQL is away."""
         came_us = self._now_us()
         while True:
@@ -204,12 +204,12 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 await self._store.register_runner(runner)
                 break
             except StoreUnavailable:
-                session.database_away = True
+                stream.database_away = True
                 await asyncio.sleep(REGISTRATION_RETRY_S)
             except StoreError as error:
-                session.close(grpc.StatusCode.INTERNAL, f"the database refused the registration: {error}")
+                stream.close(grpc.StatusCode.INTERNAL, f"the database refused the registration: {error}")
                 return
-        session.registered = True
+        stream.registered = True
         self._inbox.put(RunnerJoined(runner))
         self._comings.came(hello, address, modules)
         welcome = wire.Welcome(
@@ -218,74 +218,74 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             registering_ms=registering_ms,
         )
         welcome.MergeFrom(self._welcome)
-        session.welcome(welcome)
+        stream.welcome(welcome)
         self._standings.look_again()  # the modules were registered a while ago
 
-    async def _read_all(self, session: RunnerStream, messages: AsyncIterator[wire.RunnerMessage]) -> None:
+    async def _read_all(self, stream: RunnerStream, messages: AsyncIterator[wire.RunnerMessage]) -> None:
         try:
             async for message in messages:
-                self._take(session, message)
-                if session.closed.done():
+                self._take(stream, message)
+                if stream.closed.done():
                     return
                 await self._inbox.room()  # a node that can't keep up slows its runners down
         except (MalformedError, DecodeError) as error:
             self._refused("runner_message", 1)
-            session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            stream.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
-    def _take(self, session: RunnerStream, message: wire.RunnerMessage) -> None:
+    def _take(self, stream: RunnerStream, message: wire.RunnerMessage) -> None:
         """Hot for reports. Raises MalformedError."""
         kind = message.WhichOneof("message")
         if kind == "reports":
             reports = decode_reports(message.reports)
             if not reports:
-                session.took(Lie.EMPTY)
+                stream.took(Lie.EMPTY)
                 return
-            session.heard(reports)
-            self._inbox.put(ReportsReceived(session.runner_id, reports))
+            stream.heard(reports)
+            self._inbox.put(ReportsReceived(stream.runner_id, reports))
         elif kind == "beat":
-            session.heard()
-            session.took(Lie.BEAT)
-            self._beat(session, message.beat)
+            stream.heard()
+            stream.took(Lie.BEAT)
+            self._beat(stream, message.beat)
         elif kind == "output":
-            session.heard()
-            session.printed(message.output)
+            stream.heard()
+            stream.printed(message.output)
         elif kind == "verb_call":
-            session.heard()
-            self._verbs.take(session, message.verb_call)
+            stream.heard()
+            self._verbs.take(stream, message.verb_call)
         elif kind in {"grants", "declined"}:
-            self._about_places(session, message)
+            self._about_places(stream, message)
         elif kind == "hello":
             raise MalformedError("a second Hello on the same stream")
         else:
             raise MalformedError("a message of no kind that this version knows")
 
-    def _about_places(self, session: RunnerStream, message: wire.RunnerMessage) -> None:
-        session.heard()
+    def _about_places(self, stream: RunnerStream, message: wire.RunnerMessage) -> None:
+        stream.heard()
         if message.HasField("declined"):
-            session.took(Lie.BEAT)
-            if session.registered:
-                self._inbox.put(RunsDeclined(session.runner_id, tuple(message.declined.execution_ids)))
-        elif session.registered:
-            self._inbox.put(PlacesGranted(session.runner_id, decode_grants(message.grants)))
+            stream.took(Lie.BEAT)
+            if stream.registered:
+                self._inbox.put(RunsDeclined(stream.runner_id, tuple(message.declined.execution_ids)))
+        elif stream.registered:
+            self._inbox.put(PlacesGranted(stream.runner_id, decode_grants(message.grants)))
 
-    def _beat(self, session: RunnerStream, beat: wire.Beat) -> None:
-        session.draining = beat.draining
-        if session.registered:
-            self._inbox.put(decode_beat(session.runner_id, beat))
+    def _beat(self, stream: RunnerStream, beat: wire.Beat) -> None:
+        stream.draining = beat.draining
+        if stream.registered:
+            self._inbox.put(decode_beat(stream.runner_id, beat))
         else:
             # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
-            away = session.database_away and not self._lease_valid()
-            session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=not away, peers=()))
+            away = stream.database_away and not self._lease_valid()
+            stream.send(AckBeat(stream.runner_id, beat.sequence, renewed=False, database_ok=not away, peers=()))
 
 
-async def _write_all(session: RunnerStream, context: Context) -> None:
+async def _write_all(stream: RunnerStream, context: Context) -> None:
     """A stream that broke shows when it is written to; its reader ends it."""
     with contextlib.suppress(grpc.aio.BaseError):
-        await session.write_all(context.write)
+        await stream.write_all(context.write)
 
 
-async def close_silent_sessions(sessions: RunnerStreams, now_us: Callable[[], int], silence_ms: int) -> None:
+async def close_silent_streams(streams: RunnerStreams, now_us: Callable[[], int], silence_ms: int) -> None:
     """For ever: a runner that is stopped, or behind a dead connection, gets no runs."""
     while True:
         await asyncio.sleep(silence_ms / 1_000 / 8)
-        sessions.close_silent(now_us(), silence_ms * 1_000)
+        streams.close_silent(now_us(), silence_ms * 1_000)

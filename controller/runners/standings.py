@@ -23,9 +23,9 @@ class Deployments(Protocol):
 
 
 class Standings:
-    def __init__(self, deployments: Deployments, sessions: RunnerStreams) -> None:
+    def __init__(self, deployments: Deployments, streams: RunnerStreams) -> None:
         self._deployments = deployments
-        self._sessions = sessions
+        self._streams = streams
         self._changed = asyncio.Event()
 
     def look_again(self) -> None:
@@ -48,8 +48,8 @@ class Standings:
             await asyncio.sleep(PAUSE_S)
 
     async def _tell(self) -> None:
-        sessions = self._sessions.welcomed  # who comes meanwhile has not been asked for
-        if keys := {key for session in sessions for key in session.deployments}:
+        streams = self._streams.welcomed  # who comes meanwhile has not been asked for
+        if keys := {key for stream in streams for key in stream.deployments}:
             active = await self._deployments.find_active(keys)
-            for session in sessions:
-                session.stand(active)
+            for stream in streams:
+                stream.stand(active)

@@ -30,7 +30,7 @@ BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
 
 
 class ClosedStream(NamedTuple):
-    """Why a session ended."""
+    """Why a stream ended."""
 
     code: grpc.StatusCode
     details: str
@@ -145,7 +145,7 @@ class RunnerStream:
         self._something.set()
 
     def send(self, effect: ToRunner) -> None:
-        """Queue. A session whose runner doesn't read is closed instead of growing."""
+        """Queue. A stream whose runner doesn't read is closed instead of growing."""
         match effect:
             case Dispatch():
                 self._runs += zip(effect.executions, effect.epochs, strict=True)
@@ -254,68 +254,68 @@ class RunnerStream:
 
 
 class RunnerStreams:
-    """Every connected runner's session, one for each runner id."""
+    """Every connected runner's stream, one for each runner id."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, RunnerStream] = {}
+        self._streams: dict[str, RunnerStream] = {}
 
     def __len__(self) -> int:
-        return len(self._sessions)
+        return len(self._streams)
 
     @property
     def queued(self) -> int:
-        return sum(session.queued for session in self._sessions.values())
+        return sum(stream.queued for stream in self._streams.values())
 
     @property
     def runner_ids(self) -> tuple[str, ...]:
-        return tuple(self._sessions)
+        return tuple(self._streams)
 
     @property
     def welcomed(self) -> list[RunnerStream]:
-        return [session for session in self._sessions.values() if session.deployments]
+        return [stream for stream in self._streams.values() if stream.deployments]
 
-    def add(self, session: RunnerStream) -> RunnerStream | None:
-        """Take the session in; the one that it replaces, if any."""
-        replaced = self._sessions.get(session.runner_id)
-        self._sessions[session.runner_id] = session
+    def add(self, stream: RunnerStream) -> RunnerStream | None:
+        """Take the stream in; the one that it replaces, if any."""
+        replaced = self._streams.get(stream.runner_id)
+        self._streams[stream.runner_id] = stream
         return replaced
 
-    def remove(self, session: RunnerStream) -> bool:
+    def remove(self, stream: RunnerStream) -> bool:
         """False when it has been replaced."""
-        if self._sessions.get(session.runner_id) is not session:
+        if self._streams.get(stream.runner_id) is not stream:
             return False
-        del self._sessions[session.runner_id]
+        del self._streams[stream.runner_id]
         return True
 
     @property
     def followers(self) -> int:
-        return sum(session.followers for session in self._sessions.values())
+        return sum(stream.followers for stream in self._streams.values())
 
     def follow(self, runner_id: str, execution_id: int, from_offset: int) -> Follow | None:
         """cronring.controller.ports.store.Outputs."""
-        session = self._sessions.get(runner_id)
-        return None if session is None else session.follow(execution_id, from_offset)
+        stream = self._streams.get(runner_id)
+        return None if stream is None else stream.follow(execution_id, from_offset)
 
     def send(self, effect: ToRunner) -> None:
         """To the runner named; dropped when it is gone, as the node hears of that by RunnerLeft."""
-        session = self._sessions.get(effect.runner_id)
-        if session is not None:
-            session.send(effect)
+        stream = self._streams.get(effect.runner_id)
+        if stream is not None:
+            stream.send(effect)
 
     def stalled_at(self, now_us: int) -> list[RunnerStream]:
         """Those whose runners have taken nothing of a message for STALLED_US."""
-        return [session for session in self._sessions.values() if session.is_stalled(now_us)]
+        return [stream for stream in self._streams.values() if stream.is_stalled(now_us)]
 
     def close_silent(self, now_us: int, silence_us: int) -> int:
-        """Close sessions not heard of for `silence_us` (stopped, or behind a dead connection): how many."""
-        for session in self.stalled_at(now_us):
+        """Close streams not heard of for `silence_us` (stopped, or behind a dead connection): how many."""
+        for stream in self.stalled_at(now_us):
             reason = f"the runner doesn't read: nothing was taken for {measured(STALLED_US / 1_000)}"
-            session.close(grpc.StatusCode.RESOURCE_EXHAUSTED, reason)
-        silent = [session for session in self._sessions.values() if now_us - session.heard_at_us > silence_us]
-        for session in silent:
-            session.close(grpc.StatusCode.DEADLINE_EXCEEDED, f"no beat for {measured(silence_us / 1_000)}")
+            stream.close(grpc.StatusCode.RESOURCE_EXHAUSTED, reason)
+        silent = [stream for stream in self._streams.values() if now_us - stream.heard_at_us > silence_us]
+        for stream in silent:
+            stream.close(grpc.StatusCode.DEADLINE_EXCEEDED, f"no beat for {measured(silence_us / 1_000)}")
         return len(silent)
 
     def close_all(self, details: str) -> None:
-        for session in self._sessions.values():
-            session.close(grpc.StatusCode.UNAVAILABLE, details)
+        for stream in self._streams.values():
+            stream.close(grpc.StatusCode.UNAVAILABLE, details)

@@ -44,26 +44,26 @@ class VerbCallQueue:
         self._buckets = Buckets(RATE, _BUCKETS_MAX)
         self._asking: dict[RunnerStream, _Asking] = {}
 
-    def take(self, session: RunnerStream, call: wire.VerbCall) -> None:
+    def take(self, stream: RunnerStream, call: wire.VerbCall) -> None:
         """Answer it, in the background, in the name of whose stream is in hand.
 
         One that is under way already, and is asked for again, has one answer.
         """
-        asking, key = self._asking.setdefault(session, _Asking()), (call.execution_id, call.number)
+        asking, key = self._asking.setdefault(stream, _Asking()), (call.execution_id, call.number)
         if key in asking.tasks:
             return
         if len(asking.tasks) >= WAITING_MAX:
-            session.answer(_not_now(call, Reason.BUSY, f"{WAITING_MAX} calls of this runner's verbs wait already"))
+            stream.answer(_not_now(call, Reason.BUSY, f"{WAITING_MAX} calls of this runner's verbs wait already"))
             return
-        task = asking.tasks[key] = asyncio.get_running_loop().create_task(self._answer(session, asking, call))
+        task = asking.tasks[key] = asyncio.get_running_loop().create_task(self._answer(stream, asking, call))
         task.add_done_callback(lambda _: asking.tasks.pop(key))
 
-    async def _answer(self, session: RunnerStream, asking: _Asking, call: wire.VerbCall) -> None:
+    async def _answer(self, stream: RunnerStream, asking: _Asking, call: wire.VerbCall) -> None:
         async with asking.places:
-            while wait_ns := self._buckets.take(session.runner_id, self._now_ns()):  # noqa: ASYNC110  # of time, nobody tells
+            while wait_ns := self._buckets.take(stream.runner_id, self._now_ns()):  # noqa: ASYNC110  # of time, nobody tells
                 await asyncio.sleep(wait_ns / _NS)
             async with self._places:
-                session.answer(await self._in_time(session.runner_id, call))
+                stream.answer(await self._in_time(stream.runner_id, call))
 
     async def _in_time(self, runner_id: str, call: wire.VerbCall) -> wire.VerbAnswer:
         try:
@@ -72,9 +72,9 @@ class VerbCallQueue:
         except TimeoutError:
             return _not_now(call, Reason.TOO_SLOW, f"it was not decided within {measured(CALL_S * 1_000)}")
 
-    def left(self, session: RunnerStream) -> None:
+    def left(self, stream: RunnerStream) -> None:
         """The stream has ended: its runner asks for what is not answered again, here or elsewhere."""
-        if (asking := self._asking.pop(session, None)) is not None:
+        if (asking := self._asking.pop(stream, None)) is not None:
             for task in asking.tasks.values():
                 task.cancel()
 

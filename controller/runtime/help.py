@@ -66,7 +66,7 @@ HELP: Final[dict[str, str]] = {
     "draining": "1 while this controller is stopping: it claims nothing, and waits for what runs",
     "in_drill": "1 during a drill, in which this controller claims nothing on purpose",
     # This process
-    "runner_sessions": "Streams of runners that are open here, registered or not",
+    "runner_streams": "Streams of runners that are open here, registered or not",
     "runner_queue_items": "Runs, acknowledgements and cancellations that wait to be written to runners. Growing: some "
     "don't read",
     "inbox_events": "Events that wait for the node. Above 1,000 for a minute: this process lacks CPU",

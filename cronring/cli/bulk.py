@@ -8,12 +8,12 @@ import click
 
 from cronring.cli.conditions import refuse_etag_of_many
 from cronring.cli.consent import LOOK_FIRST, confirm
+from cronring.cli.conversation import ask
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.job_options import Label, labels_of, whoami
 from cronring.cli.options import count, option
 from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import progress_bar, say
-from cronring.cli.session import ask
 from cronring.schema.filters import STATUSES
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from cronring.cli.conversation import ask
 from cronring.cli.failures import Failure
 from cronring.cli.interrupts import run_loop
-from cronring.cli.session import ask
 from cronring.schema.audit_chain import FIELDS, HASH_BYTES, START, AuditRow, ChainLink, ChainPart, fields_of
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from cronring.cli.conversation import Links
 from cronring.cli.output import jsonable, milliseconds, print_fields, print_json, short_instant
 from cronring.cli.printing import say_block, say_lines
-from cronring.cli.session import Links
 from cronring.schema.pages import execution_page
 
 if TYPE_CHECKING:

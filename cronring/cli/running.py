@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from cronring.cli.conversation import links
 from cronring.cli.execution_rows import print_execution
 from cronring.cli.following import ending_of, follow_or_fail, telling_how_it_goes_on
 from cronring.cli.printing import say
-from cronring.cli.session import links
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

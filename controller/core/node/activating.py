@@ -14,6 +14,7 @@ from cronring.controller.core import ticks
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
 from cronring.controller.core.node.activation import WaitingActivation
 from cronring.controller.core.node.collecting import Collecting
+from cronring.controller.core.node.connected_runners import ConnectedRunners, Picker
 from cronring.controller.core.node.context import REFUSED_RETRY_NS, NodeContext
 from cronring.controller.core.node.effects import Activate, FetchActivations, FetchFollowers, Level
 from cronring.controller.core.node.events import Activated, ActivationsFetched, StoreFailed
@@ -22,7 +23,6 @@ from cronring.controller.core.node.follow_ups import NONE, ClaimInDoubt, FollowU
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.places import Places
-from cronring.controller.core.node.sessions import Picker, Sessions
 from cronring.controller.core.node.stock import Place
 from cronring.controller.core.node.timers import Timers
 from cronring.controller.core.node.window import DueWindow, Duty, Entry
@@ -51,7 +51,7 @@ class Activating:
         "_not_before_ns",
         "_places",
         "_ready",
-        "_sessions",
+        "_runners",
         "_timers",
         "_turns",
         "_waiting",
@@ -64,7 +64,7 @@ class Activating:
         context: NodeContext,
         window: DueWindow,
         lease: Lease,
-        sessions: Sessions,
+        runners: ConnectedRunners,
         holding: Holding,
         places: Places,
         collecting: Collecting,
@@ -72,7 +72,7 @@ class Activating:
         self._context = context
         self._window = window
         self._lease = lease
-        self._sessions = sessions
+        self._runners = runners
         self._holding = holding
         self._places = places
         self._collecting = collecting
@@ -250,7 +250,7 @@ class Activating:
             del self._by_job[job_id]
 
     def _claim(self) -> None:
-        picker = Picker(self._sessions)
+        picker = Picker(self._runners)
         chosen: list[tuple[WaitingActivation, ActivationRequest, Place]] = []
         for activation_id in list(islice(self._ready, BATCH)):
             del self._ready[activation_id]
@@ -259,7 +259,7 @@ class Activating:
                 continue
             place = self._places.take(waiting, waiting.activation.job, picker)
             if place is not None:
-                self._sessions.change_held(place.runner_id, 1)
+                self._runners.change_held(place.runner_id, 1)
                 chosen.append((waiting, _request(waiting.activation, place.runner_id), place))
             elif not self._places.wait(waiting, waiting.activation.job):
                 self._busy(waiting)
@@ -289,7 +289,7 @@ class Activating:
             result = results.get(request.activation_id)
             execution = None if result is None else result.execution
             if execution is None:
-                self._sessions.change_held(request.runner_id, -1)
+                self._runners.change_held(request.runner_id, -1)
                 self._places.give_back(place)
             else:
                 self._holding.hold(execution, stale=False)
@@ -377,7 +377,7 @@ class Activating:
         (_, batch, requests, places), self._claiming = self._claiming, None
         context.note(Level.WARNING, "activation_failed", activations=len(requests), reason=event.reason)
         for waiting, request, place in zip(batch, requests, places, strict=True):
-            self._sessions.change_held(request.runner_id, -1)
+            self._runners.change_held(request.runner_id, -1)
             self._places.give_back(place)
             if request.activation_id in self._waiting:
                 self._busy(waiting)

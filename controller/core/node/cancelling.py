@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from cronring.controller.core.model import CancelRequest, Execution
+from cronring.controller.core.node.connected_runners import ConnectedRunners
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import CancelRuns, Level
 from cronring.controller.core.node.follow_ups import NONE, FollowUps, Withdrawn
-from cronring.controller.core.node.sessions import Sessions
 from cronring.controller.core.node.timers import Timers
 
 REPEAT_US: Final = 2_000_000
@@ -27,11 +27,11 @@ class _Wanted(NamedTuple):
 class Cancelling:
     """Held executions that are to stop, until they have ended."""
 
-    __slots__ = ("_by_request", "_context", "_due", "_once", "_sessions", "_timers", "_wanted")
+    __slots__ = ("_by_request", "_context", "_due", "_once", "_runners", "_timers", "_wanted")
 
-    def __init__(self, context: NodeContext, sessions: Sessions) -> None:
+    def __init__(self, context: NodeContext, runners: ConnectedRunners) -> None:
         self._context = context
-        self._sessions = sessions
+        self._runners = runners
         self._wanted: dict[int, _Wanted] = {}
         self._by_request: dict[int, None] = {}  # those that a mark asks for
         self._due: dict[int, None] = {}
@@ -95,7 +95,7 @@ class Cancelling:
         self._due.clear()
         self._once.clear()
         for wanted, execution_ids in asked.items():
-            if wanted.runner_id in self._sessions.by_id:
+            if wanted.runner_id in self._runners.by_id:
                 ids, grace_ms = tuple(execution_ids), context.settings.cancel_grace_ms
                 context.effects.append(CancelRuns(wanted.runner_id, ids, wanted.reason, grace_ms))
         return withdrawn

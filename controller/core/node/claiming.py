@@ -12,6 +12,7 @@ from cronring.controller.core import ticks
 from cronring.controller.core.model import ClaimRequest, ClaimResult, Execution
 from cronring.controller.core.node.awaiting_runner import AwaitingRunner
 from cronring.controller.core.node.collecting import Collecting
+from cronring.controller.core.node.connected_runners import ConnectedRunners, Picker
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import Claim, Level
 from cronring.controller.core.node.enqueuing import Enqueuing
@@ -22,7 +23,6 @@ from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.limiting import Limiting
 from cronring.controller.core.node.places import Places
 from cronring.controller.core.node.putting_off import CONTENDED_BASE_MS, CONTENDED_CAP_MS, REFUSED_RETRY_US, put_off
-from cronring.controller.core.node.sessions import Picker, Sessions
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.stock import Place
 from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
@@ -65,7 +65,7 @@ class Claiming:
         "_ranked",
         "_ready",
         "_resumes",
-        "_sessions",
+        "_runners",
         "_skipping",
         "_slow_start",
         "_unsorted",
@@ -78,7 +78,7 @@ class Claiming:
         context: NodeContext,
         window: DueWindow,
         lease: Lease,
-        sessions: Sessions,
+        runners: ConnectedRunners,
         holding: Holding,
         awaiting_runner: AwaitingRunner,
         skipping: Skipping,
@@ -90,7 +90,7 @@ class Claiming:
         self._context = context
         self._window = window
         self._lease = lease
-        self._sessions = sessions
+        self._runners = runners
         self._holding = holding
         self._awaiting_runner = awaiting_runner
         self._skipping = skipping
@@ -194,7 +194,7 @@ class Claiming:
     def _claim_batch(self, precedes: Callable[[Entry], bool], size: int) -> bool:
         """Whether some of them await a runner now."""
         batch, awaited = ClaimBatch(), False
-        picker = Picker(self._sessions)
+        picker = Picker(self._runners)
         now_us = self._context.now_us
         if self._unsorted:
             self._unsorted = False
@@ -240,7 +240,7 @@ class Claiming:
         assert tick is not None, "ready without a tick"
         entry.stage = Stage.CLAIMING
         # Counted before it is won: else all of one statement would go to the runner that has the least now.
-        self._sessions.change_held(runner_id, 1)
+        self._runners.change_held(runner_id, 1)
         trigger = Trigger.CATCH_UP if decision.caught_up else Trigger.SCHEDULE
         following = ticks.after_claim(job, run) if ticks.allows(job) else None
         next_tick, next_run_at = following or (None, None)
@@ -289,7 +289,7 @@ class Claiming:
                 continue
             # docs/decisions/0050: kept unused, the place would be lost by a new epoch, while others wait for it
             self._places.give_back(batch.places[request.job_id])
-            self._sessions.change_held(request.runner_id, -1)
+            self._runners.change_held(request.runner_id, -1)
             # No fault: another controller was quicker, or the row has changed. Its answer says how the row is now.
             self._context.stats.claims_wasted += 1
             if result is None or not result.has_min_replicas:
@@ -384,7 +384,7 @@ class Claiming:
         self._not_before_ns = context.now_ns + backoff_ns
         alone = len(batch.requests) == 1 and not event.connection_lost
         for entry, request in zip(batch.entries, batch.requests, strict=True):
-            self._sessions.change_held(request.runner_id, -1)
+            self._runners.change_held(request.runner_id, -1)
             self._places.give_back(batch.places[request.job_id])
             if self._window.entries.get(request.job_id) is not entry:
                 continue

@@ -5,11 +5,11 @@ from itertools import repeat
 
 from cronring.controller.core.model import Execution
 from cronring.controller.core.node.cancelling import Cancelling
+from cronring.controller.core.node.connected_runners import ConnectedRunners
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import Dispatch
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.overlap_cancel import OverlapCancel
-from cronring.controller.core.node.sessions import Sessions
 
 
 class Holding:
@@ -22,7 +22,7 @@ class Holding:
         "_lease",
         "_overlap_cancel",
         "_released",
-        "_sessions",
+        "_runners",
         "executions",
         "held_since_ns",
         "stale",
@@ -33,7 +33,7 @@ class Holding:
         self,
         context: NodeContext,
         lease: Lease,
-        sessions: Sessions,
+        runners: ConnectedRunners,
         overlap_cancel: OverlapCancel,
         cancelling: Cancelling,
     ) -> None:
@@ -41,7 +41,7 @@ class Holding:
         self._overlap_cancel = overlap_cancel
         self._cancelling = cancelling
         self._context = context
-        self._sessions = sessions
+        self._runners = runners
         self.executions: dict[int, Execution] = {}
         self.held_since_ns: dict[int, int] = {}  # in the order of holding, so the oldest stand first
         self.undispatched: dict[int, None] = {}  # to be verified, and dispatched, when that is possible
@@ -51,7 +51,7 @@ class Holding:
 
     def adopt(self, execution: Execution) -> None:
         """Answer for an execution that somebody else claimed."""
-        self._sessions.change_held(execution.runner_id, 1)
+        self._runners.change_held(execution.runner_id, 1)
         self.hold(execution, stale=False)
 
     def hold(self, execution: Execution, stale: bool) -> None:
@@ -85,7 +85,7 @@ class Holding:
         del runner[execution_id]
         if not runner:
             del self._by_runner[execution.runner_id]
-        self._sessions.change_held(execution.runner_id, -1)
+        self._runners.change_held(execution.runner_id, -1)
         return execution
 
     @property
@@ -131,7 +131,7 @@ class Holding:
 
         Without a lease nothing is dispatched: somebody else may have adopted, and even ended, what is held here.
         """
-        connected = self._sessions.by_id if self._lease.valid else {}
+        connected = self._runners.by_id if self._lease.valid else {}
         by_runner: dict[str, tuple[list[Execution], list[int]]] = {}
         undispatched = self.undispatched
         for execution, epoch in zip(executions, repeat(0) if epochs is None else epochs, strict=False):

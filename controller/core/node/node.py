@@ -14,7 +14,7 @@ Times are nanoseconds of one monotonic clock, and never go back. The parts of a 
 - `activating`: start what no schedule asks for.
 - `enqueuing` and `collecting`: ticks that become messages, and their ends.
 - `cancelling` and `overlap_cancel`: stop it, for somebody or for the next.
-- `sessions` and `holding`: where does it run?
+- `runners` and `holding`: where does it run?
 - `ending`: it ended. `verifying`: or did it? `sweeping`: what nobody ends.
 - `drill`: nothing of all that for a while. `leaving`: nothing of it any more.
 
@@ -139,7 +139,7 @@ class Node:
             ends_pending=len(self._parts.ending),
             awaiting_runner=len(self._parts.awaiting_runner),
             activations=len(self._parts.activating),
-            runners=len(self._parts.sessions.by_id),
+            runners=len(self._parts.runners.by_id),
             waiting_for_place=len(self._parts.places),
             jobs_unread=len(self._parts.unread),
         )

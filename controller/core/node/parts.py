@@ -7,6 +7,7 @@ from cronring.controller.core.node.awaiting_runner import AwaitingRunner
 from cronring.controller.core.node.cancelling import Cancelling
 from cronring.controller.core.node.claiming import Claiming
 from cronring.controller.core.node.collecting import Collecting
+from cronring.controller.core.node.connected_runners import ConnectedRunners
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.drill import NodeDrill
 from cronring.controller.core.node.ending import Ending
@@ -19,7 +20,6 @@ from cronring.controller.core.node.membership import Membership
 from cronring.controller.core.node.overlap_cancel import OverlapCancel
 from cronring.controller.core.node.places import Item, Places
 from cronring.controller.core.node.refetch import BackupLooks, Refetching
-from cronring.controller.core.node.sessions import Sessions
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.sweeping import Sweeping
 from cronring.controller.core.node.unread import Unread
@@ -75,25 +75,25 @@ class Parts:
 
     def _decide(self, context: NodeContext) -> None:
         """May I claim, what is due soon, and who runs it?"""
-        self.sessions = Sessions()
-        self.cancelling = Cancelling(context, self.sessions)
+        self.runners = ConnectedRunners()
+        self.cancelling = Cancelling(context, self.runners)
         self.lease = Lease(context, self.cancelling)
         self.unread = Unread(context)
         self.window = DueWindow(context)
         self.refetching = Refetching(context, self.window, self.lease)
         self.looks = BackupLooks(context, self.window)
         self.overlap_cancel = OverlapCancel(context, self.lease, self.cancelling)
-        self.holding = Holding(context, self.lease, self.sessions, self.overlap_cancel, self.cancelling)
+        self.holding = Holding(context, self.lease, self.runners, self.overlap_cancel, self.cancelling)
 
     def _start(self, context: NodeContext) -> None:
         """What starts what is due, or lets it wait, or passes over it."""
-        window, lease, sessions = self.window, self.lease, self.sessions
+        window, lease, runners = self.window, self.lease, self.runners
         self.skipping = Skipping(context, window, lease)
         self.awaiting_runner = AwaitingRunner(context, window, lease, self.skipping)
         self.limiting = Limiting(context, window, lease)
-        self.places = Places(context, window, lease, sessions)
+        self.places = Places(context, window, lease, runners)
         self.collecting = Collecting(context)
-        self.activating = Activating(context, window, lease, sessions, self.holding, self.places, self.collecting)
+        self.activating = Activating(context, window, lease, runners, self.holding, self.places, self.collecting)
         self.enqueuing = Enqueuing(
             context, window, lease, self.skipping, self.holding, self.activating, self.collecting
         )
@@ -101,7 +101,7 @@ class Parts:
             context,
             window,
             lease,
-            sessions,
+            runners,
             self.holding,
             self.awaiting_runner,
             self.skipping,
@@ -113,10 +113,10 @@ class Parts:
 
     def _end(self, context: NodeContext) -> None:
         """What ends what was started, whoever started it."""
-        window, lease, sessions, holding = self.window, self.lease, self.sessions, self.holding
+        window, lease, runners, holding = self.window, self.lease, self.runners, self.holding
         self.ending = Ending(context, window, holding, self.activating, self.unread, self.collecting)
-        self.sweeping = Sweeping(context, window, lease, sessions, holding, self.ending)
-        self.verifying = Verifying(context, window, lease, sessions, holding)
+        self.sweeping = Sweeping(context, window, lease, runners, holding, self.ending)
+        self.verifying = Verifying(context, window, lease, runners, holding)
 
     def take_duties(self) -> None:
         """What the ring says of slots is what the window goes by from now on."""

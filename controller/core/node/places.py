@@ -12,11 +12,11 @@ from typing import Final
 from cronring.controller.core import ticks
 from cronring.controller.core.model import Job
 from cronring.controller.core.node.activation import WaitingActivation
+from cronring.controller.core.node.connected_runners import ConnectedRunners, Picker
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import Level, SendWishes
 from cronring.controller.core.node.fair import FairQueue
 from cronring.controller.core.node.lease import Lease
-from cronring.controller.core.node.sessions import Picker, Sessions
 from cronring.controller.core.node.stock import Place, Stock
 from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
 from cronring.schema.lanes import Grant, LaneDemand, LaneKey
@@ -59,17 +59,17 @@ class Places:
         "_lease",
         "_open",
         "_queues",
+        "_runners",
         "_serial",
-        "_sessions",
         "_taken",
         "_window",
     )
 
-    def __init__(self, context: NodeContext, window: DueWindow, lease: Lease, sessions: Sessions) -> None:
+    def __init__(self, context: NodeContext, window: DueWindow, lease: Lease, runners: ConnectedRunners) -> None:
         self._context = context
         self._window = window
         self._lease = lease
-        self._sessions = sessions
+        self._runners = runners
         self._queues: dict[LaneKey, LaneQueue] = {}
         self._taken: dict[int, Place] = {}  # by the serial of what was called in
         self._serial = 0
@@ -89,9 +89,9 @@ class Places:
             return NOWHERE
         place = self._taken.pop(item.queued, None) if item.queued else None
         item.queued = 0
-        if place is not None and self._sessions.valid(place):
+        if place is not None and self._runners.valid(place):
             return place
-        lane = self._sessions.lane(job)
+        lane = self._runners.lane(job)
         # Whoever waits there came before, or is more urgent: nothing goes past the queue.
         if lane in self._queues and len(self._queues[lane]):
             return None
@@ -99,8 +99,8 @@ class Places:
 
     def wait(self, item: Item, job: Job) -> bool:
         """It waits for a place from now on. False: no runner hosts its deployment."""
-        lane = self._sessions.lane(job)
-        if not self._sessions.hosting(lane[0]):
+        lane = self._runners.lane(job)
+        if not self._runners.hosting(lane[0]):
             return False
         queue = self._queues.get(lane)
         if queue is None:
@@ -129,7 +129,7 @@ class Places:
 
     def epoch(self, place: Place) -> int:
         """What the runner is to be told with the run that takes it; 0: it takes none."""
-        if place.stock is None or not self._sessions.valid(place):
+        if place.stock is None or not self._runners.valid(place):
             return 0
         # docs/decisions/0050: what was claimed runs all the same, once it is dispatched, and takes no place then
         if not self._lease.valid:  # it isn't dispatched now
@@ -144,10 +144,10 @@ class Places:
         self._claim_us += (taken_us - self._claim_us) // _WEIGHT if self._claim_us else taken_us
 
     def granted(self, runner_id: str, grants: Iterable[Grant]) -> None:
-        session = self._sessions.by_id.get(runner_id)
-        for grant in grants if session is not None else ():
-            assert session is not None
-            stock = session.granted(grant)
+        runner = self._runners.by_id.get(runner_id)
+        for grant in grants if runner is not None else ():
+            assert runner is not None
+            stock = runner.granted(grant)
             if stock is not None:
                 self._dirty[runner_id, stock.key] = None
 
@@ -155,9 +155,9 @@ class Places:
         """What waited for lanes that nobody hosts any more, or that now take whatever comes."""
         released: list[Item] = []
         for lane, queue in list(self._queues.items()):
-            hosting = self._sessions.hosting(lane[0])
+            hosting = self._runners.hosting(lane[0])
             # A runner without stocks grants nothing and takes whatever comes, so nobody has to wait.
-            if hosting and all(session.stocks is not None for session in hosting):
+            if hosting and all(runner.stocks is not None for runner in hosting):
                 self._touch(lane)
                 continue
             del self._queues[lane]
@@ -186,7 +186,7 @@ class Places:
         called: list[Item] = []
         lanes = dict.fromkeys(lane for _, lane in self._dirty if lane in self._queues)
         for lane in lanes:
-            picker = Picker(self._sessions)
+            picker = Picker(self._runners)
             queue = self._queues[lane]
             while (waiting := self._next(queue)) is not None and (place := picker.pick(lane)) is not None:
                 ranked = waiting.pop(self._waits)
@@ -215,19 +215,19 @@ class Places:
             self._open = is_open
             for queue in self._queues.values():
                 queue.since_ns = self._context.now_ns
-            for each in self._sessions.by_id.values():
+            for each in self._runners.by_id.values():
                 self._dirty.update(((each.info.runner_id, lane), None) for lane in each.stocks or ())
         if not self._dirty:
             return
         told: dict[str, list[LaneDemand]] = {}
         dirty, self._dirty = self._dirty, {}
         for runner_id, lane in dirty:
-            session = self._sessions.by_id.get(runner_id)
-            if session is None or session.stocks is None:
+            runner = self._runners.by_id.get(runner_id)
+            if runner is None or runner.stocks is None:
                 continue
-            stock = session.stocks.get(lane)
+            stock = runner.stocks.get(lane)
             if stock is None:
-                stock = session.stocks[lane] = Stock(runner_id, lane)
+                stock = runner.stocks[lane] = Stock(runner_id, lane)
             wish = self._wish(stock)
             if wish is not None:
                 told.setdefault(runner_id, []).append(wish)
@@ -288,9 +288,9 @@ class Places:
 
     def _touch(self, lane: LaneKey) -> None:
         """All that host it may have to be told."""
-        for session in self._sessions.hosting(lane[0]):
-            if session.stocks is not None:
-                self._dirty[session.info.runner_id, lane] = None
+        for runner in self._runners.hosting(lane[0]):
+            if runner.stocks is not None:
+                self._dirty[runner.info.runner_id, lane] = None
 
     def _stands_in(self, item: Item) -> bool:
         if isinstance(item, Entry):

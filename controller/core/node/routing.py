@@ -114,14 +114,14 @@ class Routing:
             case events.RunsDeclined(runner_id, execution_ids):
                 parts.verifying.dispatch_again(parts.holding.of_runner(runner_id, execution_ids))
             case events.RunnerBeat(runner_id, _, _, draining, running, out_of_reach):
-                if parts.sessions.beat(runner_id, draining, running):
+                if parts.runners.beat(runner_id, draining, running):
                     parts.call_in(parts.places.runners_changed())
                 parts.lease.beat(event)
                 if out_of_reach:
                     parts.sweeping.take_over(runner_id, out_of_reach)
             case events.RunnerJoined(runner):
                 held = parts.holding.of_runner(runner.runner_id)
-                parts.sessions.join(runner, len(held))
+                parts.runners.join(runner, len(held))
                 parts.cancelling.runner_joined(runner.runner_id)
                 parts.verifying.dispatch_again(held)
                 parts.claiming.offer_all(parts.awaiting_runner.let_in(runner.deployments))
@@ -133,7 +133,7 @@ class Routing:
 
     def _runner_left(self, runner_id: str) -> None:
         parts = self._parts
-        parts.sessions.leave(runner_id)
+        parts.runners.leave(runner_id)
         parts.lease.runner_left(runner_id)
         parts.call_in(parts.places.runners_changed())
         held = parts.holding.of_runner(runner_id)

@@ -9,13 +9,13 @@ of its controllers, which may live, asks another to take over what that one had 
 from typing import Final
 
 from cronring.controller.core.model import Execution, LeaseRenewal
+from cronring.controller.core.node.connected_runners import ConnectedRunners
 from cronring.controller.core.node.context import MS, REFUSED_RETRY_NS, NodeContext
 from cronring.controller.core.node.effects import Adopt, CancelRuns, FetchLost, FetchOverdueExecutions, Level
 from cronring.controller.core.node.ending import Ending
 from cronring.controller.core.node.events import Adopted, ExecutionsFetched, StoreFailed
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
-from cronring.controller.core.node.sessions import Sessions
 from cronring.controller.core.node.window import DueWindow
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome
@@ -40,7 +40,7 @@ class Sweeping:
         "_losing",
         "_not_before_ns",
         "_overdue",
-        "_sessions",
+        "_runners",
         "_suspects",
         "_taking_over",
         "_window",
@@ -51,14 +51,14 @@ class Sweeping:
         context: NodeContext,
         window: DueWindow,
         lease: Lease,
-        sessions: Sessions,
+        runners: ConnectedRunners,
         holding: Holding,
         ending: Ending,
     ) -> None:
         self._context = context
         self._window = window
         self._lease = lease
-        self._sessions = sessions
+        self._runners = runners
         self._holding = holding
         self._ending = ending
         self._adopt: dict[str, None] = {}
@@ -165,7 +165,7 @@ class Sweeping:
         for runner_id in due:
             del self._leave_ns[runner_id]
         # A renewal tells who is lost by PostgreSQL's clock: that this one heard nothing proves nothing.
-        if any(runner_id not in self._sessions.by_id for runner_id in due):
+        if any(runner_id not in self._runners.by_id for runner_id in due):
             self._lease.renew_soon()
 
     def _adopt_some(self) -> None:
@@ -202,7 +202,7 @@ class Sweeping:
             self._holding.touch(execution.execution_id)
         for execution in new:
             self._holding.adopt(execution)
-            if execution.runner_id in self._sessions.by_id:
+            if execution.runner_id in self._runners.by_id:
                 self._window.runner_here(execution)
         self._context.stats.adopted += len(new)
         if new:
@@ -244,7 +244,7 @@ class Sweeping:
                 continue
             self._context.stats.hard_timeouts += 1
             self._context.note(Level.WARNING, "hard_timeout", job=execution.job.key, execution=execution.execution_id)
-            if execution.runner_id in self._sessions.by_id:
+            if execution.runner_id in self._runners.by_id:
                 cancelled.setdefault(execution.runner_id, []).append(execution.execution_id)
         for runner_id, execution_ids in cancelled.items():
             self._context.effects.append(CancelRuns(runner_id, tuple(execution_ids), "hard timeout"))

@@ -11,12 +11,12 @@ from itertools import islice
 from typing import Final
 
 from cronring.controller.core.model import Execution
+from cronring.controller.core.node.connected_runners import ConnectedRunners
 from cronring.controller.core.node.context import MS, REFUSED_RETRY_NS, NodeContext
 from cronring.controller.core.node.effects import FetchHeld
 from cronring.controller.core.node.events import ExecutionsFetched, StoreFailed
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
-from cronring.controller.core.node.sessions import Sessions
 from cronring.controller.core.node.window import DueWindow
 
 BATCH: Final = 5_000
@@ -37,18 +37,18 @@ class Verifying:
         "_holding",
         "_lease",
         "_not_before_ns",
-        "_sessions",
+        "_runners",
         "_window",
         "_wishes",
     )
 
     def __init__(
-        self, context: NodeContext, window: DueWindow, lease: Lease, sessions: Sessions, holding: Holding
+        self, context: NodeContext, window: DueWindow, lease: Lease, runners: ConnectedRunners, holding: Holding
     ) -> None:
         self._context = context
         self._window = window
         self._lease = lease
-        self._sessions = sessions
+        self._runners = runners
         self._holding = holding
         self._wishes: dict[int, None] = {}
         self._asked: tuple[int, ...] | None = None
@@ -131,7 +131,7 @@ class Verifying:
                 self._window.runner_away(execution.job.job_id)
                 continue
             self._holding.touch(execution_id)
-            if execution.runner_id in self._sessions.by_id:
+            if execution.runner_id in self._runners.by_id:
                 self._window.runner_here(execution)
                 if execution_id in self._holding.undispatched:
                     to_dispatch.append(execution)

@@ -6,11 +6,11 @@ import click
 
 from cronring.cli.commands.audit_chain import export, verify
 from cronring.cli.completion import principal_name
+from cronring.cli.conversation import COUNTED_MAX, ask, nothing_found
 from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import COUNTED_MAX, ask, nothing_found
 
 if TYPE_CHECKING:
     from cronring.client.audit_log import AuditLogEntry

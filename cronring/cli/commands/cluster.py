@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.conversation import ask, job_keys, or_nearest
 from cronring.cli.instants import instant_option, past
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.schema.duration import measured
 
 if TYPE_CHECKING:

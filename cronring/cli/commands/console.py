@@ -5,13 +5,13 @@ import webbrowser
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.credentials import identity_of
 from cronring.cli.failures import Failure
 from cronring.cli.login.browser import has_browser
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import say
-from cronring.cli.session import ask
 
 OPEN_S = 5.0  # a browser that is started may not come back
 

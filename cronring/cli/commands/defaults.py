@@ -7,9 +7,9 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conversation import ask
 from cronring.cli.options import Duration, controllers_option, count, output_option
 from cronring.cli.output import print_fields, print_json, short_instant
-from cronring.cli.session import ask
 from cronring.schema.duration import format_duration
 from cronring.schema.nearest import nearest
 

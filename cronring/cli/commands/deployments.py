@@ -9,6 +9,7 @@ from cronring.cli.commands.check import warn_of_idle
 from cronring.cli.commands.plan import COLOURS, in_words
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conversation import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.dependencies import followed_by_module, warn_of_unknown
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.filtering import count_option
@@ -16,7 +17,6 @@ from cronring.cli.options import controllers_option, count, limit_option, option
 from cronring.cli.output import Column, print_count, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say, say_block
 from cronring.cli.schedules import to_us
-from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.versions import Changes, consent_options, tell, with_consent
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from cronring.cli.output import print_json_line
 from cronring.cli.printing import say_lines, screen
 
 if TYPE_CHECKING:
-    from cronring.cli.dev.session import DevView
+    from cronring.cli.dev.development import DevView
     from cronring.cli.dev.state import DevState
 
 
@@ -78,7 +78,7 @@ def dev(
         return
     from cronring.cli.dev.cluster import StartPlan
     from cronring.cli.dev.database import require_embedded
-    from cronring.cli.dev.session import DevOptions, DevSession
+    from cronring.cli.dev.development import Development, DevOptions
     from cronring.cli.dev.state import DevState
     from cronring.cli.modules import described
 
@@ -90,12 +90,12 @@ def dev(
     output = replaying["output"] or ("text" if plain else None)
     view = _view(state, output, ", ".join(file.name for file in files))
     plan = StartPlan(tuple(file.resolve() for file in files), controllers, python, namespace)
-    session = DevSession(DevOptions(plan, for_s, data, database_url, schema), state, view)
-    code = run_loop(session.run())
-    if session.summary is not None and output == "json":
-        print_json_line(session.summary.as_json())
-    elif session.summary is not None:
-        say_lines(session.summary.lines())
+    development = Development(DevOptions(plan, for_s, data, database_url, schema), state, view)
+    code = run_loop(development.run())
+    if development.summary is not None and output == "json":
+        print_json_line(development.summary.as_json())
+    elif development.summary is not None:
+        say_lines(development.summary.lines())
     sys.exit(code)
 
 

@@ -9,12 +9,12 @@ import click
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import job_key
 from cronring.cli.consent import confirm, require_terminal
+from cronring.cli.conversation import ask
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.interrupts import EXIT_INTERRUPTED
 from cronring.cli.options import Duration, controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import progress_bar, say
-from cronring.cli.session import ask
 from cronring.schema.duration import measured
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.event_lines import event_json, event_line
 from cronring.cli.failures import Failure
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json_line
 from cronring.cli.printing import say
-from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -7,6 +7,7 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
 from cronring.cli.conditions import idempotency_key_option
+from cronring.cli.conversation import ask, job_keys, or_nearest
 from cronring.cli.event_lines import execution_line
 from cronring.cli.execution_rows import listed
 from cronring.cli.failures import EXIT_FAILED, Failure
@@ -15,7 +16,6 @@ from cronring.cli.options import ROW_ID, controllers_option, output_option
 from cronring.cli.output import print_json, print_json_line, short_instant
 from cronring.cli.printing import say
 from cronring.cli.running import run_to_its_end
-from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.schema.execution import Outcome
 
 if TYPE_CHECKING:

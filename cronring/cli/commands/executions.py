@@ -7,6 +7,7 @@ import click
 from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
 from cronring.cli.commands.logs import logs
 from cronring.cli.completion import job_key
+from cronring.cli.conversation import COUNTED_MAX, Links, ask, job_keys, links, nothing_found, or_nearest
 from cronring.cli.execution_rows import duration_ms, listed, print_execution
 from cronring.cli.filtering import (
     EXECUTION_SORTS,
@@ -24,7 +25,6 @@ from cronring.cli.instants import instant_option
 from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
 from cronring.cli.output import Column, milliseconds, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import COUNTED_MAX, Links, ask, job_keys, links, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.failures import Failure
 from cronring.cli.job_options import VerbParam, whoami
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.printing import say, say_source
 from cronring.cli.schedules import from_us, parse_given
-from cronring.cli.session import ask
 from cronring.schema.keys import VerbName
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.conversation import ask, job_keys, or_nearest
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import jsonable, print_fields, print_json, short_instant
 from cronring.cli.printing import say, say_lines
-from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

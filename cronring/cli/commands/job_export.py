@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.failures import Failure
 from cronring.cli.files.writing import FORMATS, toml_lines, yaml_lines
 from cronring.cli.job_options import Label, labels_of
 from cronring.cli.options import controllers_option
 from cronring.cli.printing import progress_bar, say, say_source
-from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

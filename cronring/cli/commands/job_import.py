@@ -11,13 +11,13 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.job_writes import create_job
+from cronring.cli.conversation import ask
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.job_lines import JobLines, WrongLine
 from cronring.cli.making import Fate, How, LineProblem, made
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import progress_bar, say
-from cronring.cli.session import ask
 from cronring.cli.stream import Kept, Line, Part, Reached, parts, tail
 
 if TYPE_CHECKING:

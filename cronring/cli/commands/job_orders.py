@@ -8,12 +8,12 @@ import click
 from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import deployment_key, job_key, template_name
 from cronring.cli.conditions import idempotency_key_option
+from cronring.cli.conversation import ask, job_keys, or_nearest
 from cronring.cli.dependencies import followed
 from cronring.cli.instants import Moment, instant_option, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -7,6 +7,7 @@ import click
 from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import job_key
 from cronring.cli.conditions import idempotency_key_option, refuse_key
+from cronring.cli.conversation import ask, job_keys, or_nearest
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import telling_how_it_goes_on
 from cronring.cli.instants import instant_option, past, resolved
@@ -15,7 +16,6 @@ from cronring.cli.options import ROW_ID, controllers_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.printing import progress_bar, say
 from cronring.cli.running import run_to_its_end
-from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
     from collections import Counter

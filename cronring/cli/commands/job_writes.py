@@ -17,6 +17,7 @@ from cronring.cli.bulk import (
 )
 from cronring.cli.completion import job_key, template_name
 from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conversation import ask, job_keys, or_nearest
 from cronring.cli.dependencies import followed, warn_of_unknown
 from cronring.cli.instants import resolved
 from cronring.cli.job_options import VerbParam, changed_options, job_options, queue_options
@@ -25,7 +26,6 @@ from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.policies import policy_options
 from cronring.cli.printing import say, say_lines
-from cronring.cli.session import ask, job_keys, or_nearest
 from cronring.cli.set_rows import previewed
 from cronring.schema.keys import VerbName
 from cronring.schema.policy_model import CONSUMED

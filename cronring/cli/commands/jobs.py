@@ -21,6 +21,7 @@ from cronring.cli.commands.job_show import print_job
 from cronring.cli.commands.job_writes import create_job, delete_job, update_job
 from cronring.cli.commands.stats import job_days, job_stats
 from cronring.cli.completion import job_key
+from cronring.cli.conversation import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest, page_url
 from cronring.cli.dependencies import schedule_shown
 from cronring.cli.filtering import (
     JOB_SORTS,
@@ -47,7 +48,6 @@ from cronring.cli.output import (
     short_instant,
 )
 from cronring.cli.printing import say
-from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest, page_url
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

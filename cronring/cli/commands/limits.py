@@ -8,10 +8,10 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import limited_group
 from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conversation import ask, nothing_found, or_nearest
 from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import Column, group_name, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cronring.cli.clock import wall_now
+from cronring.cli.conversation import ask
 from cronring.cli.execution_rows import duration_ms
 from cronring.cli.options import Addresses, count, option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import say
 from cronring.cli.schedules import to_us
-from cronring.cli.session import ask
 from cronring.schema.lint_finding import RULES, WARNING
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.conversation import ask, job_keys, or_nearest
 from cronring.cli.failures import Failure
 from cronring.cli.following import ending_of, follow_as_json, print_output, running_or_next
 from cronring.cli.options import ROW_ID, controllers_option, output_option
 from cronring.cli.printing import say
-from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from cronring.cli.clock import wall_now
+from cronring.cli.conversation import ask
 from cronring.cli.failures import Failure
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.printing import say
 from cronring.cli.schedules import from_us, to_us
-from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.cli.modules import ReadModule

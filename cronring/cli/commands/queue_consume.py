@@ -16,9 +16,9 @@ import click
 from cronring.child.guard import kill_at_end
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.commands.queue_names import queue_argument, queue_named
+from cronring.cli.conversation import ask
 from cronring.cli.options import Duration, controllers_option, count
 from cronring.cli.printing import say
-from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -6,12 +6,12 @@ import click
 
 from cronring.cli.commands.queue_names import queue_argument, queue_named
 from cronring.cli.conditions import idempotency_key_option
+from cronring.cli.conversation import ask
 from cronring.cli.instants import instant_option, resolved
 from cronring.cli.job_options import Payload
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import say
-from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -13,11 +13,11 @@ from cronring.cli.commands.queue_names import queue_argument, queue_named
 from cronring.cli.commands.queue_put import put
 from cronring.cli.conditions import idempotency_key_option, if_match_option, refuse_key
 from cronring.cli.consent import LOOK_FIRST, confirm
+from cronring.cli.conversation import ask, nothing_found
 from cronring.cli.failures import Failure
 from cronring.cli.options import ROW_ID, controllers_option, count, output_option
 from cronring.cli.output import Column, group_name, milliseconds, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask, nothing_found
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -7,10 +7,10 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conversation import ask
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import short_instant
-from cronring.cli.session import ask
 from cronring.cli.versions import Changes, consent_options, tell, with_consent
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import click
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import grant_name
 from cronring.cli.conditions import idempotency_key_option
+from cronring.cli.conversation import ask, or_nearest
 from cronring.cli.filtering import count_option
 from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_option
 from cronring.cli.options import DAY_S, controllers_option, count, limit_option, output_option
 from cronring.cli.output import Column, print_count, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask, or_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

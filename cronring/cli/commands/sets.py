@@ -7,12 +7,12 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.conditions import if_match_option
 from cronring.cli.consent import confirm, require_terminal
+from cronring.cli.conversation import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.failures import Failure
 from cronring.cli.files.reading import FileSet
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.set_rows import as_json, told
 
 if TYPE_CHECKING:

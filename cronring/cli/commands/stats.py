@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.conversation import ask, job_keys, or_nearest
 from cronring.cli.job_options import Label, labels_of
 from cronring.cli.options import DAY_S, Duration, controllers_option, output_option
 from cronring.cli.output import Column, jsonable, milliseconds, print_fields, print_json, print_rows, short_instant
-from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -8,13 +8,13 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import template_name
 from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conversation import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.job_options import job_options
 from cronring.cli.job_specs import given_fields, spec_of
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, jsonable, print_fields, print_json, print_rows, short_instant
 from cronring.cli.policies import in_words, policy_options
 from cronring.cli.printing import say, say_lines
-from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.instants import instant_option, past, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.client.history import TimelineEntry

@@ -9,6 +9,7 @@ import click
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import token_name
 from cronring.cli.conditions import idempotency_key_option
+from cronring.cli.conversation import ask, or_nearest
 from cronring.cli.credentials import identity_of
 from cronring.cli.direct import is_direct, make_in_database
 from cronring.cli.filtering import count_option
@@ -16,7 +17,6 @@ from cronring.cli.giving import LASTING, handing_over, lasting_s, secret_file_op
 from cronring.cli.options import controllers_option, database_option, limit_option, output_option, schema_option
 from cronring.cli.output import Column, print_count, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask, or_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.options import DAY_S, Duration, controllers_option, output_option
 from cronring.cli.output import print_json_line
 from cronring.cli.printing import say, screen
-from cronring.cli.session import ask
 from cronring.client.errors import ClientError
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.options import Duration, controllers_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from datetime import datetime

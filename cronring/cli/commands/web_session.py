@@ -6,11 +6,11 @@ import click
 
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.conditions import idempotency_key_option
+from cronring.cli.conversation import ask
 from cronring.cli.filtering import count_option
 from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_count, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.client.identities import LoggedIn

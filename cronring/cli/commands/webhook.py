@@ -7,6 +7,7 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
 from cronring.cli.conditions import idempotency_key_option, if_match_option
+from cronring.cli.conversation import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.failures import EXIT_FAILED
 from cronring.cli.job_options import Label
 from cronring.cli.options import (
@@ -20,7 +21,6 @@ from cronring.cli.options import (
 )
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
-from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.schema.duration import measured
 
 if TYPE_CHECKING:

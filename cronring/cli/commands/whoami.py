@@ -4,9 +4,9 @@ from typing import Final
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_fields, print_json, short_instant
-from cronring.cli.session import ask
 
 _KINDS: Final = {
     "token": "the token", "user": "the user", "runner": "the runner", "controller": "the controller",

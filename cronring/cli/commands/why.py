@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.conversation import ask, job_keys, or_nearest, page_url
 from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import jsonable, print_json
 from cronring.cli.printing import say
-from cronring.cli.session import ask, job_keys, or_nearest, page_url
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cronring.cli.conversation import ask
 from cronring.cli.failures import Failure
 from cronring.cli.options import controllers_option
 from cronring.cli.output import jsonable, print_json_line
 from cronring.cli.printing import progress_bar, say
-from cronring.cli.session import ask
 from cronring.client.errors import NotFound
 from cronring.schema.filters import ExecutionQuery, JobQuery
 from cronring.schema.queues import workspace_fault

@@ -7,11 +7,11 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.workspace_export import export
 from cronring.cli.consent import confirm
+from cronring.cli.conversation import ask, nothing_found
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import say
-from cronring.cli.session import ask, nothing_found
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -1,4 +1,4 @@
-"""The processes of one dev session: who is started with what, and what happens when one dies."""
+"""The processes of one `cronring dev`: who is started with what, and what happens when one dies."""
 
 import asyncio
 import os

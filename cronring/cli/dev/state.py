@@ -18,7 +18,7 @@ RECENT_PRINTED: Final = 60  # lines, of all verbs
 
 @dataclass(slots=True)
 class DevState:
-    """One dev session. `controllers` and `runners` are in the order they were started."""
+    """One `cronring dev`. `controllers` and `runners` are in the order they were started."""
 
     controllers: list[DevProcess] = field(default_factory=list)
     runners: list[DevProcess] = field(default_factory=list)

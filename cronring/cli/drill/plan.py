@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from cronring.cli.conversation import job_keys, or_nearest
 from cronring.cli.failures import Failure
 from cronring.cli.output import short_instant
 from cronring.cli.schedules import to_us
-from cronring.cli.session import job_keys, or_nearest
 from cronring.client.model import Cluster, Job, Member, Owners, Ring
 from cronring.schema.duration import measured
 

@@ -7,7 +7,7 @@ import pytest
 from cronring.client import AsyncClient, DatabaseAway, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.model import JobSpec
 from cronring.controller.api import calls
-from cronring.controller.errors import CronringError, Overdue, RunnerAway, StoreUnavailable
+from cronring.controller.errors import CronringError, RunnerAway, StoreUnavailable, TooSlow
 from cronring.controller.errors import NotFound as NoSuchJob
 from tests.unit.cli.fake_api import FakeApi, changes, serving
 
@@ -36,7 +36,7 @@ async def test_a_controllers_own_words_decide_nothing(api: FakeApi, words: str) 
         assert not other.requests, "what may have been done is asked of nobody else"
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable("x"), Overdue("x"), RunnerAway("x")])
+@pytest.mark.parametrize("error", [StoreUnavailable("x"), TooSlow("x"), RunnerAway("x")])
 async def test_what_was_surely_not_done_is_asked_of_the_next(api: FakeApi, error: CronringError) -> None:
     api.refusal = error
     with serving(FakeApi()) as other:

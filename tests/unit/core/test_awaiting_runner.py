@@ -2,10 +2,10 @@ import random
 
 from cronring.controller.core.node.awaiting_runner import AwaitingRunner
 from cronring.controller.core.node.cancelling import Cancelling
+from cronring.controller.core.node.connected_runners import ConnectedRunners
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import Note, SkipTicks
 from cronring.controller.core.node.lease import Lease
-from cronring.controller.core.node.sessions import Sessions
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.window import DueWindow, Duty
 from cronring.controller.core.settings import ClusterSettings
@@ -18,7 +18,7 @@ def _awaiting_runner() -> tuple[NodeContext, DueWindow, Skipping, AwaitingRunner
     context.clock.sample(0, 0, T)
     window = DueWindow(context)
     window.set_duties([Duty.PRIMARY] * SLOTS, [0] * SLOTS)
-    lease = Lease(context, Cancelling(context, Sessions()))
+    lease = Lease(context, Cancelling(context, ConnectedRunners()))
     lease.valid_until_ns = 3_600_000 * MS
     skipping = Skipping(context, window, lease)
     return context, window, skipping, AwaitingRunner(context, window, lease, skipping)

@@ -38,7 +38,7 @@ async def test_a_second_stream_and_a_controller_that_leaves_are_nobodys_fault(do
     second = await doors.connect(hello("twice"))
     await second.hear()
     await wait_until(lambda: len(doors.log.of("twice")) == 3, "the end of the first is not told")
-    doors.sessions.close_all("this controller is leaving")
+    doors.streams.close_all("this controller is leaving")
     await wait_until(lambda: len(doors.log.of("twice")) == 4, "the end of the second is not told")
     ends = [line for line in doors.log.of("twice") if line[1] != "runner_connected"]
     assert [line[:2] for line in ends] == [("info", "runner_disconnected")] * 2
@@ -50,7 +50,7 @@ async def test_a_second_stream_and_a_controller_that_leaves_are_nobodys_fault(do
 async def test_one_that_falls_silent_is_cut_off(doors: World) -> None:
     runner = await doors.connect(hello("silent"))
     await runner.hear()
-    doors.sessions.close_silent(test_gateway.now_us() + 6_000_000, 5_000_000)
+    doors.streams.close_silent(test_gateway.now_us() + 6_000_000, 5_000_000)
     await wait_until(lambda: len(doors.log.of("silent")) == 2, "its end is not told")
     assert doors.log.of("silent")[1][:2] == ("warning", "runner_cut_off")
     assert "no beat for 5s" in doors.log.of("silent")[1][2]["reason"]
@@ -59,9 +59,9 @@ async def test_one_that_falls_silent_is_cut_off(doors: World) -> None:
 async def test_what_says_no_more_than_hello_has_neither_come_nor_gone(doors: World) -> None:
     doors.store.away = True
     runner = await doors.connect(hello("early"))
-    await wait_until(lambda: "early" in doors.sessions.runner_ids, "no stream")
+    await wait_until(lambda: "early" in doors.streams.runner_ids, "no stream")
     await runner.close()
-    await wait_until(lambda: not len(doors.sessions), "the stream stays")
+    await wait_until(lambda: not len(doors.streams), "the stream stays")
     assert doors.log.of("early") == []
 
 

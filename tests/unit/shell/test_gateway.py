@@ -71,7 +71,7 @@ class AwayStore(MemoryStore):
 class World:
     store: AwayStore
     inbox: Inbox
-    sessions: RunnerStreams
+    streams: RunnerStreams
     refused: list[str]
     channel: grpc.aio.Channel
     log: Log
@@ -97,14 +97,14 @@ def now_us() -> int:
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    store, inbox, sessions = AwayStore(lambda: time.time_ns() // 1_000), Inbox(), RunnerStreams()
-    refused, log, standings = list[str](), Log(), Standings(store, sessions)
+    store, inbox, streams = AwayStore(lambda: time.time_ns() // 1_000), Inbox(), RunnerStreams()
+    refused, log, standings = list[str](), Log(), Standings(store, streams)
     store.on_notify = standings.look_again
     gateway = Gateway(
         WELCOME,
         store,
         Registering(Deployer(store, ClusterSettings(), inbox.put, lambda _: None), NO_GRANTS, counting(refused)),
-        sessions,
+        streams,
         inbox,
         lambda: (("c-1", "127.0.0.1:1"), ("c-2", "127.0.0.1:2")),
         counting(refused),
@@ -120,7 +120,7 @@ async def world() -> AsyncIterator[World]:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
-    world = World(store, inbox, sessions, refused, channel, log)
+    world = World(store, inbox, streams, refused, channel, log)
     telling = asyncio.create_task(standings.tell_changes())
     yield world
     telling.cancel()
@@ -219,12 +219,12 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     runner = await world.connect(introduced)
     await runner.hear()
     for number in range(1_500):
-        world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)], [0]))
-    world.sessions.send(AckReports("r-1", (1, 2)))
-    world.sessions.send(AckReports("r-1", (3,)))
-    world.sessions.send(CancelRuns("r-1", (9,), "too late"))
+        world.streams.send(Dispatch("r-1", 5_000_000, [execution(world, number)], [0]))
+    world.streams.send(AckReports("r-1", (1, 2)))
+    world.streams.send(AckReports("r-1", (3,)))
+    world.streams.send(CancelRuns("r-1", (9,), "too late"))
     peers = (("c-1", "127.0.0.1:1"),)
-    world.sessions.send(AckBeat("r-1", 4, True, True, peers))
+    world.streams.send(AckBeat("r-1", 4, True, True, peers))
     beat, ack, first, second, cancel = [await runner.hear() for _ in range(5)]
     assert (beat.beat_ack.sequence, beat.beat_ack.renewed, beat.beat_ack.database_ok) == (4, True, True)
     assert list(ack.reports_ack.execution_ids) == [1, 2, 3]
@@ -233,7 +233,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     run = decode_runs(first.dispatch.runs)[0]
     assert (run.job, run.deadline_us, run.finish) == ("billing.close_month", 301_000_500, False)
     assert (list(cancel.cancel.execution_ids), cancel.cancel.reason) == ([9], "too late")
-    world.sessions.send(AckBeat("r-1", 5, True, True, peers))
+    world.streams.send(AckBeat("r-1", 5, True, True, peers))
     assert not (await runner.hear()).beat_ack.controllers, "as before"
 
 
@@ -258,9 +258,9 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     await runner.say(declined=wire.Declined(execution_ids=[5, 7]))
     await wait_until(lambda: world.inbox.of(RunsDeclined) == [RunsDeclined("r-1", (5, 7))], "nothing is declined")
     wish = LaneDemand(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
-    world.sessions.send(SendWishes("r-1", [wish._replace(wanted=9)]))
-    world.sessions.send(SendWishes("r-1", [wish]))
-    world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
+    world.streams.send(SendWishes("r-1", [wish._replace(wanted=9)]))
+    world.streams.send(SendWishes("r-1", [wish]))
+    world.streams.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
     dispatch, wishes = await runner.hear(), await runner.hear()
     assert wishes_from(wishes.wishes) == [wish]
     assert [run.place_epoch for run in decode_runs(dispatch.dispatch.runs)] == [3, 0]
@@ -272,7 +272,7 @@ async def test_the_end_of_a_stream_is_told(world: World) -> None:
     await runner.hear()
     runner.stream.cancel()
     await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the node was not told")
-    assert len(world.sessions) == 0
+    assert len(world.streams) == 0
 
 
 async def test_a_second_stream_of_one_runner_replaces_the_first(world: World) -> None:
@@ -283,7 +283,7 @@ async def test_a_second_stream_of_one_runner_replaces_the_first(world: World) ->
     assert (await first.ended())[0] is grpc.StatusCode.ABORTED
     kinds = [type(event) for event in world.inbox.events if isinstance(event, RunnerJoined | RunnerLeft)]
     assert kinds == [RunnerJoined, RunnerLeft, RunnerJoined]
-    world.sessions.send(AckReports("r-1", (1,)))
+    world.streams.send(AckReports("r-1", (1,)))
     assert list((await second.hear()).reports_ack.execution_ids) == [1]
 
 
@@ -338,7 +338,7 @@ async def test_a_runner_that_lies_is_cut_off_and_nobody_else(
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert says in details
     assert world.refused == ["runner_message"]
-    world.sessions.send(AckReports("honest", (1,)))
+    world.streams.send(AckReports("honest", (1,)))
     while not (heard := await honest.hear()).HasField("reports_ack"):
         assert heard.HasField("standings")  # told when its module was looked at, whenever that is
 
@@ -351,11 +351,11 @@ async def test_a_runner_that_never_reads_is_cut_off_when_its_queue_is_full(
     assert isinstance(await runner.stream.read(), wire.ControllerMessage)
     cancel = CancelRuns("r-1", tuple(range(100_000)), "x" * 100_000)
     for _ in range(1_000):  # far more than the sockets between take
-        world.sessions.send(cancel)
-        if len(world.sessions) == 0:
+        world.streams.send(cancel)
+        if len(world.streams) == 0:
             break
         await asyncio.sleep(0)
-    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the session grows on")
+    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the stream grows on")
     with contextlib.suppress(grpc.aio.AioRpcError):  # looked at below
         while isinstance(await runner.stream.read(), wire.ControllerMessage):
             pass
@@ -372,12 +372,12 @@ async def test_a_flood_of_reports_is_cut_off(world: World, monkeypatch: pytest.M
     await runner.say(reports=wire.Reports(reports=reports))
     await runner.say(reports=wire.Reports(reports=reports))  # the same again counts once
     await wait_until(lambda: len(world.inbox.of(ReportsReceived)) == 2, "reports didn't come")
-    world.sessions.send(AckReports("r-1", (0, 1)))
+    world.streams.send(AckReports("r-1", (0, 1)))
     await runner.hear()
     more = [wire.Report(execution_id=100 + number, outcome=wire.OUTCOME_COMPLETED) for number in range(4)]
     await runner.say(reports=wire.Reports(reports=more))
     await wait_until(lambda: len(world.inbox.of(ReportsReceived)) == 3, "reports didn't come")
-    assert len(world.sessions) == 1, "10 without an acknowledgement are allowed"
+    assert len(world.streams) == 1, "10 without an acknowledgement are allowed"
     await runner.say(reports=wire.Reports(reports=[wire.Report(execution_id=200, outcome=wire.OUTCOME_COMPLETED)]))
     assert (await runner.ended())[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
 
@@ -403,7 +403,7 @@ async def test_a_flood_is_counted_and_cut_off_with_its_reason(
     await honest.hear()
     runner = await world.connect(hello())
     await runner.hear()
-    closed = world.sessions._sessions["r-1"].closed
+    closed = world.streams._streams["r-1"].closed
     # Its own end makes an INTERNAL of it when the stream ends while it writes.
     with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
         for _ in range(count):
@@ -411,9 +411,9 @@ async def test_a_flood_is_counted_and_cut_off_with_its_reason(
     code, details = await asyncio.wait_for(closed, TIMEOUT_S)
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert says in details
-    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the session stays")
+    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the stream stays")
     assert what in world.refused
-    world.sessions.send(AckReports("honest", (1,)))
+    world.streams.send(AckReports("honest", (1,)))
     while not (heard := await honest.hear()).HasField("reports_ack"):
         assert heard.HasField("standings"), "it is told of its module once that was looked at"
 
@@ -421,10 +421,10 @@ async def test_a_flood_is_counted_and_cut_off_with_its_reason(
 async def test_a_runner_that_ends_what_is_not_its_own_is_cut_off(world: World) -> None:
     runner = await world.connect(hello())
     await runner.hear()
-    world.sessions.send(AckReports("r-1", tuple(range(60)), ReportRefusal.DECIDED))
-    world.sessions.send(AckReports("r-1", tuple(range(60)), ReportRefusal.FOREIGN))
+    world.streams.send(AckReports("r-1", tuple(range(60)), ReportRefusal.DECIDED))
+    world.streams.send(AckReports("r-1", tuple(range(60)), ReportRefusal.FOREIGN))
     assert len((await runner.hear()).reports_ack.execution_ids) == 120
-    world.sessions.send(AckReports("r-1", tuple(range(41)), ReportRefusal.FOREIGN))
+    world.streams.send(AckReports("r-1", tuple(range(41)), ReportRefusal.FOREIGN))
     code, details = await runner.ended()
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "not its own" in details
@@ -436,11 +436,11 @@ async def test_a_runner_that_takes_nothing_is_cut_off(world: World) -> None:
     runner = await world.connect(hello(), listens=False)
     assert isinstance(await runner.stream.read(), wire.ControllerMessage)
     for _ in range(20):
-        world.sessions.send(CancelRuns("r-1", tuple(range(100_000)), "x" * 100_000))
+        world.streams.send(CancelRuns("r-1", tuple(range(100_000)), "x" * 100_000))
     await asyncio.sleep(0)
-    await wait_until(lambda: bool(world.sessions.stalled_at(now_us() + 15_500_000)), "nothing is under way")
-    world.sessions.close_silent(now_us() + 15_500_000, 60_000_000)
-    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the session stays")
+    await wait_until(lambda: bool(world.streams.stalled_at(now_us() + 15_500_000)), "nothing is under way")
+    world.streams.close_silent(now_us() + 15_500_000, 60_000_000)
+    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the stream stays")
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -458,8 +458,8 @@ async def test_bytes_that_are_no_message_are_refused_in_words(world: World, firs
 
 async def test_a_silent_runner_is_cut_off(world: World) -> None:
     await (runner := await world.connect(hello())).hear()
-    assert world.sessions.close_silent(now_us(), 5_000_000) == 0
-    assert world.sessions.close_silent(now_us() + 5_000_001, 5_000_000) == 1
+    assert world.streams.close_silent(now_us(), 5_000_000) == 0
+    assert world.streams.close_silent(now_us() + 5_000_001, 5_000_000) == 1
     assert (await runner.ended())[0] is grpc.StatusCode.DEADLINE_EXCEEDED
 
 

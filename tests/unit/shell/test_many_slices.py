@@ -6,7 +6,7 @@ from typing import Any
 import grpc
 
 from cronring.controller.api.many import JobWork
-from cronring.controller.errors import Overdue, StoreUnavailable
+from cronring.controller.errors import StoreUnavailable, TooSlow
 from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobDone, NewJob, Outcome
 from cronring.protos.cronring.v1 import jobs_pb2
 from tests.unit.shell.test_jobs_api import Api, api, refused
@@ -83,7 +83,7 @@ async def test_what_there_is_no_time_for_is_told() -> None:
     keys = [f"k{number}" for number in range(JOBS)]
     outcomes = await work.done(keys, jobs_pb2.DeleteJobsRequest(keys=keys), 0.0)
     assert written == [WRITTEN_AT_ONCE]
-    assert [type(each) for each in outcomes] == [JobDone] * WRITTEN_AT_ONCE + [Overdue] * (JOBS - WRITTEN_AT_ONCE)
+    assert [type(each) for each in outcomes] == [JobDone] * WRITTEN_AT_ONCE + [TooSlow] * (JOBS - WRITTEN_AT_ONCE)
     written.clear()
     assert len(await work.done(keys, jobs_pb2.DeleteJobsRequest(keys=keys), None)) == JOBS
     assert sum(written) == JOBS

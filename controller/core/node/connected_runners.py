@@ -8,7 +8,7 @@ from cronring.controller.core.node.stock import Place, Stock
 from cronring.schema.lanes import Grant, LaneKey, LaneKind
 
 
-class Session:
+class ConnectedRunner:
     """One connected runner. `load`: runs it has, as far as this controller knows; kept by whoever claims and ends.
 
     `stocks`: of places in its lanes; None if it grants none and takes whatever comes.
@@ -45,51 +45,51 @@ class Session:
         return stock
 
 
-class Sessions:
+class ConnectedRunners:
     """By id, and by deployment."""
 
     __slots__ = ("_hosting", "_sync_verbs", "by_id")
 
     def __init__(self) -> None:
-        self.by_id: dict[str, Session] = {}
-        self._hosting: dict[str, dict[str, Session]] = {}
+        self.by_id: dict[str, ConnectedRunner] = {}
+        self._hosting: dict[str, dict[str, ConnectedRunner]] = {}
         self._sync_verbs: dict[str, frozenset[str]] = {}  # of deployments whose runners grant places
 
-    def join(self, info: RunnerInfo, held: int) -> Session:
+    def join(self, info: RunnerInfo, held: int) -> ConnectedRunner:
         """A runner connected; one with the same id is replaced (its new stream came before the old one's end)."""
         self.leave(info.runner_id)
-        session = self.by_id[info.runner_id] = Session(info)
-        session.held = held
+        runner = self.by_id[info.runner_id] = ConnectedRunner(info)
+        runner.held = held
         for deployment in info.deployments:
-            self._hosting.setdefault(deployment, {})[info.runner_id] = session
+            self._hosting.setdefault(deployment, {})[info.runner_id] = runner
         self._sync_verbs.update(info.sync_verbs or ())
-        return session
+        return runner
 
-    def leave(self, runner_id: str) -> Session | None:
-        session = self.by_id.pop(runner_id, None)
-        if session is None:
+    def leave(self, runner_id: str) -> ConnectedRunner | None:
+        runner = self.by_id.pop(runner_id, None)
+        if runner is None:
             return None
-        for deployment in dict.fromkeys(session.info.deployments):
+        for deployment in dict.fromkeys(runner.info.deployments):
             hosting = self._hosting[deployment]
             hosting.pop(runner_id, None)
             if not hosting:
                 del self._hosting[deployment]
                 self._sync_verbs.pop(deployment, None)
-        return session
+        return runner
 
     def beat(self, runner_id: str, draining: bool, running: int) -> bool:
         """Whether it drains as of now."""
-        session = self.by_id.get(runner_id)
-        if session is None:
+        runner = self.by_id.get(runner_id)
+        if runner is None:
             return False
-        began, session.draining = draining and not session.draining, draining
-        session.elsewhere = max(0, running - session.held)
+        began, runner.draining = draining and not runner.draining, draining
+        runner.elsewhere = max(0, running - runner.held)
         return began
 
     def change_held(self, runner_id: str, difference: int) -> None:
-        session = self.by_id.get(runner_id)
-        if session is not None:
-            session.held = max(0, session.held + difference)
+        runner = self.by_id.get(runner_id)
+        if runner is not None:
+            runner.held = max(0, runner.held + difference)
 
     def lane(self, job: Job) -> LaneKey:
         """Where its runners would run it."""
@@ -101,38 +101,38 @@ class Sessions:
 
     def valid(self, place: Place) -> bool:
         """Its runner is still connected, and has not taken it back."""
-        session = self.by_id.get(place.runner_id)
-        if session is None or place.stock is None:
-            return session is not None
-        stocks = session.stocks
+        runner = self.by_id.get(place.runner_id)
+        if runner is None or place.stock is None:
+            return runner is not None
+        stocks = runner.stocks
         return stocks is not None and stocks.get(place.stock.key) is place.stock and place.stock.epoch == place.epoch
 
-    def hosting(self, deployment: str) -> list[Session]:
+    def hosting(self, deployment: str) -> list[ConnectedRunner]:
         """Those that take runs of this deployment."""
-        return [session for session in self._hosting.get(deployment, {}).values() if not session.draining]
+        return [runner for runner in self._hosting.get(deployment, {}).values() if not runner.draining]
 
 
 class Picker:
     """Least-loaded choice for one batch: O(log runners) for each run."""
 
-    __slots__ = ("_heaps", "_sessions")
+    __slots__ = ("_heaps", "_runners")
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
+    def __init__(self, runners: ConnectedRunners) -> None:
+        self._runners = runners
         self._heaps: dict[LaneKey, list[tuple[int, str]]] = {}
 
     def pick(self, lane: LaneKey) -> Place | None:
         """A place for the next run; None if no runner has one."""
         heap = self._heaps.get(lane)
         if heap is None:
-            hosting = self._sessions.hosting(lane[0])
-            heap = [(session.load, session.info.runner_id) for session in hosting if session.has_place(lane)]
+            hosting = self._runners.hosting(lane[0])
+            heap = [(runner.load, runner.info.runner_id) for runner in hosting if runner.has_place(lane)]
             heapify(heap)
             self._heaps[lane] = heap
         if not heap:
             return None
         load, runner_id = heap[0]
-        stocks = self._sessions.by_id[runner_id].stocks
+        stocks = self._runners.by_id[runner_id].stocks
         if stocks is None:
             if len(heap) > 1:
                 heapreplace(heap, (load + 1, runner_id))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cronring.cli.conversation import or_nearest
 from cronring.cli.failures import Failure
-from cronring.cli.session import or_nearest
 from cronring.client.errors import NotFound
 
 

@@ -58,7 +58,7 @@ class DevOptions:
     schema: str
 
 
-class DevSession:
+class Development:
     """`run` gives the exit code."""
 
     def __init__(self, options: DevOptions, state: DevState, view: DevView) -> None:
