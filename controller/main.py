@@ -56,10 +56,10 @@ from cronring.controller.runtime.folding import Folding
 from cronring.controller.runtime.gauges import node_counters, node_gauges
 from cronring.controller.runtime.host_clock import HostClock
 from cronring.controller.runtime.lag import watch_loop_lag
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.logs import set_up_logging
 from cronring.controller.runtime.maintenance import look_after_history
 from cronring.controller.runtime.metrics import Metrics
-from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
 from cronring.controller.runtime.queue_figures import QueueFigures
 from cronring.controller.runtime.readiness import Readiness
@@ -108,7 +108,7 @@ class _Base:
     controller_id: str
     clock: SystemClock
     metrics: Metrics
-    notes: Notes
+    log: Log
     readiness: Readiness
     stopping: Stopping
     trust: Trust
@@ -141,27 +141,27 @@ async def _main(
     secret_keys: SecretKeys,
 ) -> int:
     own_id, clock, metrics = controller_id(trust.name or socket.gethostname()), SystemClock(), Metrics()
-    notes = Notes(clock, metrics, controller=own_id)
-    stopping = Stopping(config.drain_timeout_s, notes)
+    own_log = Log(clock, metrics, controller=own_id)
+    stopping = Stopping(config.drain_timeout_s, own_log)
     refusals = RefusalLog(metrics.refused, time.monotonic)
     base = _Base(
-        config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust, jwts, logins, refusals,
+        config, settings, own_id, clock, metrics, own_log, Readiness(), stopping, trust, jwts, logins, refusals,
         secret_keys,
     )  # fmt: skip
     stopping.watch_signals()
     try:
         return await _with_http(base)
     except AddressInUseError as error:
-        notes.error("address_in_use", reason=str(error))
+        own_log.error("address_in_use", reason=str(error))
         return EXIT_FAILED
     except SchemaVersionError as error:
-        notes.error("schema_version", reason=str(error))
+        own_log.error("schema_version", reason=str(error))
         return EXIT_FAILED
     except StoreError as error:
-        notes.error("database_refused", reason=str(error))
+        own_log.error("database_refused", reason=str(error))
         return EXIT_FAILED
     except Exception as error:  # the boundary: whatever it is, the process says so and ends
-        notes.exception("controller_failed", error)
+        own_log.exception("controller_failed", error)
         return EXIT_FAILED
     finally:
         stopping.close()
@@ -183,7 +183,7 @@ async def _with_http(base: _Base) -> int:
         check_free("--grpc", Address.parse("--grpc", base.config.grpc_address))
         if base.trust.own is not None:
             check_free("--peer", Address.parse("--peer", base.config.peer_address))
-        opened = await base.stopping.unless_asked(until_available(partial(_open_database, base), base.notes))
+        opened = await base.stopping.unless_asked(until_available(partial(_open_database, base), base.log))
         if opened is None:
             return EXIT_OK
         database, box = opened
@@ -191,7 +191,7 @@ async def _with_http(base: _Base) -> int:
             return await _with_database(base, database, box, Address(address.host, port), web)
         finally:
             web.close()
-            await within(LEAVE_STEP_TIMEOUT_S, database.close(), base.notes, "database_not_closed")
+            await within(LEAVE_STEP_TIMEOUT_S, database.close(), base.log, "database_not_closed")
     finally:
         await http.stop()
 
@@ -210,7 +210,7 @@ async def _open_database(base: _Base) -> tuple[Database, TokenBox]:
 
 
 async def _with_database(base: _Base, database: Database, box: TokenBox, http_address: Address, web: Web) -> int:
-    calls = Calls(base.notes, base.refusals, base.readiness.database_away_since)
+    calls = Calls(base.log, base.refusals, base.readiness.database_away_since)
     config, trust = base.config, base.trust
     throttle = Throttle(Allowances(Rate(config.call_rate, config.call_burst), config.streams), base.clock.now_ns)
     base.metrics.add_gauges(throttle.gauges)
@@ -222,7 +222,7 @@ async def _with_database(base: _Base, database: Database, box: TokenBox, http_ad
         parts = LoginParts(
             tokens=judge, known=PostgresTokens(database), sessions=store,
             issuers={each.name: each for each in issuers}, box=box, public_url=config.public_url,
-            attempts=Attempts(base.clock.now_ns), now_us=base.clock.wall_us, notes=base.notes, refused=base.refusals,
+            attempts=Attempts(base.clock.now_ns), now_us=base.clock.wall_us, log=base.log, refused=base.refusals,
         )  # fmt: skip
         web.open(parts, throttle, base.clock.now_ns, local=config.plain_http)
     servers = Listeners(
@@ -238,7 +238,7 @@ async def _with_database(base: _Base, database: Database, box: TokenBox, http_ad
         http_address=str(Address(http_host, http_address.port)), pid=os.getpid(), version=version("cronring"),
         zone_data=zone_data_version(),
     )  # fmt: skip
-    base.notes.info(
+    base.log.info(
         "started", grpc=info.grpc_address, peer=info.gossip_address, http=info.http_address, pid=info.pid,
         version=info.version, zone_data=info.zone_data,
     )  # fmt: skip
@@ -250,7 +250,7 @@ async def _with_database(base: _Base, database: Database, box: TokenBox, http_ad
         for each in (base.jwts, base.logins):
             if each is not None:
                 await each.close()
-    base.notes.info("left")
+    base.log.info("left")
     return EXIT_OK
 
 
@@ -272,7 +272,7 @@ class _Controller:
         self._standings = Standings(self._store, self._streams)
         self._peers = PeerClient(lambda address: self._driver.put(PeerRefused(address)), base.trust.tls)
         self._performer = Performer(
-            self._store, info, base.settings, self._streams, self._peers, base.notes, base.metrics, base.clock
+            self._store, info, base.settings, self._streams, self._peers, base.log, base.metrics, base.clock
         )
         self._driver = Driver(self._node, base.clock, self._performer.perform)
         self._performer.connect(self._driver.put, self._driver.fail)
@@ -281,7 +281,7 @@ class _Controller:
             database, info.controller_id, base.settings.hard_timeout_grace_ms, console_url
         )
         self._outbox = PostgresOutbox(database, info.controller_id)
-        self._posting = HttpPosting(base.notes)
+        self._posting = HttpPosting(base.log)
         self._notified = WebhookFigures()
         self._folding = Folding()
         self._queue_figures = QueueFigures()
@@ -289,7 +289,7 @@ class _Controller:
         self._host_clock = HostClock(base.clock, self._node.database_now)
         self._interest = Interest()
         self._background = Background(self._driver.fail)
-        self._deployer = Deployer(self._store, base.settings, self._driver.put, base.notes.write)
+        self._deployer = Deployer(self._store, base.settings, self._driver.put, base.log.write)
         self._enrolling = enrolling(
             base.trust.own, lambda: base.trust.authority, base.config.cluster, lambda: self._node.peers,
             self._stores.tokens, base.refusals,
@@ -348,9 +348,9 @@ class _Controller:
             base.refusals,
             self._now_us,
             lease_valid=lambda: self._node.lease_valid,
-            comings=Comings(base.notes),
+            comings=Comings(base.log),
             standings=self._standings,
-            verbs=VerbCallQueue(self._api.verb_calls(base.refusals, base.notes), base.clock.now_ns),
+            verbs=VerbCallQueue(self._api.verb_calls(base.refusals, base.log), base.clock.now_ns),
         )
         return [*services_of_members(gateway, self._driver.put, base.refusals), *self._enrolling.inside]
 
@@ -358,24 +358,24 @@ class _Controller:
         base, start = self._base, self._background.start
         silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
         start("health", self._servers.follow_health())
-        start("certificates", base.trust.follow(base.notes))
-        start("secrets", base.secret_keys.follow(PostgresEncryptedRows(self._database), base.notes))
-        start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
+        start("certificates", base.trust.follow(base.log))
+        start("secrets", base.secret_keys.follow(PostgresEncryptedRows(self._database), base.log))
+        start("loop lag", watch_loop_lag(base.clock, base.metrics, base.log))
         notifications = PostgresNotifications(base.config.database_url, base.controller_id, schema=base.config.schema)
         start("notifications", self._hear(notifications))
         start("peers", self._peers.sweep())
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
-        start("host clock", self._host_clock.watch(base.notes))
-        start("zone data", compare_zone_data(self._store, self._info, base.notes))
-        start("history", look_after_history(self._maintain, base.notes))
-        start("figures", self._folding.go_on(partial(fold_figures, self._database), base.notes))
+        start("host clock", self._host_clock.watch(base.log))
+        start("zone data", compare_zone_data(self._store, self._info, base.log))
+        start("history", look_after_history(self._maintain, base.log))
+        start("figures", self._folding.go_on(partial(fold_figures, self._database), base.log))
         start("queues", self._queue_figures.go_on(self._stores.queues.figures))
-        start("audit log", self._boxing.go_on(self._stores.audit_log.seal, base.notes))
-        start("refusals", base.refusals.go_on(self._note_refusals, base.notes))
+        start("audit log", self._boxing.go_on(self._stores.audit_log.seal, base.log))
+        start("refusals", base.refusals.go_on(self._note_refusals, base.log))
         wake = asyncio.Event()
-        start("webhooks", read_books(self._notifier.read, self._interest, wake, self._notified, base.notes))
+        start("webhooks", read_books(self._notifier.read, self._interest, wake, self._notified, base.log))
         deliverer = Deliverer(
-            self._outbox, base.secret_keys.vault, self._posting, self._interest, wake, self._notified, base.notes
+            self._outbox, base.secret_keys.vault, self._posting, self._interest, wake, self._notified, base.log
         )
         start("deliveries", deliverer.deliver())
         start("standings", self._standings.tell_changes())
@@ -403,19 +403,19 @@ class _Controller:
 
     async def _say_goodbye(self) -> None:
         """Let the others know at once what they would find out by themselves."""
-        notes = self._base.notes
+        log = self._base.log
         await self._peers.flush(LEAVE_STEP_TIMEOUT_S)
         removing = self._store.remove_controller(self._base.controller_id)
-        await within(LEAVE_STEP_TIMEOUT_S, removing, notes, "row_not_removed")
-        await within(LEAVE_STEP_TIMEOUT_S, self._notifier.leave(), notes, "notifier_not_left")
+        await within(LEAVE_STEP_TIMEOUT_S, removing, log, "row_not_removed")
+        await within(LEAVE_STEP_TIMEOUT_S, self._notifier.leave(), log, "notifier_not_left")
 
     async def _stop(self) -> None:
         await self._background.stop()
         self._streams.close_all("this controller is leaving")
         await self._api.close()
         await self._servers.stop(grace_s=0.5)
-        refusals = self._base.refusals.leave(self._note_refusals, self._base.notes)
-        await within(LEAVE_STEP_TIMEOUT_S, refusals, self._base.notes, "refusals_not_written")
+        refusals = self._base.refusals.leave(self._note_refusals, self._base.log)
+        await within(LEAVE_STEP_TIMEOUT_S, refusals, self._base.log, "refusals_not_written")
         await self._performer.close()
         await self._posting.close()
         await self._peers.close()

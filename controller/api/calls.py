@@ -5,7 +5,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 import grpc
 from google.protobuf.message import Message
@@ -17,6 +17,7 @@ from cronring.controller.api.problems import SlowReaderError, status_of
 from cronring.controller.errors import Busy, StoreUnavailable, TooSlow
 from cronring.controller.ports import fates
 from cronring.controller.ports.audit_chain import OnRefusal
+from cronring.controller.ports.log import FaultLog
 from cronring.protos.admission import RefusedMessage
 from cronring.schema.duration import measured
 
@@ -44,17 +45,13 @@ _IN_VAIN: Final = "calls wait for it in vain"
 _UNBOUNDED: Final = ("/cronring.v1.Doctor/", "/cronring.v1.Queues/TakeMessages")
 
 
-class Log(Protocol):
-    def exception(self, event: str, error: BaseException) -> None: ...
-
-
 class Calls:
     """Wraps every handler of ours, so that none of them knows of status codes, of load or of deadlines.
 
     `away_since`: since when PostgreSQL can't be reached, in microseconds since 1970; None: it can.
     """
 
-    def __init__(self, log: Log, counted: OnRefusal, away_since: Callable[[], int | None]) -> None:
+    def __init__(self, log: FaultLog, counted: OnRefusal, away_since: Callable[[], int | None]) -> None:
         self._log = log
         self._counted = counted
         self._away_since = away_since

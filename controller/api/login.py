@@ -6,7 +6,7 @@ docs/identity.md tells people of it; docs/decisions/0076 says why it is so.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from aiohttp import web
@@ -34,6 +34,7 @@ from cronring.controller.api.web_identity import web_caller
 from cronring.controller.api.web_problems import headers_of, status_of
 from cronring.controller.errors import Conflict, CronringError, Forbidden, NotFound, Unauthenticated
 from cronring.controller.ports.audit_chain import OnRefusal
+from cronring.controller.ports.log import OperatorLog
 from cronring.controller.ports.login import LoginAnswered, LoginAsked, LoginIssuer, LoginRefused
 from cronring.controller.ports.tokens import TokenStore
 from cronring.controller.ports.web_sessions import WebSessionStore
@@ -51,13 +52,6 @@ _TITLES: Final = {401: "Not logged in", 403: "Refused", 404: "Not there", 429: "
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Telling(Protocol):
-    """Takes what the log is told."""
-
-    def info(self, event: str, **values: str) -> None: ...
-    def warning(self, event: str, **values: str) -> None: ...
-
-
 class LoginParts(NamedTuple):
     """What logging in stands on. `public_url`: where browsers find the controllers. `now_us`: a wall clock.
 
@@ -72,7 +66,7 @@ class LoginParts(NamedTuple):
     public_url: str
     attempts: Attempts
     now_us: Callable[[], int]
-    notes: Telling
+    log: OperatorLog
     refused: OnRefusal
 
 
@@ -208,7 +202,7 @@ class Login:
             if not is_csrf_token(shown, cookie):
                 raise Forbidden(f"to log out takes the CSRF token of this session, in a form or as {CSRF_HEADER}")
             await end_session(parts.sessions, cookie)
-            parts.notes.info("logged_out", origin=_origin(request))
+            parts.log.info("logged_out", origin=_origin(request))
         response = _see_other("/login")
         clear(response, SESSION)
         return response
@@ -238,7 +232,7 @@ class Login:
     ) -> web.Response:
         former = request.cookies.get(SESSION)
         cookie = await make_session(parts.sessions, principal, made_by, _origin(request), former)
-        parts.notes.info("logged_in", principal=str(principal), origin=_origin(request))
+        parts.log.info("logged_in", principal=str(principal), origin=_origin(request))
         response = _see_other(local_path(wanted))
         set_session(response, cookie)
         clear(response, LOGIN)
@@ -246,7 +240,7 @@ class Login:
 
     def _turned_away(self, parts: LoginParts, request: web.Request, why: str) -> None:
         parts.refused("login", why=why)
-        parts.notes.warning("login_refused", reason=why, origin=_origin(request))
+        parts.log.warning("login_refused", reason=why, origin=_origin(request))
 
 
 async def _of_link(parts: LoginParts, link: LoginLink) -> Principal:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import grpc
 
 from cronring.controller.api.audit_log import AuditLogService
-from cronring.controller.api.calls import Log
 from cronring.controller.api.cluster import ClusterService
 from cronring.controller.api.defaults import DefaultsService
 from cronring.controller.api.deployments import DeploymentsService
@@ -42,6 +41,7 @@ from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.clock import Clock
+from cronring.controller.ports.log import FaultLog
 from cronring.controller.ports.store import ControllerInfo, Outputs
 from cronring.controller.ports.stores import Stores
 from cronring.controller.ports.webhooks import Posting
@@ -161,7 +161,7 @@ class Api:
             stores.reads, parts.box, self._jobs, stores.control, stores.templates, self._defaults, parts.put
         )
 
-    def verb_calls(self, refused: OnRefusal, log: Log) -> VerbCallsService:
+    def verb_calls(self, refused: OnRefusal, log: FaultLog) -> VerbCallsService:
         """What answers verbs, by the streams of their runners. `refused` counts what they may not."""
         parts, stores = self.parts, self.parts.stores
         return VerbCallsService(

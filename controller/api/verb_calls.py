@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 from google.rpc import code_pb2
 
 from cronring.controller.api.activations import triggered
-from cronring.controller.api.calls import Log
 from cronring.controller.api.job_orders import JobOrders
 from cronring.controller.api.job_writes import Put, check_names
 from cronring.controller.api.lookup import find_job
@@ -17,6 +16,7 @@ from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import CronringError, Denied, Forbidden, StoreUnavailable
 from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import acting, call_in_hand, caller, calling, known_as, remarking
+from cronring.controller.ports.log import FaultLog
 from cronring.controller.ports.reads import JobReads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.tokens import RunnerGrant, TokenStore
@@ -56,7 +56,7 @@ class VerbCallsService:
         put: Put,
         grants: TokenStore | None,
         refused: OnRefusal,
-        log: Log,
+        log: FaultLog,
     ) -> None:
         self._store = store
         self._reads = reads

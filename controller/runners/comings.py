@@ -1,9 +1,10 @@
 """Says who came, who went, and why: of each runner's stream one line at its beginning, and one at its end."""
 
-from typing import Final, Protocol
+from typing import Final
 
 import grpc
 
+from cronring.controller.ports.log import OperatorLog
 from cronring.controller.runners.streams import ClosedStream
 from cronring.protos.runner.v1 import runner_pb2 as wire
 
@@ -11,20 +12,15 @@ from cronring.protos.runner.v1 import runner_pb2 as wire
 _BLAMELESS: Final = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED}
 
 
-class NoteTaker(Protocol):
-    def info(self, event: str, **values: str | int | float | bool) -> None: ...
-    def warning(self, event: str, **values: str | int | float | bool) -> None: ...
-
-
 class Comings:
-    """`notes` takes the lines; the counts of them are metrics."""
+    """`log` takes the lines; the counts of them are metrics."""
 
-    def __init__(self, notes: NoteTaker) -> None:
-        self._notes = notes
+    def __init__(self, log: OperatorLog) -> None:
+        self._log = log
 
     def came(self, hello: wire.Hello, address: str, modules: list[wire.RegisteredModule]) -> None:
         """It is registered, and may be given runs. `address`: of its end of the stream."""
-        self._notes.info(
+        self._log.info(
             "runner_connected", runner=hello.runner_id, host=hello.hostname, pid=hello.pid, address=address,
             version=hello.version, modules=", ".join(map(_hosted, hello.modules, modules)),
         )  # fmt: skip
@@ -32,13 +28,13 @@ class Comings:
     def went(self, runner_id: str, closed: ClosedStream | None, *, registered: bool, draining: bool) -> None:
         """`closed`: why this side ended the stream; None: it ended over there, or on the way."""
         if closed is not None and closed.code not in _BLAMELESS:
-            self._notes.warning("runner_cut_off", runner=runner_id, reason=f"{closed.code.name}: {closed.details}")
+            self._log.warning("runner_cut_off", runner=runner_id, reason=f"{closed.code.name}: {closed.details}")
         elif registered and closed is not None:
-            self._notes.info("runner_disconnected", runner=runner_id, reason=closed.details)
+            self._log.info("runner_disconnected", runner=runner_id, reason=closed.details)
         elif registered and draining:
-            self._notes.info("runner_disconnected", runner=runner_id, reason="it has drained, and left")
+            self._log.info("runner_disconnected", runner=runner_id, reason="it has drained, and left")
         elif registered:
-            self._notes.warning("runner_gone", runner=runner_id, reason="its stream broke, and it had not drained")
+            self._log.warning("runner_gone", runner=runner_id, reason="its stream broke, and it had not drained")
 
 
 def _hosted(hosted: wire.HostedModule, registered: wire.RegisteredModule) -> str:

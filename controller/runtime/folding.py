@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from cronring.controller.ports.statistics import Folded
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.rounds import go_round
 
 INTERVAL_S: Final = 15.0
@@ -18,7 +18,7 @@ class Folding:
         self._executions = 0
         self._behind = 0  # also where another controller is at it
 
-    async def go_on(self, fold: Callable[[], Awaitable[Folded | None]], notes: Notes) -> None:
+    async def go_on(self, fold: Callable[[], Awaitable[Folded | None]], log: Log) -> None:
         """For ever; a round that fails is tried again."""
 
         async def once() -> float:
@@ -29,7 +29,7 @@ class Folding:
 
         def failed(error: Exception) -> None:
             self._behind = 0
-            notes.warning("figures_not_folded", reason=str(error))
+            log.warning("figures_not_folded", reason=str(error))
 
         await go_round(once, failed, pause_s=INTERVAL_S, failed_s=INTERVAL_S)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cronring.controller.ports.clock import Clock
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 from cronring.schema.duration import measured
 
 INTERVAL_S: Final = 5.0
@@ -39,13 +39,13 @@ class HostClock:
         offset_us = self.offset_us()
         return {} if offset_us is None else {"host_clock_offset_seconds": offset_us / 1e6}
 
-    async def watch(self, notes: Notes) -> None:
+    async def watch(self, log: Log) -> None:
         """For ever."""
         while True:
-            self.look(notes)
+            self.look(log)
             await asyncio.sleep(INTERVAL_S)
 
-    def look(self, notes: Notes) -> None:
+    def look(self, log: Log) -> None:
         """Tell of a clock that is wrong, now and then; and once it is right again."""
         offset_us, now_ns = self.offset_us(), self._clock.now_ns()
         if offset_us is None:
@@ -55,7 +55,7 @@ class HostClock:
                 self._told_ns = now_ns
                 way = "ahead of" if offset_us > 0 else "behind"
                 off = f"{measured(abs(offset_us) / 1_000)} {way} PostgreSQL's"
-                notes.warning("host_clock_off", off=off, remedy=REMEDY)
+                log.warning("host_clock_off", off=off, remedy=REMEDY)
         elif self._told_ns is not None:
             self._told_ns = None
-            notes.info("host_clock_right_again")
+            log.info("host_clock_right_again")

@@ -18,7 +18,7 @@ _LEVELS: Final = {
     LogLevel.ERROR: logging.ERROR,
 }
 
-# These say each lost connection in their own words; what it means for the controller is our notes' matter.
+# These say each lost connection in their own words; what it means for the controller is our log's matter.
 _NOISY: Final = ("grpc", "grpc._cython.cygrpc", "asyncpg", "aiohttp.access", "asyncio")
 
 

@@ -70,7 +70,7 @@ class Metrics:
         self._activation_claims: Counter[str] = Counter()
         self._activated: Counter[str] = Counter()
         self._executions: Counter[str] = Counter()
-        self._notes: Counter[tuple[str, str]] = Counter()
+        self._log: Counter[tuple[str, str]] = Counter()
         self._refused: Counter[str] = Counter()
         self._store_failures: Counter[str] = Counter()
         self._skipped: Callable[[], Mapping[str, int]] = dict
@@ -94,8 +94,8 @@ class Metrics:
         """Asked whenever the metrics are shown; they only grow."""
         self._counters.append(counters)
 
-    def noted(self, event: str, level: str) -> None:
-        self._notes[event, level] += 1
+    def logged(self, event: str, level: str) -> None:
+        self._log[event, level] += 1
 
     def refused(self, what: str, count: int = 1) -> None:
         """Somebody sent what is not allowed."""
@@ -156,10 +156,10 @@ class Metrics:
         yield _counter("node_ticks_skipped", "reason", self._skipped())
         yield _counter("refused", "what", self._refused)
         yield _counter("store_failures", "effect", self._store_failures)
-        notes = CounterMetricFamily("cronring_notes", HELP["notes"], labels=["event", "level"])
-        for (event, level), count in sorted(self._notes.items()):
-            notes.add_metric([event, level], count)
-        yield notes
+        log = CounterMetricFamily("cronring_notes", HELP["log"], labels=["event", "level"])
+        for (event, level), count in sorted(self._log.items()):
+            log.add_metric([event, level], count)
+        yield log
         yield self.claim_lateness.family("claim_lateness_seconds")
         yield self.start_delay.family("start_delay_seconds")
         yield self.duration.family("execution_duration_seconds")

@@ -11,8 +11,8 @@ from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.store import ControllerInfo, Store
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.metrics import Metrics
-from cronring.controller.runtime.notes import Notes
 from cronring.controller.services.asking import Changes, Reads, answer_of, failure_of
 
 
@@ -38,7 +38,7 @@ class Performer:
         settings: ClusterSettings,
         runners: Runners,
         peers: Peers,
-        notes: Notes,
+        log: Log,
         metrics: Metrics,
         clock: Clock,
     ) -> None:
@@ -47,7 +47,7 @@ class Performer:
         self._settings = settings
         self._runners = runners
         self._peers = peers
-        self._notes = notes
+        self._log = log
         self._metrics = metrics
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
@@ -77,8 +77,8 @@ class Performer:
                 | effects.AckBeat()
             ):
                 self._runners.send(effect)
-            case effects.Note():
-                self._notes.write(effect)
+            case effects.LogLine():
+                self._log.write(effect)
             case effects.Leave():
                 raise AssertionError("Leave is the driver's own")
             case _:
@@ -109,7 +109,7 @@ class Performer:
             self._heard(isinstance(error, StoreError))
             self._metrics.store_failed(type(effect).__name__)
             if isinstance(error, StoreError):
-                self._notes.warning("statement_refused", effect=type(effect).__name__, reason=str(error))
+                self._log.warning("statement_refused", effect=type(effect).__name__, reason=str(error))
             failure = failure_of(effect, error)
             if failure is not None:
                 self._put(failure)

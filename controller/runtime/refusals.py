@@ -10,7 +10,7 @@ from typing import Final
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.audit_chain import NotedRefusal
 from cronring.controller.ports.caller import call_in_hand
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.rounds import go_round
 from cronring.schema.address import host_of
 from cronring.schema.identity import NOBODY
@@ -70,7 +70,7 @@ class RefusalLog:
             found.first_s, found.why = self._now_s(), why
         found.times += count
 
-    async def go_on(self, write: Write, notes: Notes) -> None:
+    async def go_on(self, write: Write, log: Log) -> None:
         """For ever. What can't be written stays."""
 
         async def once() -> float:
@@ -78,18 +78,18 @@ class RefusalLog:
             return INTERVAL_S
 
         def failed(error: Exception) -> None:
-            notes.warning("refusals_not_written", reason=str(error))
+            log.warning("refusals_not_written", reason=str(error))
 
         await go_round(once, failed, pause_s=INTERVAL_S, failed_s=FAILED_S)
 
-    async def leave(self, write: Write, notes: Notes) -> None:
+    async def leave(self, write: Write, log: Log) -> None:
         """The last ones, whenever their groups were written before."""
         left = [group for group, count in self._groups.items() if count.times]
         try:
             await self._write(write, left)
         except (StoreError, StoreUnavailable) as error:
             self._dropped += sum(self._groups[group].times for group in left)
-            notes.warning("refusals_dropped", refusals=self._dropped, reason=str(error))
+            log.warning("refusals_dropped", refusals=self._dropped, reason=str(error))
 
     def _due(self) -> list[Group]:
         now_s = self._now_s()

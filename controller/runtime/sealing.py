@@ -5,7 +5,7 @@ from typing import Final
 
 from cronring.controller.ports.audit_chain import Sealed
 from cronring.controller.ports.clock import Clock
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.rounds import go_round
 from cronring.schema.audit_chain import ChainLink
 
@@ -26,7 +26,7 @@ class Sealing:
         self._head: ChainLink | None = None  # not told yet
         self._told_ns: int | None = None
 
-    async def go_on(self, seal: Callable[[], Awaitable[Sealed]], notes: Notes) -> None:
+    async def go_on(self, seal: Callable[[], Awaitable[Sealed]], log: Log) -> None:
         """For ever; a round that fails is tried again."""
 
         async def once() -> float:
@@ -34,20 +34,20 @@ class Sealing:
             self._rows += done.rows
             self._unsealed = max(0, done.unsealed - done.rows)
             self._oldest_ms = done.oldest_ms if self._unsealed else 0
-            self._tell(done.head if done.rows else self._head, notes)
+            self._tell(done.head if done.rows else self._head, log)
             return 0 if done.rows and self._unsealed else INTERVAL_S
 
         def failed(error: Exception) -> None:
-            notes.warning("audit_log_not_sealed", reason=str(error))
+            log.warning("audit_log_not_sealed", reason=str(error))
 
         await go_round(once, failed, pause_s=INTERVAL_S, failed_s=FAILED_S)
 
-    def _tell(self, head: ChainLink | None, notes: Notes) -> None:
+    def _tell(self, head: ChainLink | None, log: Log) -> None:
         self._head = head
         now_ns = self._clock.now_ns()
         if head is None or (self._told_ns is not None and now_ns - self._told_ns < TOLD_NS):
             return
-        notes.info("audit_log_sealed", seq=head.seq, hash=head.hash.hex())
+        log.info("audit_log_sealed", seq=head.seq, hash=head.hash.hex())
         self._head, self._told_ns = None, now_ns
 
     def counters(self) -> dict[str, float]:

@@ -8,7 +8,7 @@ from cronring.controller.config import ConfigError, ProcessConfig
 from cronring.controller.errors import KeysAway, SecretLocked, StoreError, StoreUnavailable
 from cronring.controller.ports.secrets import EncryptedRows, KeySource, WrappedKey
 from cronring.controller.runtime.key_command import CommandKeys
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 from cronring.controller.services.reencrypting import Reencrypted, reencrypt
 from cronring.controller.services.vault import Vault
 from cronring.trust.envelopes import EnvelopeError, Purpose, decrypt, encrypt
@@ -61,23 +61,23 @@ class SecretKeys:
         self._seen: Reencrypted | None = None
         self._away = ""  # why the last look could not be ended
 
-    async def follow(self, rows: EncryptedRows, notes: Notes) -> None:
+    async def follow(self, rows: EncryptedRows, log: Log) -> None:
         """For ever. Without any key there is nothing to do, and nothing is asked."""
         looked_s = float("-inf")
         while self.vault.keyed:
-            if self._reload(notes):
+            if self._reload(log):
                 looked_s = float("-inf")
             try:
                 current = await self.vault.current()
                 if self._seen is None or self._seen.key_id != current or time.monotonic() - looked_s >= LOOK_S:
-                    self._tell(await reencrypt(rows, self.vault), notes)
+                    self._tell(await reencrypt(rows, self.vault), log)
                     looked_s = time.monotonic()
                 self._away = ""
             except (KeysAway, SecretLocked) as error:
                 self._away = str(error)
-                notes.warning("secrets_key_not_asked", reason=self._away)
+                log.warning("secrets_key_not_asked", reason=self._away)
             except (StoreError, StoreUnavailable) as error:
-                notes.warning("secrets_not_looked_at", reason=str(error))
+                log.warning("secrets_not_looked_at", reason=str(error))
             await asyncio.sleep(RELOAD_S)
 
     def gauges(self) -> dict[str, float]:
@@ -101,23 +101,23 @@ class SecretKeys:
         locked = self._seen.trouble if self._seen is not None else ""
         return "; ".join(each for each in (file, self._away, locked) if each)
 
-    def _reload(self, notes: Notes) -> bool:
+    def _reload(self, log: Log) -> bool:
         """Whether the file has other keys now."""
         if self._file is None:
             return False
         before = self._file.problem
         changed = self._file.reload()
         if changed:
-            notes.info("secrets_key_replaced", keys=", ".join(key.key_id for key in self._file.keys))
+            log.info("secrets_key_replaced", keys=", ".join(key.key_id for key in self._file.keys))
         if self._file.problem and self._file.problem != before:
-            notes.error("secrets_key_not_taken", reason=self._file.problem)
+            log.error("secrets_key_not_taken", reason=self._file.problem)
         return changed
 
-    def _tell(self, seen: Reencrypted, notes: Notes) -> None:
+    def _tell(self, seen: Reencrypted, log: Log) -> None:
         if seen.locked and (self._seen is None or self._seen.trouble != seen.trouble):
-            notes.error("secrets_locked", secrets=seen.locked, reason=seen.trouble)
+            log.error("secrets_locked", secrets=seen.locked, reason=seen.trouble)
         if self._seen is not None and self._seen.left > seen.left:
-            notes.info("secrets_reencrypted", key=seen.key_id, left=seen.left)
+            log.info("secrets_reencrypted", key=seen.key_id, left=seen.left)
         self._seen = seen
 
 

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from cronring.controller.core.node.events import DrainExpired, DrainRequested
 from cronring.controller.errors import StoreUnavailable
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 
 DATABASE_RETRY_S: Final = 0.5
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -18,9 +18,9 @@ T = TypeVar("T")
 class Stopping:
     """SIGTERM or SIGINT: the first asks to drain; the drain's timeout, or a second one, to leave at once."""
 
-    def __init__(self, drain_timeout_s: float, notes: Notes) -> None:
+    def __init__(self, drain_timeout_s: float, log: Log) -> None:
         self._drain_timeout_s = drain_timeout_s
-        self._notes = notes
+        self._log = log
         self._asked = asyncio.Event()
         self._put: Callable[[DrainRequested | DrainExpired], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -46,11 +46,11 @@ class Stopping:
 
     def ask(self, reason: str) -> None:
         if self._asked.is_set():
-            self._notes.info("leaving_at_once", reason=reason)
+            self._log.info("leaving_at_once", reason=reason)
             self._expire()
             return
         self._asked.set()
-        self._notes.info("stopping", reason=reason, drain_timeout_s=self._drain_timeout_s)
+        self._log.info("stopping", reason=reason, drain_timeout_s=self._drain_timeout_s)
         self._drain()
 
     async def unless_asked(self, waiting: Awaitable[T]) -> T | None:
@@ -75,13 +75,13 @@ class Stopping:
             self._put(DrainExpired())
 
 
-async def until_available(open_it: Callable[[], Awaitable[T]], notes: Notes) -> T:
+async def until_available(open_it: Callable[[], Awaitable[T]], log: Log) -> T:
     """What it opens, as soon as PostgreSQL is there."""
     while True:
         try:
             return await open_it()
         except StoreUnavailable as error:
-            notes.warning("waiting_for_database", reason=str(error))
+            log.warning("waiting_for_database", reason=str(error))
             await asyncio.sleep(DATABASE_RETRY_S)
 
 
@@ -107,10 +107,10 @@ class Background:
             self._fail(error)
 
 
-async def within(timeout_s: float, step: Awaitable[object], notes: Notes, event: str) -> None:
+async def within(timeout_s: float, step: Awaitable[object], log: Log, event: str) -> None:
     """A step of stopping: neither its failure nor its slowness keeps the next one from its turn."""
     try:
         async with asyncio.timeout(timeout_s):
             await step
     except Exception as error:  # stopping goes on, whatever it is
-        notes.warning(event, reason=f"{type(error).__name__}: {error}")
+        log.warning(event, reason=f"{type(error).__name__}: {error}")

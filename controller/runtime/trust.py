@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cronring.controller.config import ConfigError, ProcessConfig
 from cronring.controller.runtime.clock import SystemClock
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 from cronring.schema.spiffe import PeerKind, server_name
 from cronring.trust.certificates import Authority, CertificateError, hosts_in
 from cronring.trust.channels import Presented, Tls, plaintext
@@ -40,17 +40,17 @@ class Trust:
         if self.shown is not None:
             self.web = server_context(self.shown)
 
-    async def follow(self, notes: Notes) -> None:
+    async def follow(self, log: Log) -> None:
         """For ever: what is replaced on the disk is shown from then on."""
         told: dict[CertificateFolder, str] = {}
         while True:
             await asyncio.sleep(RELOAD_S)
-            self._sign_by_what_is_there(notes)
+            self._sign_by_what_is_there(log)
             for folder in self._folders():
                 if folder.reload():
-                    self._replaced(folder, notes)
+                    self._replaced(folder, log)
                 if folder.problem and told.get(folder) != folder.problem:
-                    notes.error("certificates_not_taken", folder=str(folder.folder), reason=folder.problem)
+                    log.error("certificates_not_taken", folder=str(folder.folder), reason=folder.problem)
                 told[folder] = folder.problem
 
     def gauges(self, clock: SystemClock) -> dict[str, float]:
@@ -81,26 +81,26 @@ class Trust:
         except OSError as error:
             raise CertificateError(f"{self._ca_key}: {error.strerror or error}") from error
 
-    def _sign_by_what_is_there(self, notes: Notes) -> None:
+    def _sign_by_what_is_there(self, log: Log) -> None:
         """A CA that is replaced signs from then on. Until its certificate is here as well, the old one does."""
         if self.own is None:
             return
         try:
             self.authority = self._signing(self.own)
         except CertificateError as error:
-            notes.warning("ca_key_not_taken", reason=str(error))
+            log.warning("ca_key_not_taken", reason=str(error))
 
     def _folders(self) -> list[CertificateFolder]:
         return [each for each in dict.fromkeys((self.own, self.shown)) if each is not None]
 
-    def _replaced(self, folder: CertificateFolder, notes: Notes) -> None:
-        notes.info("certificates_replaced", folder=str(folder.folder), expires=folder.current.expires.isoformat())
+    def _replaced(self, folder: CertificateFolder, log: Log) -> None:
+        log.info("certificates_replaced", folder=str(folder.folder), expires=folder.current.expires.isoformat())
         if self.web is not None and folder is self.shown:
             try:
                 refresh(self.web, folder)
             except (OSError, ssl.SSLError) as error:
                 # They changed again since they were read. The next look takes them.
-                notes.warning("certificates_not_shown_by_http", reason=str(error))
+                log.warning("certificates_not_shown_by_http", reason=str(error))
 
 
 def _folder(field: str, path: Path | None) -> CertificateFolder | None:

@@ -19,7 +19,7 @@ from cronring.controller.core.notify.delivering import Answer, Next, headers, ju
 from cronring.controller.core.notify.endpoint import Endpoint
 from cronring.controller.errors import KeysAway, SecretLocked, StoreError, StoreUnavailable
 from cronring.controller.ports.webhooks import BooksReading, DeliveryBatch, Outbox, Sent, Tried, Waiting
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 from cronring.controller.services.vault import Vault, open_endpoint
 from cronring.schema.duration import measured
 
@@ -55,11 +55,11 @@ class HttpPosting:
     """controller.ports.webhooks.Posting: no redirect is followed, no cookie kept, no proxy guessed, and no body is
     read.
 
-    What an error says in words is in `notes` only, for those who run controllers.
+    What an error says in words is in `log` only, for those who run controllers.
     """
 
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
+    def __init__(self, log: Log) -> None:
+        self._log = log
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Sent:
@@ -73,7 +73,7 @@ class HttpPosting:
                     answer = Answer(response.status, error_text, response.headers.get("retry-after"))
         except (aiohttp.ClientError, OSError, ValueError) as error:  # a TimeoutError is an OSError
             answer = Answer(None, _class(error))
-            self._notes.warning("webhook_not_answered", host=urlsplit(url).netloc, reason=_reason(error))
+            self._log.warning("webhook_not_answered", host=urlsplit(url).netloc, reason=_reason(error))
         return Sent(answer, int((time.monotonic() - began_s) * 1_000))
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -173,7 +173,7 @@ async def read_books(
     interest: Interest,
     wake: asyncio.Event,
     figures: WebhookFigures,
-    notes: Notes,
+    log: Log,
 ) -> None:
     """For ever. `wake` is set when there is something to deliver."""
     while True:
@@ -182,7 +182,7 @@ async def read_books(
         try:
             done = await read()
         except (StoreError, StoreUnavailable) as error:
-            notes.warning("books_not_read", reason=str(error))
+            log.warning("books_not_read", reason=str(error))
             pause_s = FAILED_S
         else:
             interest.learn(wanted=done.wanted)
@@ -205,7 +205,7 @@ class Deliverer:
         interest: Interest,
         wake: asyncio.Event,
         figures: WebhookFigures,
-        notes: Notes,
+        log: Log,
     ) -> None:
         self._outbox = outbox
         self._vault = vault
@@ -213,7 +213,7 @@ class Deliverer:
         self._interest = interest
         self._wake = wake
         self._figures = figures
-        self._notes = notes
+        self._log = log
         self._busy: Counter[int] = Counter()
         self._troubled: set[int] = set()
         self._locked: dict[int, float] = {}  # webhooks that are left to others, and until when, by the loop's clock
@@ -251,7 +251,7 @@ class Deliverer:
         try:
             batches = await self._outbox.claim(busy, EACH_AT_ONCE, free)
         except (StoreError, StoreUnavailable) as error:
-            self._notes.warning("deliveries_not_claimed", reason=str(error))
+            self._log.warning("deliveries_not_claimed", reason=str(error))
             return -1
         for batch in batches:
             self._busy[batch.webhook_id] += 1
@@ -275,7 +275,7 @@ class Deliverer:
                 signed = headers(to.secret, batch.event_id, batch.now_ms // 1_000, body)
                 await self._finish(batch, await self._posting.post(to.url, body, signed))
         except (StoreError, StoreUnavailable) as error:  # it is tried again when its hold ends: at least once
-            self._notes.warning("delivery_not_recorded", webhook=batch.name, reason=str(error))
+            self._log.warning("delivery_not_recorded", webhook=batch.name, reason=str(error))
         finally:
             self._busy[batch.webhook_id] -= 1
             if not self._busy[batch.webhook_id]:
@@ -290,7 +290,7 @@ class Deliverer:
             reason = str(error)
         self._locked[batch.webhook_id] = asyncio.get_running_loop().time() + LOCKED_S
         self._figures.tries[LOCKED] += 1
-        self._notes.warning("delivery_locked", webhook=batch.name, reason=reason)
+        self._log.warning("delivery_locked", webhook=batch.name, reason=reason)
         await self._outbox.finish([Tried(batch.delivery_id, batch.attempt, "waiting", LOCKED_WAIT_MS, None, reason)])
         return None
 
@@ -314,9 +314,9 @@ class Deliverer:
         await self._outbox.finish([tried])
         if verdict.next is Next.GONE:
             await self._outbox.disable(batch.webhook_id, "its receiver answered 410 Gone")
-            self._notes.warning("webhook_disabled", webhook=batch.name, reason=answer.error)
+            self._log.warning("webhook_disabled", webhook=batch.name, reason=answer.error)
         elif state == "failed":
-            self._notes.warning("delivery_given_up", webhook=batch.name, reason=answer.error)
+            self._log.warning("delivery_given_up", webhook=batch.name, reason=answer.error)
 
     async def _count(self) -> None:
         while True:

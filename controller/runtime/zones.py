@@ -5,12 +5,12 @@ from typing import Final
 
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.store import ControllerInfo, Store
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 
 INTERVAL_S: Final = 60.0
 
 
-async def compare_zone_data(store: Store, own: ControllerInfo, notes: Notes, interval_s: float = INTERVAL_S) -> None:
+async def compare_zone_data(store: Store, own: ControllerInfo, log: Log, interval_s: float = INTERVAL_S) -> None:
     """For ever; told once for each member and version. What fails is tried again the next time.
 
     Who decides a tick does so by its own rules, and everybody else takes it as it stands in its row. So members that
@@ -30,5 +30,5 @@ async def compare_zone_data(store: Store, own: ControllerInfo, notes: Notes, int
             other = (peer.controller_id, peer.zone_data)
             if peer.zone_data not in {own.zone_data, ""} and other not in told:
                 told.add(other)
-                notes.warning("zone_data_differs", own=own.zone_data, controller=other[0], its=other[1])
+                log.warning("zone_data_differs", own=own.zone_data, controller=other[0], its=other[1])
         await asyncio.sleep(interval_s)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from weakref import WeakValueDictionary
 
-from cronring.controller.core.node.effects import Level, Note
+from cronring.controller.core.node.effects import Level, LogLine
 from cronring.controller.core.node.events import JobsCreated, JobsNotified
 from cronring.controller.core.orders.orphaning import misfits
 from cronring.controller.core.settings import ClusterSettings
@@ -37,7 +37,7 @@ class Deployer:
         store: Store,
         settings: ClusterSettings,
         put: Callable[[JobsCreated | JobsNotified], None],
-        say: Callable[[Note], None],
+        say: Callable[[LogLine], None],
     ) -> None:
         self._store = store
         self._settings = settings
@@ -146,11 +146,11 @@ class Deployer:
         values: dict[str, str | int | float | bool] = {"deployment": key, "by": by, **counts}
         if gone:
             values["first_removed"] = _first(gone)
-        self._say(Note(Level.INFO, event, values))
+        self._say(LogLine(Level.INFO, event, values))
         if orphaned := changes["orphaned"]:
             first = _first(orphaned)
             self._say(
-                Note(
+                LogLine(
                     Level.WARNING, "jobs_orphaned", {"deployment": key, "by": by, "jobs": len(orphaned), "first": first}
                 )
             )

@@ -14,8 +14,8 @@ from cronring.runner.pool import Pool
 from cronring.runner.spawn import Program
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome, Report, Run
+from cronring.schema.log_line import Level
 from cronring.schema.module import Module
-from cronring.schema.notes import Level
 
 TICK_S = 0.05
 _INTERRUPT_NS = 200_000_000  # how long an async verb has to notice its cancellation before it is taken for blocking
@@ -23,7 +23,7 @@ _UNBLOCK_NS = 1_200_000_000  # how long a blocking one has in all
 _LOG_BYTES_PER_SECOND = 16 * 1024
 _LOGGED_MAX = 1_000
 
-Notes = Callable[[Level, str, dict[str, str | int]], None]
+Log = Callable[[Level, str, dict[str, str | int]], None]
 
 
 class ModuleHost:
@@ -61,7 +61,7 @@ class ModuleHost:
 
 
 class Host:
-    """`ended` is called with the results of runs, in batches; `notes` with what is worth a line in the log.
+    """`ended` is called with the results of runs, in batches; `log` with what is worth a line in the log.
 
     `asked` is called with what a verb of a run asks for: `answer` tells it what became of that.
     """
@@ -70,12 +70,12 @@ class Host:
         self,
         sync_children: int,
         ended: Callable[[list[Report]], None],
-        notes: Notes,
+        log: Log,
         asked: Callable[[Run, Asked], None],
     ) -> None:
         self._sync_children = sync_children
         self._ended = ended
-        self._notes = notes
+        self._log = log
         self._asked = asked
         self._modules: list[ModuleHost] = []
         self._by_deployment: dict[str, ModuleHost] = {}
@@ -205,12 +205,12 @@ class Host:
             self._logged = {pid: told for pid, told in self._logged.items() if told[0] == second}
         self._logged[child.pid] = (second, logged + len(text))
         if room > 0:
-            self.note(Level.INFO, "child_printed", pid=child.pid, text=text[:room].rstrip("\n"))
+            self.log(Level.INFO, "child_printed", pid=child.pid, text=text[:room].rstrip("\n"))
             if len(text) > room:
-                self.note(Level.WARNING, "child_output_dropped", pid=child.pid)
+                self.log(Level.WARNING, "child_output_dropped", pid=child.pid)
 
-    def note(self, level: Level, event: str, **values: str | int) -> None:
-        self._notes(level, event, values)
+    def log(self, level: Level, event: str, **values: str | int) -> None:
+        self._log(level, event, values)
 
     # The tick: only while something runs
 

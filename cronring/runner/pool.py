@@ -17,7 +17,7 @@ from cronring.runner.settle import ended_well, settle
 from cronring.runner.spawn import Program
 from cronring.runner.tail import clean
 from cronring.schema.execution import Outcome, Report
-from cronring.schema.notes import Level
+from cronring.schema.log_line import Level
 
 _RECALL_NS = 100_000_000  # see cronring.child.board
 _ISOLATED_MAX = 16  # on mere suspicion: each is a process
@@ -35,7 +35,7 @@ class PoolOwner(Protocol):
     def runs_ended(self, results: list[Report]) -> None: ...
     def child_asked(self, child: Child, asked: Asked) -> None: ...
     def child_printed(self, child: Child, text: str) -> None: ...
-    def note(self, level: Level, event: str, **values: str | int) -> None: ...
+    def log(self, level: Level, event: str, **values: str | int) -> None: ...
 
 
 class ChildLane:
@@ -171,7 +171,7 @@ class Pool:
         held = lane.waiting.popleft()
         if not child.bare_bytes and not self._told_unmeasured:
             self._told_unmeasured = True
-            self._owner.note(
+            self._owner.log(
                 Level.WARNING, "limits_not_enforced", job=held.run.job, remedy="run it on Linux, with /proc"
             )
         meter = meter_for(held.run, child.pid, child.bare_bytes if child.used else 0)
@@ -251,7 +251,7 @@ class Pool:
         try:
             child = Child(self._program, self._mode, self, alone=self._alone)
         except OSError as error:
-            self._owner.note(Level.WARNING, "child_not_started", python=self._program.python, error=str(error))
+            self._owner.log(Level.WARNING, "child_not_started", python=self._program.python, error=str(error))
             return None
         child.move_fence(self._owner.fence_ns)
         self._children.add(child)
@@ -270,7 +270,7 @@ class Pool:
         lane.resting = True
         pause_s = min(_BACKOFF_S * 2 ** (lane.failures - 1), _BACKOFF_MAX_S)
         self._loop.call_later(pause_s, self._try_again, lane)
-        self._owner.note(Level.WARNING, "child_start_failed", file=str(self._program.file), error=message[:2000])
+        self._owner.log(Level.WARNING, "child_start_failed", file=str(self._program.file), error=message[:2000])
         results = []
         while lane.waiting:
             held = lane.waiting.popleft()
@@ -295,7 +295,7 @@ class Pool:
             return
         verb = culprit.run.verb
         self._isolated[verb] = lane = ChildLane(1)
-        self._owner.note(Level.WARNING, "verb_isolated", verb=verb, file=str(self._program.file))
+        self._owner.log(Level.WARNING, "verb_isolated", verb=verb, file=str(self._program.file))
         others: deque[Held] = deque()
         for held in self._shared.waiting:
             (lane.waiting if held.run.verb == verb else others).append(held)
@@ -331,7 +331,7 @@ class Pool:
         culprit = child.current()
         if not child.suspicion.told:
             child.suspicion.told = True
-            self._owner.note(
+            self._owner.log(
                 Level.WARNING,
                 "event_loop_blocked",
                 job=culprit.run.job if culprit else "unknown",
@@ -418,7 +418,7 @@ class Pool:
         settlement = settle(child, code, self._owner.offset_us)
         if settlement.results:
             culprit = settlement.culprit
-            self._owner.note(
+            self._owner.log(
                 Level.WARNING,
                 "child_died",
                 pid=child.pid,

@@ -16,7 +16,7 @@ from cronring.runner.core.effects import (
     Effect,
     Finished,
     Level,
-    Note,
+    LogLine,
     OpenLink,
     SendBeat,
     SendCall,
@@ -60,7 +60,7 @@ class RunnerService:
         self._loop = asyncio.get_running_loop()
         self._hello = hello
         self._trust = trust
-        self._host = Host(sync_children, self._runs_ended, self._note, self._verb_asked)
+        self._host = Host(sync_children, self._runs_ended, self._log, self._verb_asked)
         self._following = Following(self._host.held, self._send_output, self._watch_ends)
         self._modules: list[ModuleHost] = []
         self._links: dict[str, Link] = {}
@@ -177,8 +177,8 @@ class RunnerService:
             case Finished(undelivered):
                 if not self._undelivered.done():
                     self._undelivered.set_result(undelivered)
-            case Note(level, event, values):
-                self._note(level, event, values)
+            case LogLine(level, event, values):
+                self._log(level, event, values)
             case _:
                 assert_never(effect)
 
@@ -194,7 +194,7 @@ class RunnerService:
         else:
             self.post(VerbAsked(call, request, asked.patience_ms))
 
-    def _note(self, level: Level, event: str, values: Mapping[str, str | int | float | bool]) -> None:
+    def _log(self, level: Level, event: str, values: Mapping[str, str | int | float | bool]) -> None:
         getattr(log, _LEVELS[level])(event, **values)
 
     # Followers

@@ -13,12 +13,12 @@ from cronring.runner.children import monotonic_us
 from cronring.runner.core.machine import STOP_GRACE_MS
 from cronring.runner.core.model import CallId, StopReason
 from cronring.runner.held import Held, Stop
-from cronring.runner.host import Host, Notes
+from cronring.runner.host import Host, Log
 from cronring.runner.lines import Asked
 from cronring.runner.modules import LoadedModule
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome, Report, Run
-from cronring.schema.notes import Level
+from cronring.schema.log_line import Level
 from cronring.virtual.asking import AnswerVerb
 from cronring.virtual.clock import Timer
 from cronring.virtual.times import VirtualTime
@@ -49,11 +49,11 @@ class _Running:
 class RunsInChildren:
     """`durations_us` by verb. `arrived` is set whenever a result has come, for whoever drives the engine."""
 
-    def __init__(self, sync_children: int, durations_us: Mapping[str, int], notes: Notes) -> None:
+    def __init__(self, sync_children: int, durations_us: Mapping[str, int], log: Log) -> None:
         self.arrived = asyncio.Event()
         self._durations_us = durations_us
-        self._host = Host(sync_children, self._come, notes, self._verb_asked)
-        self._notes = notes
+        self._host = Host(sync_children, self._come, log, self._verb_asked)
+        self._log = log
         self._time: VirtualTime | None = None
         self._answer: AnswerVerb | None = None
         self._offset_us = 0  # PostgreSQL's virtual time minus the real monotonic one, while `_free` isn't empty
@@ -136,7 +136,7 @@ class RunsInChildren:
         execution_id = running.run.execution_id
         if self._running.get(execution_id) is running and execution_id in self._awaited:
             running.given_up = True
-            self._notes(Level.WARNING, "code_stopped", {"job": running.run.job, "after_ms": int(PATIENCE_S * 1_000)})
+            self._log(Level.WARNING, "code_stopped", {"job": running.run.job, "after_ms": int(PATIENCE_S * 1_000)})
             self._host.stop((execution_id,), StopReason.CANCELLED, _STOPPED, STOP_GRACE_MS)
 
     # What the host says

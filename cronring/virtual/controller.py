@@ -28,7 +28,7 @@ class World(Protocol):
     time: VirtualTime
 
     def ask(self, call: Callable[[MemoryStore], Coroutine[Any, Any, Any]]) -> Any: ...
-    def note(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None: ...
+    def log(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None: ...
     def watch_deadlines(self) -> None: ...
 
 
@@ -112,8 +112,8 @@ class VirtualController(Process):
         match effect:
             case effects.Dispatch() | effects.CancelRuns() | effects.AckReports() | effects.AckBeat():
                 self._to_runner(effect)
-            case effects.Note(level, event, values):
-                self._engine.note(self.name, str(level), event, values)
+            case effects.LogLine(level, event, values):
+                self._engine.log(self.name, str(level), event, values)
             case effects.SendPacket():
                 pass  # there is nobody else
             case _:

@@ -42,13 +42,13 @@ SPINS_MAX: Final = 10_000
 # As good as for ever: every job is known to the node from its creation on.
 WINDOW_MS: Final = 200 * 366 * 86_400_000
 
-Notes = Callable[[str, str, str, Mapping[str, Any]], None]
+Log = Callable[[str, str, str, Mapping[str, Any]], None]
 
 
 class Engine:
-    """`start_us`: when the cluster stands. `notes` takes (who, level, event, values) of what the parts log."""
+    """`start_us`: when the cluster stands. `log` takes (who, level, event, values) of what the parts log."""
 
-    def __init__(self, start_us: int, settings: ClusterSettings, runs: Runs, notes: Notes = lambda *_: None) -> None:
+    def __init__(self, start_us: int, settings: ClusterSettings, runs: Runs, log: Log = lambda *_: None) -> None:
         self.settings = replace(settings, window_ms=WINDOW_MS, refetch_interval_ms=WINDOW_MS // 2)
         self.time = VirtualTime(start_us - BOOT_US)
         self.store = MemoryStore(lambda: self.time.now_us, self._notified)
@@ -57,7 +57,7 @@ class Engine:
         self.controller: VirtualController | None = None
         self.runner: VirtualRunner | None = None
         self._runs = runs
-        self._notes = notes
+        self._log = log
         self._started = dict.fromkeys(PARTS, 0)
         self._away = dict.fromkeys(PARTS, 0)  # how many outages of it are under way
         self._deployments: tuple[str, ...] = ()
@@ -70,8 +70,8 @@ class Engine:
     def now_us(self) -> int:
         return self.time.now_us
 
-    def note(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None:
-        self._notes(who, level, event, values)
+    def log(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None:
+        self._log(who, level, event, values)
 
     # What is done to the cluster
 
@@ -118,7 +118,7 @@ class Engine:
         self._away[part] += 1
         if self._away[part] > 1:
             return
-        self.note(part, "warning", "outage_began", {})
+        self.log(part, "warning", "outage_began", {})
         if part == "controllers" and self.controller is not None:
             self.controller.end()
             self.controller = None
@@ -131,7 +131,7 @@ class Engine:
         self._away[part] -= 1
         if self._away[part]:
             return
-        self.note(part, "info", "outage_ended", {})
+        self.log(part, "info", "outage_ended", {})
         if part == "controllers":
             self._start_controller()
         elif part == "runners":

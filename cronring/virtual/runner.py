@@ -48,7 +48,7 @@ class Surroundings(Protocol):
     time: VirtualTime
     controller: VirtualController | None
 
-    def note(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None: ...
+    def log(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None: ...
 
 
 class VirtualRunner(Process):
@@ -99,8 +99,8 @@ class VirtualRunner(Process):
                 self._runs.begin(runs, self._ended)
             case effects.StopRuns(execution_ids, reason, message, _):
                 self._runs.stop(execution_ids, reason, message)
-            case effects.Note(level, event, values):
-                self._engine.note(self.name, str(level), event, values)
+            case effects.LogLine(level, event, values):
+                self._engine.log(self.name, str(level), event, values)
             case effects.CloseLink() | effects.Finished():
                 pass  # its only controller is never forgotten, and nobody drains it
 

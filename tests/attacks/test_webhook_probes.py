@@ -14,8 +14,8 @@ import grpc
 import pytest
 
 from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.metrics import Metrics
-from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.webhooks import NO_ANSWER, TIMED_OUT, UNTRUSTED, HttpPosting
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
@@ -86,8 +86,8 @@ async def test_who_is_slow_and_who_is_not_trusted_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cronring.controller.runtime.webhooks.TIMEOUT_S", 1.0)
-    notes = Notes(SystemClock(), Metrics())
-    posting = HttpPosting(notes)
+    log = Log(SystemClock(), Metrics())
+    posting = HttpPosting(log)
     try:
         async with listening(Ends(b"HTTP/1.1 200 " + SECRET, stay=True)) as port:
             slow = await posting.post(f"http://127.0.0.1:{port}/", b"{}", {})

@@ -15,8 +15,8 @@ from cronring.controller.ports.secrets import EncryptedRow
 from cronring.controller.ports.webhooks import DeliveryFilter, NewWebhook
 from cronring.controller.runtime import webhooks as delivering
 from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.metrics import Metrics
-from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures
 from cronring.controller.services.reencrypting import Reencrypted, reencrypt
 from cronring.controller.services.vault import Vault, encrypt_endpoint, open_endpoint, place_of_webhook
@@ -114,12 +114,12 @@ class Controller:
     def __init__(self, database: Database, name: str, file: KeyFile) -> None:
         self.file, self.vault = file, file_vault(file)
         self.rows, self.figures = PostgresEncryptedRows(database), WebhookFigures()
-        notes = Notes(SystemClock(), Metrics())
-        self.posting = HttpPosting(notes)
+        log = Log(SystemClock(), Metrics())
+        self.posting = HttpPosting(log)
         self.wake = asyncio.Event()
         outbox = PostgresOutbox(database, name)
         self._deliverer = Deliverer(
-            outbox, self.vault, self.posting, Interest(), self.wake, self.figures, notes
+            outbox, self.vault, self.posting, Interest(), self.wake, self.figures, log
         )  # fmt: skip
         self._task = asyncio.get_running_loop().create_task(self._deliverer.deliver())
 

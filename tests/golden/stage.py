@@ -183,7 +183,9 @@ class Stage(Process):
                 self._answer_packet(address, packet)
             case effects.Leave():
                 self.kill()
-            case effects.Note() | effects.Dispatch() | effects.CancelRuns() | effects.AckReports() | effects.AckBeat():
+            case (
+                effects.LogLine() | effects.Dispatch() | effects.CancelRuns() | effects.AckReports() | effects.AckBeat()
+            ):
                 pass
             case _:
                 self._ask(effect)

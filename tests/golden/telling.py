@@ -40,8 +40,8 @@ def tell(effect: effects.Effect, epoch_us: int) -> str:  # noqa: C901, PLR0911  
             effects.FetchWindow(_, slots, _) | effects.FetchOverdue(_, slots, _) | effects.FetchActivations(_, slots, _)
         ):
             return f"{_words(effect)} of {len(slots)} slots"
-        case effects.Note(level, event, values):
-            return f"note {level} {event}" + "".join(f" {name}={value}" for name, value in values.items())
+        case effects.LogLine(level, event, values):
+            return f"log {level} {event}" + "".join(f" {name}={value}" for name, value in values.items())
         case effects.RenewLease(_, draining, runner_ids, cancelling):
             known = f" cancelling {_plain(cancelling)}" if cancelling else ""
             return f"renew lease {draining} {_plain(runner_ids)}{known}"

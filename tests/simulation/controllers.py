@@ -121,7 +121,7 @@ class Controller(Process):
         match effect:
             case effects.SendPacket(address, packet):
                 self.world.network.send(self.address, address, packet)
-            case effects.Note():
+            case effects.LogLine():
                 self.world.log(f"{self.name} {effect.event} {effect.values}")
             case effects.Leave():
                 self._leave()

@@ -108,7 +108,7 @@ class LimitedWorld:
             case effects.Dispatch(runner_id, _, runs):
                 for run in runs:
                     self._begin(info, runner_id, run)
-            case effects.CancelRuns() | effects.AckReports() | effects.AckBeat() | effects.Note() | effects.Leave():
+            case effects.CancelRuns() | effects.AckReports() | effects.AckBeat() | effects.LogLine() | effects.Leave():
                 pass
             case _:
                 if isinstance(effect, effects.Claim | effects.Activate):

@@ -68,7 +68,7 @@ class PlacedRunner:
                     self.waiting[kind].append((run, self.world.now_ns))
                     self._pump(kind)
                 self.most_waiting = max(self.most_waiting, sum(len(each) for each in self.waiting.values()))
-            case runner_effects.Note(_, event, values):
+            case runner_effects.LogLine(_, event, values):
                 self.world.notes.append((event, values))
             case _:
                 pass
@@ -212,7 +212,7 @@ class PlacesWorld:
                 self._to_runner(runner_id, runner_events.ReportsAcked(ids))
             case effects.AckBeat(runner_id, sequence, renewed, database_ok, _):
                 self._to_runner(runner_id, runner_events.BeatAcked(address, sequence, renewed, database_ok, ()))
-            case effects.Note(_, event, values):
+            case effects.LogLine(_, event, values):
                 self.notes.append((event, values))
             case effects.CancelRuns() | effects.Leave():
                 pass

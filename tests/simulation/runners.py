@@ -103,7 +103,7 @@ class Runner(Process):
             case effects.Finished(undelivered):
                 self.world.log(f"{self.name} is drained, undelivered {undelivered}")
                 self.kill()
-            case effects.Note():
+            case effects.LogLine():
                 self.world.log(f"{self.name} {effect.event} {effect.values}")
 
     # Links

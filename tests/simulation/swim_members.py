@@ -11,7 +11,7 @@ from cronring.controller.core.swim.machine import Swim
 from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import Packet, Status, Sync
 from cronring.controller.core.swim.reaction import Reaction
-from cronring.schema.notes import Note
+from cronring.schema.log_line import LogLine
 from cronring.virtual.clock import SECOND, Timer, VirtualClock
 from tests.simulation.network import Link, Network
 
@@ -64,8 +64,8 @@ class Process:
             self._members.sent(self, effect.address, effect.packet)
         for change in reaction.changes:
             self._members.changed(self, change)
-        for note in reaction.notes:
-            self._members.noted(self, note)
+        for line in reaction.lines:
+            self._members.noted(self, line)
         self._set_timer()
 
     def pause(self) -> None:
@@ -183,9 +183,9 @@ class Members:
         for watcher in self.watchers:
             watcher.changed(self.clock.now_ns, process, change)
 
-    def noted(self, process: Process, note: Note) -> None:
-        words = " ".join(f"{name}={value}" for name, value in note.values.items())
-        self.story.append(f"{self.clock.now_ns / SECOND:9.3f} {process.member_id:>8} {note.event} {words}")
+    def noted(self, process: Process, line: LogLine) -> None:
+        words = " ".join(f"{name}={value}" for name, value in line.values.items())
+        self.story.append(f"{self.clock.now_ns / SECOND:9.3f} {process.member_id:>8} {line.event} {words}")
 
     def tell(self, process: Process | None, what: str) -> None:
         name = "" if process is None else process.member_id

@@ -66,11 +66,11 @@ class Around:
     def exception(self, event: str, error: BaseException) -> None:
         raise AssertionError(event) from error
 
-    def info(self, event: str, **_: str) -> None:
-        """A note."""
+    def info(self, event: str, **values: str | int | float | bool) -> None:
+        """Nobody reads it."""
 
-    def warning(self, event: str, **_: str) -> None:
-        """A note of somebody who was turned away."""
+    def warning(self, event: str, **values: str | int | float | bool) -> None:
+        """Of somebody who was turned away; nobody reads it."""
 
 
 class _Posting:

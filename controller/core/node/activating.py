@@ -375,7 +375,7 @@ class Activating:
             return NONE
         assert self._claiming is not None, "a failure without asking"
         (_, batch, requests, places), self._claiming = self._claiming, None
-        context.note(Level.WARNING, "activation_failed", activations=len(requests), reason=event.reason)
+        context.log(Level.WARNING, "activation_failed", activations=len(requests), reason=event.reason)
         for waiting, request, place in zip(batch, requests, places, strict=True):
             self._runners.change_held(request.runner_id, -1)
             self._places.give_back(place)

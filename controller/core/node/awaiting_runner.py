@@ -114,7 +114,7 @@ class AwaitingRunner:
         for entry in entries:
             self._skip(entry)
         if entries:
-            context.note(Level.WARNING, "no_runner", jobs=len(entries), first=entries[0].job.key)
+            context.log(Level.WARNING, "no_runner", jobs=len(entries), first=entries[0].job.key)
 
     def _skip(self, entry: Entry) -> None:
         """Of a job that waits longer than the grace, only ticks that have waited for so long."""

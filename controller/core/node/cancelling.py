@@ -61,7 +61,7 @@ class Cancelling:
                 continue
             if each.execution_id not in self._by_request:
                 self._by_request[each.execution_id] = None
-                self._context.note(
+                self._context.log(
                     Level.INFO, "cancelling", job=execution.job.key, execution=each.execution_id, by=each.by
                 )
             self.cancel(execution, each.reason)

@@ -306,7 +306,7 @@ class Claiming:
         assert result.execution_id is not None, "a claim without an execution"
         if self._window.duty(entry) is not Duty.PRIMARY:
             self._context.stats.backup_claims += 1
-            self._context.note(
+            self._context.log(
                 Level.WARNING, "backup_claimed", job=job.key, lateness_ms=(result.claimed_at - request.run_at) / 1_000
             )
         if entry.limit is not None:
@@ -379,7 +379,7 @@ class Claiming:
         if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
             self._batch = max(1, len(batch.requests) // 2)
         context = self._context
-        context.note(Level.WARNING, "claim_failed", jobs=len(batch.requests), reason=event.reason)
+        context.log(Level.WARNING, "claim_failed", jobs=len(batch.requests), reason=event.reason)
         backoff_ns = context.backoff_ns(self._failures, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
         self._not_before_ns = context.now_ns + backoff_ns
         alone = len(batch.requests) == 1 and not event.connection_lost

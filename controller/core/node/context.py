@@ -3,7 +3,7 @@
 from typing import Final, Protocol
 
 from cronring.controller.core.chance import Chance
-from cronring.controller.core.node.effects import Effect, Level, Note
+from cronring.controller.core.node.effects import Effect, Level, LogLine
 from cronring.controller.core.node.events import StoreFailed
 from cronring.controller.core.node.follow_ups import FollowUps
 from cronring.controller.core.node.pgclock import DatabaseClock
@@ -30,7 +30,7 @@ class NodeContext:
 
     __slots__ = (
         "_asked",
-        "_notes",
+        "_logged",
         "_request_id",
         "chance",
         "clock",
@@ -59,7 +59,7 @@ class NodeContext:
         self.store_down_since_ns: int | None = None
         self._request_id = 0
         self._asked: dict[int, tuple[Asker, int]] = {}
-        self._notes: dict[str, tuple[int, int]] = {}
+        self._logged: dict[str, tuple[int, int]] = {}
 
     @property
     def now_us(self) -> int:
@@ -89,7 +89,7 @@ class NodeContext:
         if asked is None or database_now_us is None:
             return asked
         if self.clock.sample(asked[1], self.now_ns, database_now_us):
-            self.note(Level.WARNING, "database_clock_stepped", by_us=self.clock.steps[-1].by_us)
+            self.log(Level.WARNING, "database_clock_stepped", by_us=self.clock.steps[-1].by_us)
         return asked
 
     def lost(self, request_id: int) -> Asker | None:
@@ -106,13 +106,13 @@ class NodeContext:
         duration_ms = min(cap_ms, base_ms << min(max(failures - 1, 0), 16))
         return int(duration_ms * MS * (0.5 + 0.5 * self.chance.random()))
 
-    def note(self, level: Level, event: str, **values: str | int | float | bool) -> None:
+    def log(self, level: Level, event: str, **values: str | int | float | bool) -> None:
         """Say something to the operator, at most NOTES_PER_SECOND times a second for each kind."""
-        since_ns, count = self._notes.get(event, (self.now_ns, 0))
+        since_ns, count = self._logged.get(event, (self.now_ns, 0))
         if self.now_ns - since_ns >= 1_000 * MS:
             if count > NOTES_PER_SECOND:
                 values["not_shown_before"] = count - NOTES_PER_SECOND
             since_ns, count = self.now_ns, 0
-        self._notes[event] = (since_ns, count + 1)
+        self._logged[event] = (since_ns, count + 1)
         if count < NOTES_PER_SECOND:
-            self.effects.append(Note(level, event, values))
+            self.effects.append(LogLine(level, event, values))

@@ -77,7 +77,7 @@ class NodeDrill:
         self.latest = PastDrill(context.now_us)
         context.in_drill = True
         context.stats.drills += 1
-        context.note(Level.WARNING, "in_drill", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
+        context.log(Level.WARNING, "in_drill", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
         return True
 
     # docs/decisions/0054: it ends by itself, whoever asked for it
@@ -100,7 +100,7 @@ class NodeDrill:
         self._until_ns = None
         self.latest = PastDrill(self.latest.begun_us, context.now_us, why)
         context.in_drill = False
-        context.note(Level.INFO, "claiming_again", after_ms=(context.now_ns - self._since_ns) // MS, why=why.value)
+        context.log(Level.INFO, "claiming_again", after_ms=(context.now_ns - self._since_ns) // MS, why=why.value)
         return (DrillOver(),)
 
     def _is_alone(self) -> bool:

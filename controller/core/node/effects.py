@@ -13,9 +13,9 @@ from cronring.controller.core.model import (
 )
 from cronring.controller.core.swim.messages import SendPacket
 from cronring.schema.lanes import LaneDemand
-from cronring.schema.notes import Level, Note
+from cronring.schema.log_line import Level, LogLine
 
-__all__ = ["Level", "Note", "SendPacket"]  # part of the vocabulary, though gossip has them too
+__all__ = ["Level", "LogLine", "SendPacket"]  # part of the vocabulary, though gossip has them too
 
 
 class RenewLease(NamedTuple):
@@ -233,5 +233,5 @@ Effect = (
     | AckReports
     | AckBeat
     | Leave
-    | Note
+    | LogLine
 )

@@ -126,7 +126,7 @@ class Ending:
                 continue
             execution = self._holding.executions.get(report.execution_id)
             if execution is None and self._is_full(event.runner_id):
-                self._context.note(Level.ERROR, "reports_dropped", runner=event.runner_id, pending=len(self._pending))
+                self._context.log(Level.ERROR, "reports_dropped", runner=event.runner_id, pending=len(self._pending))
                 continue
             # Told no and acknowledged: unanswered, a liar would send it again for ever.
             if execution is not None and not _belongs(report, execution, event.runner_id):
@@ -398,7 +398,7 @@ class Ending:
         for (runner_id, why), execution_ids in self._refused.items():
             if why is ReportRefusal.FOREIGN:
                 self._context.stats.reports_foreign += len(execution_ids)
-                self._context.note(Level.WARNING, "report_refused", runner=runner_id, reports=len(execution_ids))
+                self._context.log(Level.WARNING, "report_refused", runner=runner_id, reports=len(execution_ids))
             else:
                 self._context.stats.reports_decided += len(execution_ids)
             self._context.effects.append(AckReports(runner_id, tuple(execution_ids), why))
@@ -414,7 +414,7 @@ class Ending:
             self._unknown.update((pending.report.execution_id, pending) for pending in fetching)
             return
         batch = self._ending.pop(event.request_id)
-        context.note(Level.WARNING, "end_failed", executions=len(batch), reason=event.reason)
+        context.log(Level.WARNING, "end_failed", executions=len(batch), reason=event.reason)
         if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
             self._batch = max(1, len(batch) // 2)
         # docs/decisions/0057: matched on its claim, an end that was committed after all is not made twice

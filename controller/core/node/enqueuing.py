@@ -138,7 +138,7 @@ class Enqueuing:
         if self._window.duty(entry) is not Duty.PRIMARY:
             stats.backup_claims += 1
             lateness_ms = (result.claimed_at - request.run_at) / 1_000
-            self._context.note(Level.WARNING, "backup_claimed", job=entry.job.key, lateness_ms=lateness_ms)
+            self._context.log(Level.WARNING, "backup_claimed", job=entry.job.key, lateness_ms=lateness_ms)
         entry.retries = 0
         if result.refused:
             self._hold(entry, request, result)
@@ -174,7 +174,7 @@ class Enqueuing:
         self._failures += 1
         # One whose message takes too long must not keep the others for ever: in the end it is alone.
         self._batch = max(1, len(batch) // 2)
-        context.note(Level.WARNING, "enqueue_failed", jobs=len(batch), reason=event.reason)
+        context.log(Level.WARNING, "enqueue_failed", jobs=len(batch), reason=event.reason)
         backoff_ns = context.backoff_ns(self._failures, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
         self._not_before_ns = context.now_ns + backoff_ns
         alone = len(batch) == 1 and not event.connection_lost

@@ -74,7 +74,7 @@ class Lease:
         if not self._told_lost and not self.valid:
             self._told_lost = True
             self.held_since_ns = None
-            context.note(Level.ERROR, "lease_lost", for_ms=(context.now_ns - self.valid_until_ns) // MS)
+            context.log(Level.ERROR, "lease_lost", for_ms=(context.now_ns - self.valid_until_ns) // MS)
             # A PostgreSQL that hangs lets renewals wait for long; what runners are to know, is known now.
             for waiting in (self._asked, self._waiting):
                 for runner_id, sequence in waiting.items():
@@ -118,7 +118,7 @@ class Lease:
             # docs/decisions/0018: whoever declares runners lost must have held it all the time, so a gap counts
             if not was_valid:
                 self.held_since_ns = context.now_ns
-                context.note(Level.INFO, "lease_held")
+                context.log(Level.INFO, "lease_held")
             self._told_lost = False
         # From the sending: slow answers must not make renewals rare, as the lease is reckoned from there, too.
         wait_ns = 0 if self._again else context.jittered_ns(context.settings.lease_renew_ms)

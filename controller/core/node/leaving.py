@@ -62,7 +62,7 @@ class Leaving:
         if context.draining:
             return NONE
         context.draining = True
-        context.note(Level.INFO, "draining", held=len(self._holding.executions))
+        context.log(Level.INFO, "draining", held=len(self._holding.executions))
         found = self._membership.drain()
         self._lease.renew_soon()
         self._verifying.soon()
@@ -77,7 +77,7 @@ class Leaving:
     def leave(self) -> FollowUps:
         """The last packets; whatever is still held is for others to adopt."""
         context = self._context
-        context.note(Level.INFO, "leaving", held=len(self._holding.executions), ends_pending=len(self._ending))
+        context.log(Level.INFO, "leaving", held=len(self._holding.executions), ends_pending=len(self._ending))
         found = self._membership.leave()
         context.effects.append(Leave())
         self.left = True

@@ -107,8 +107,8 @@ class Membership:
         """Send what Swim sends, and follow its changes."""
         context = self._context
         context.effects.extend(reaction.packets)
-        for note in reaction.notes:
-            context.note(note.level, note.event, **note.values)
+        for line in reaction.lines:
+            context.log(line.level, line.event, **line.values)
         found: list[FollowUp] = [Buried()] if reaction.burials else []
         gone = tuple(change.after.member_id for change in reaction.changes if self._inherits(change))
         if gone:
@@ -144,7 +144,7 @@ class Membership:
             return False
         self.ring = self.ring.over(owners)
         self._context.stats.ring_changes += 1
-        self._context.note(Level.INFO, "ring_changed", members=len(self.ring.members), digest=self.ring.digest)
+        self._context.log(Level.INFO, "ring_changed", members=len(self.ring.members), digest=self.ring.digest)
         return True
 
     # docs/decisions/0021: not only whom gossip sees

@@ -75,7 +75,7 @@ class OverlapCancel:
                 self._timers.arm(execution_id, due_us)
             else:
                 del self._held[execution_id]
-                self._context.note(Level.INFO, "cut", job=execution.job.key, execution=execution_id)
+                self._context.log(Level.INFO, "cut", job=execution.job.key, execution=execution_id)
                 self._cancelling.cancel(execution, REASON)
 
     def _due(self, execution: Execution) -> int | None:

@@ -269,10 +269,10 @@ class Places:
         # Not the head: that may have come late, and go first as its share has its turn. This controller's wish is as
         # urgent as what has waited longest here.
         rank_us, _, item = oldest
-        self._note(lane, queue, item)
+        self._log_late(lane, queue, item)
         return len(queue.first), len(queue.standby), rank_us
 
-    def _note(self, lane: LaneKey, queue: LaneQueue, item: Item) -> None:
+    def _log_late(self, lane: LaneKey, queue: LaneQueue, item: Item) -> None:
         context = self._context
         run_at = item.run_at if isinstance(item, Entry) else item.activation.run_at
         late_ms = (context.now_us - (run_at or context.now_us)) // 1_000
@@ -282,7 +282,7 @@ class Places:
             return
         queue.noted_ns = context.now_ns
         kind = lane[1].name.lower()
-        context.note(
+        context.log(
             Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(queue), lateness_ms=late_ms
         )
 

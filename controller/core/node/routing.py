@@ -161,7 +161,7 @@ class Routing:
         since_ns = context.store_down_since_ns
         if since_ns is not None:
             context.store_down_since_ns = None
-            context.note(Level.INFO, "store_up", away_ms=(context.now_ns - since_ns) // MS)
+            context.log(Level.INFO, "store_up", away_ms=(context.now_ns - since_ns) // MS)
             self._parts.refetching.wish()
         return self._take_answer(event, *asked)
 
@@ -220,7 +220,7 @@ class Routing:
         context.stats.store_failures += 1
         if event.connection_lost and context.store_ok:
             context.store_down_since_ns = context.now_ns
-            context.note(Level.ERROR, "store_down", reason=event.reason)
+            context.log(Level.ERROR, "store_down", reason=event.reason)
             parts.lease.renew_soon()
         return asker.failed(event) or NONE
 

@@ -206,7 +206,7 @@ class Sweeping:
                 self._window.runner_here(execution)
         self._context.stats.adopted += len(new)
         if new:
-            self._context.note(Level.INFO, "adopted", executions=len(new), controllers=", ".join(controller_ids))
+            self._context.log(Level.INFO, "adopted", executions=len(new), controllers=", ".join(controller_ids))
         self._holding.dispatch(new)
 
     def fetched(self, event: ExecutionsFetched) -> None:
@@ -228,7 +228,7 @@ class Sweeping:
         self._context.stats.lost += ended
         if ended:
             runners = ", ".join(dict.fromkeys(execution.runner_id for execution in executions[:10]))
-            self._context.note(Level.WARNING, "executions_lost", executions=ended, runners=runners)
+            self._context.log(Level.WARNING, "executions_lost", executions=ended, runners=runners)
 
     def _end_overdue(self, executions: list[Execution]) -> None:
         cancelled: dict[str, list[int]] = {}
@@ -243,7 +243,7 @@ class Sweeping:
             if not self._ending.declare(execution, Outcome.TIMED_OUT, error_type, message):
                 continue
             self._context.stats.hard_timeouts += 1
-            self._context.note(Level.WARNING, "hard_timeout", job=execution.job.key, execution=execution.execution_id)
+            self._context.log(Level.WARNING, "hard_timeout", job=execution.job.key, execution=execution.execution_id)
             if execution.runner_id in self._runners.by_id:
                 cancelled.setdefault(execution.runner_id, []).append(execution.execution_id)
         for runner_id, execution_ids in cancelled.items():

@@ -61,5 +61,5 @@ class Unread:
             if len(self._told) >= TOLD_MAX:
                 self._told.clear()
             self._told[job.job_id] = said
-            self._context.note(Level.WARNING, "job_unread", job=job.key, fields=", ".join(fields), remedy=REMEDY)
+            self._context.log(Level.WARNING, "job_unread", job=job.key, fields=", ".join(fields), remedy=REMEDY)
         return not fields

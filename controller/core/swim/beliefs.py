@@ -12,7 +12,7 @@ from cronring.controller.core.swim.reaction import Reaction
 from cronring.controller.core.swim.roster import Roster
 from cronring.controller.core.swim.rumors import Rumors
 from cronring.controller.core.swim.suspicion import CONFIRMATIONS, Suspicion, minimum_ns
-from cronring.schema.notes import Level
+from cronring.schema.log_line import Level
 
 # Nobody refutes that often. Whatever claims so would push my own incarnation out of the wire's range. At the very limit
 # only ALIVE is heard: it refutes what came last below, and can't be refuted itself.
@@ -61,7 +61,7 @@ class Beliefs:
         """Somebody says this. `by_sync`: it stood in a whole table, so it may be old."""
         # Before all else: what is not heard can't raise my own incarnation.
         if update.incarnation >= INCARNATION_MAX + (update.status is Status.ALIVE):
-            reaction.note(Level.WARNING, "absurd_incarnation", member=update.member_id)
+            reaction.log(Level.WARNING, "absurd_incarnation", member=update.member_id)
         elif update.member_id == self.me.member_id:
             self._hear_of_me(update, now_ns, reaction)
         else:
@@ -138,7 +138,7 @@ class Beliefs:
         if update.status is not Status.ALIVE:
             # I was silent for as long as others took to accuse me. What I find of others may be my own fault, too.
             self._health.worse()
-            reaction.note(
+            reaction.log(
                 Level.WARNING, "refuted", status=update.status.name.lower(), accuser=update.accuser_id or "unknown"
             )
         if update.status is Status.DEAD:
@@ -156,7 +156,7 @@ class Beliefs:
         if held == update:  # most of what a table says; a repeated accusation is no news either
             return
         if held is None and self.roster.live_count >= MEMBERS_MAX and update.status in (Status.ALIVE, Status.SUSPECT):
-            reaction.note(Level.WARNING, "too_many_members", members=MEMBERS_MAX, address=update.address)
+            reaction.log(Level.WARNING, "too_many_members", members=MEMBERS_MAX, address=update.address)
             return
         softened = self._soften(update, held, by_sync)
         if held is not None and (held.status, held.incarnation) == (softened.status, softened.incarnation):
@@ -210,7 +210,7 @@ class Beliefs:
             self.targets.add(after.member_id)
             self._look_at_address(after, now_ns, reaction)
         if before is None or before.status is not after.status:
-            self._note(change, reaction)
+            self._log(change, reaction)
 
     def _second_opinion(self, suspect: Member) -> None:
         """Probe somebody whom others accuse soon, so that confirmations come within an interval.
@@ -232,9 +232,9 @@ class Beliefs:
         if len(same) > 1:
             self.targets.prefer(same)
 
-    def _note(self, change: MemberChange, reaction: Reaction) -> None:
+    def _log(self, change: MemberChange, reaction: Reaction) -> None:
         after = change.after
-        reaction.note(
+        reaction.log(
             _LEVELS[after.status],
             f"member_{after.status.name.lower()}",
             member=after.member_id,

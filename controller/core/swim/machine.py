@@ -35,7 +35,7 @@ from cronring.controller.core.swim.reaction import Reaction
 from cronring.controller.core.swim.relays import Relay, Relays
 from cronring.controller.core.swim.rumors import PACKET_UPDATES
 from cronring.controller.core.swim.seeds import Seeds
-from cronring.schema.notes import Level
+from cronring.schema.log_line import Level
 
 MS: Final = 1_000_000
 
@@ -208,7 +208,7 @@ class Swim:
         # What did I miss?
         self._sync_at = now_ns
         self._health.worse()
-        reaction.note(Level.WARNING, "overslept", lateness_ms=late_ns // MS)
+        reaction.log(Level.WARNING, "overslept", lateness_ms=late_ns // MS)
 
     def _answer(self, packet: Packet, now_ns: int, reaction: Reaction) -> None:
         message = packet.message
@@ -236,7 +236,7 @@ class Swim:
         if ping.target_id == self.me.member_id:
             self._send(packet.sender_id, packet.sender_address, Ack(ping.sequence), reaction)
         else:  # it means a process that had this address before me; my ack would keep that one alive
-            reaction.note(Level.DEBUG, "ping_for_predecessor", target=ping.target_id, sender=packet.sender_id)
+            reaction.log(Level.DEBUG, "ping_for_predecessor", target=ping.target_id, sender=packet.sender_id)
 
     def _on_ack(self, ack: Ack, reaction: Reaction) -> None:
         probe = self._probe

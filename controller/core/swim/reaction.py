@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import SendPacket, Update
-from cronring.schema.notes import Level, Note
+from cronring.schema.log_line import Level, LogLine
 
 
 class Reaction(NamedTuple):
@@ -15,12 +15,12 @@ class Reaction(NamedTuple):
 
     packets: list[SendPacket]
     changes: list[MemberChange]
-    notes: list[Note]
+    lines: list[LogLine]
     burials: list[Update]
 
     @classmethod
     def nothing(cls) -> "Reaction":
         return cls([], [], [], [])
 
-    def note(self, level: Level, event: str, **values: str | int | float | bool) -> None:
-        self.notes.append(Note(level, event, values))
+    def log(self, level: Level, event: str, **values: str | int | float | bool) -> None:
+        self.lines.append(LogLine(level, event, values))

@@ -17,7 +17,7 @@ from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
 from cronring.runner.config import default_sync_children
 from cronring.runner.modules import LoadedModule
-from cronring.schema.notes import Level
+from cronring.schema.log_line import Level
 from cronring.virtual.children import RunsInChildren
 from cronring.virtual.engine import Engine
 from cronring.virtual.instants import moment
@@ -74,8 +74,8 @@ class Replay:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._stop.set)
         plan = self._plan
-        runs = RunsInChildren(default_sync_children(), plan.durations_us, self._note_host)
-        self._engine = engine = Engine(plan.start_us, ClusterSettings(), runs, self._note)
+        runs = RunsInChildren(default_sync_children(), plan.durations_us, self._log_of_host)
+        self._engine = engine = Engine(plan.start_us, ClusterSettings(), runs, self._log)
         view = self._make_view(engine)
         try:
             keyed = [(deployment_key(each.module, each.digest), each) for each in plan.modules]
@@ -133,7 +133,7 @@ class Replay:
         self._drag.note(verb, lasted_s, now - since)
         news = self._drag.news((engine.now_us - self._plan.start_us) / 1e6, now - began)
         if news is not None:
-            self._note("replay", "warning", "held_by_runs", news)
+            self._log("replay", "warning", "held_by_runs", news)
 
     async def _wait(self, runs: RunsInChildren, timeout_s: float) -> None:
         """For a result, or until virtual time may have gone on."""
@@ -142,14 +142,14 @@ class Replay:
 
     # What is told
 
-    def _note(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None:
+    def _log(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None:
         if self._engine is not None and (level in TOLD or event.startswith(("outage_", "store_", "lease_"))):
             # Lengths of time are of the monotonic clock, which stands still when the other leaps.
             plain = {name: value for name, value in values.items() if not name.endswith("_ms")}
             self._noted.append((self._engine.now_us, Noted(who, level, event, plain)))
 
-    def _note_host(self, level: Level, event: str, values: dict[str, str | int]) -> None:
-        self._note("children", str(level), event, dict(values))
+    def _log_of_host(self, level: Level, event: str, values: dict[str, str | int]) -> None:
+        self._log("children", str(level), event, dict(values))
 
     def _tell(self, view: ReplayView, books: ReplayedBooks) -> None:
         noted, self._noted = self._noted, []

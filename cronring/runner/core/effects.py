@@ -5,9 +5,9 @@ from typing import NamedTuple
 from cronring.runner.core.model import CallAnswer, CallId, StopReason
 from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import Grant
-from cronring.schema.notes import Level, Note
+from cronring.schema.log_line import Level, LogLine
 
-__all__ = ["Level", "Note"]  # part of the vocabulary, though controllers have them too
+__all__ = ["Level", "LogLine"]  # part of the vocabulary, though controllers have them too
 
 
 class OpenLink(NamedTuple):
@@ -82,4 +82,4 @@ class Finished(NamedTuple):
 
 
 ToController = SendBeat | SendReports | SendGrants | SendDeclined | SendCall
-Effect = OpenLink | CloseLink | ToController | AnswerVerb | StartRuns | StopRuns | Finished | Note
+Effect = OpenLink | CloseLink | ToController | AnswerVerb | StartRuns | StopRuns | Finished | LogLine

@@ -11,7 +11,7 @@ from cronring.runner.core.effects import (
     Effect,
     Finished,
     Level,
-    Note,
+    LogLine,
     OpenLink,
     SendBeat,
     SendDeclined,
@@ -162,7 +162,7 @@ class RunnerCore:
         if link is None and len(self._contact.links) >= LINKS_MAX:
             if not self._told_many:
                 self._told_many = True
-                self._note(Level.WARNING, "too_many_controllers", known=LINKS_MAX, named=address[:200])
+                self._log(Level.WARNING, "too_many_controllers", known=LINKS_MAX, named=address[:200])
         elif link is None:
             self._contact.links[address] = ControllerContact(now_ns)
             self._effects.append(OpenLink(address))
@@ -181,7 +181,7 @@ class RunnerCore:
             return
         self._contact.welcomed(event.address, event.controller_id, event.registering_ms * MS_NS, now_ns)
         self._agree(event)
-        self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
+        self._log(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
         self._end_fence(now_ns)
         self._peers_named(event.address, event.peers, now_ns)
         self._beat(event.address, now_ns)
@@ -195,16 +195,16 @@ class RunnerCore:
         try:
             self._settings = self._contact.settings = self._settings.agreed(event.beat_ms, event.fence_ms)
         except ValueError as error:
-            self._note(Level.WARNING, "settings_refused", address=event.address, reason=str(error))
+            self._log(Level.WARNING, "settings_refused", address=event.address, reason=str(error))
 
     def _link_down(self, event: LinkDown, now_ns: int) -> None:
         link = self._contact.links.get(event.address)
         if link is None:
             return
         if link.up:
-            self._note(Level.WARNING, "controller_disconnected", address=event.address, reason=event.reason)
+            self._log(Level.WARNING, "controller_disconnected", address=event.address, reason=event.reason)
         elif event.reason != link.failure:  # once, not at each attempt
-            self._note(Level.WARNING, "controller_not_connected", address=event.address, reason=event.reason)
+            self._log(Level.WARNING, "controller_not_connected", address=event.address, reason=event.reason)
         link.failure = event.reason
         was_renewer = self._contact.renewer == event.address
         gone = self._contact.went_down(event.address, event.refused, now_ns)
@@ -297,7 +297,7 @@ class RunnerCore:
             return
         self._ledger.forget(run.execution_id for run in runs)
         self._declined.setdefault(address, {}).update((run.execution_id, None) for run in runs)
-        self._note(Level.WARNING, "runs_declined", address=address, runs=len(runs))
+        self._log(Level.WARNING, "runs_declined", address=address, runs=len(runs))
 
     def _give_back(self) -> None:
         for address, execution_ids in self._declined.items():
@@ -312,7 +312,7 @@ class RunnerCore:
         for address, grants in self.places.settle(now_ns).items():
             self._effects.append(SendGrants(address, grants))
         for address in self.places.voided:
-            self._note(Level.WARNING, "places_taken_back", address=address)
+            self._log(Level.WARNING, "places_taken_back", address=address)
         self.places.voided.clear()
 
     def _offer(self, offers: list[Offer], now_ns: int) -> None:
@@ -358,14 +358,14 @@ class RunnerCore:
         self._fenced = True
         stopped = [run.execution_id for run in self._ledger.held.values() if not run.finish]
         values = {"stopped": len(stopped), "finishing": len(self._ledger.held) - len(stopped)}
-        self._note(Level.WARNING, "contact_lost", **values)
+        self._log(Level.WARNING, "contact_lost", **values)
         message = "no controller could renew this runner's lease for 8 s, so they may take it for lost"
         self._stop(stopped, StopReason.DISCONNECTED, message, FENCE_GRACE_MS)
 
     def _end_fence(self, now_ns: int) -> None:
         if self._fenced and now_ns < self._contact.fence_ns():
             self._fenced = False
-            self._note(Level.INFO, "contact_regained")
+            self._log(Level.INFO, "contact_regained")
 
     def _review(self, now_ns: int) -> None:
         """Now and then: offer again what nobody acknowledged, and drop controllers that are long gone."""
@@ -390,7 +390,7 @@ class RunnerCore:
             self._draining = True
             self.places.close()
             self._drain_ends_ns = now_ns + self._settings.drain_ns
-            self._note(Level.INFO, "draining", running=self.running)
+            self._log(Level.INFO, "draining", running=self.running)
             self._beat_all(now_ns)
 
     def _end_drain(self, now_ns: int) -> None:
@@ -409,8 +409,8 @@ class RunnerCore:
             self._finished = True
             self._effects.append(Finished(len(self._ledger.offers)))
 
-    def _note(self, level: Level, event: str, **values: str | int | float | bool) -> None:
-        self._effects.append(Note(level, event, values))
+    def _log(self, level: Level, event: str, **values: str | int | float | bool) -> None:
+        self._effects.append(LogLine(level, event, values))
 
 
 def _not_started(run: Run, reason: StopReason, message: str, now_us: int) -> Report:

@@ -12,8 +12,8 @@ from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.runtime import service
 from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.metrics import Metrics
-from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.refusals import RefusalLog
 from cronring.controller.runtime.secret_keys import SecretKeys
@@ -44,7 +44,7 @@ async def test_a_pool_that_has_no_key_is_closed_before_the_next(
     monkeypatch.setattr(main, "page_key", page_key)
     monkeypatch.setattr(service, "DATABASE_RETRY_S", 0.01)
     base = _base(database_url)
-    opening = asyncio.create_task(service.until_available(partial(main._open_database, base), base.notes))
+    opening = asyncio.create_task(service.until_available(partial(main._open_database, base), base.log))
     await asyncio.wait_for(hanging.wait(), TIMEOUT_S)
     await _sessions(database_url, 1)
     opening.cancel()  # somebody asks it to stop
@@ -54,8 +54,8 @@ async def test_a_pool_that_has_no_key_is_closed_before_the_next(
 
 def _base(url: str) -> main._Base:
     clock, metrics = SystemClock(), Metrics()
-    notes = Notes(clock, metrics)
-    config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, notes)
+    log = Log(clock, metrics)
+    config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, log)
     trust, keys = Trust(config), SecretKeys(config)
     refusals = RefusalLog(metrics.refused, time.monotonic)
     return main._Base(
@@ -64,7 +64,7 @@ def _base(url: str) -> main._Base:
         "opening",
         clock,
         metrics,
-        notes,
+        log,
         Readiness(),
         stopping,
         trust,

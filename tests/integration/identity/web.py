@@ -55,7 +55,7 @@ class Replica:
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.refused: list[str] = []
 
-    def info(self, event: str, **values: str) -> None:
+    def info(self, event: str, **values: str | int | float | bool) -> None:
         self.told.append((event, values))
 
     warning = info
@@ -129,7 +129,7 @@ async def _served(
         public_url=offices.base,
         attempts=Attempts(clock.now_ns),
         now_us=clock.wall_us,
-        notes=replica,
+        log=replica,
         refused=counting(replica.refused),
     )
     replica.web.open(parts, throttle, clock.now_ns)

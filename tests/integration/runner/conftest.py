@@ -15,7 +15,7 @@ from cronring.runner.lines import Asked
 from cronring.runner.modules import load_module
 from cronring.runner.run_as import RunAs
 from cronring.schema.execution import Report, Run
-from cronring.schema.notes import Level
+from cronring.schema.log_line import Level
 from tests.support.waiting import TIMEOUT_S
 
 

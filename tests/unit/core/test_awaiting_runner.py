@@ -4,7 +4,7 @@ from cronring.controller.core.node.awaiting_runner import AwaitingRunner
 from cronring.controller.core.node.cancelling import Cancelling
 from cronring.controller.core.node.connected_runners import ConnectedRunners
 from cronring.controller.core.node.context import NodeContext
-from cronring.controller.core.node.effects import Note, SkipTicks
+from cronring.controller.core.node.effects import LogLine, SkipTicks
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.window import DueWindow, Duty
@@ -51,4 +51,4 @@ def test_a_later_tick_has_a_grace_of_its_own_though_that_of_one_before_ended_whi
     context.now_ns += (ClusterSettings().runner_grace_ms + 1_000) * MS
     awaiting_runner.turn()
     skipping.turn()
-    assert [type(effect) for effect in context.effects] == [Note, SkipTicks]
+    assert [type(effect) for effect in context.effects] == [LogLine, SkipTicks]

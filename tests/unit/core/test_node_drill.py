@@ -20,7 +20,7 @@ def with_peer() -> Told:
     told.wait(50)
     own = next(slot for slot in range(4096) if told.node.ring.owners(slot)[0] == "c1")
     told.fetched(job(own))
-    told.take(effects.Note)
+    told.take(effects.LogLine)
     return told
 
 
@@ -34,7 +34,7 @@ def why_over(told: Told) -> DrillEnd | None:
 
 
 def told_of(told: Told) -> list[str]:
-    return [note.event for note in told.take(effects.Note)]
+    return [line.event for line in told.take(effects.LogLine)]
 
 
 def keep_peer(told: Told, ms: float) -> None:
@@ -73,10 +73,10 @@ def test_it_says_so_counts_it_and_is_woken_for_its_end() -> None:
     told.tell(FIVE_S)
     assert told.node.next_deadline() is not None
     keep_peer(told, 5_100)
-    notes = [note for note in told.take(effects.Note) if note.event in {"in_drill", "claiming_again"}]
-    assert [(note.event, note.level) for note in notes] == [("in_drill", "warning"), ("claiming_again", "info")]
-    assert notes[0].values == {"for_ms": 5_000, "by": "ann", "forced": False}
-    assert notes[1].values == {"after_ms": 5_000, "why": "its time is over"}
+    lines = [line for line in told.take(effects.LogLine) if line.event in {"in_drill", "claiming_again"}]
+    assert [(line.event, line.level) for line in lines] == [("in_drill", "warning"), ("claiming_again", "info")]
+    assert lines[0].values == {"for_ms": 5_000, "by": "ann", "forced": False}
+    assert lines[1].values == {"after_ms": 5_000, "why": "its time is over"}
     assert told.node.stats().drills == 1
 
 

@@ -211,7 +211,7 @@ def test_stages_of_what_waits() -> None:
 
 
 def _notes(told: Placed) -> list[object]:
-    return [note.values["lateness_ms"] for note in told.take(effects.Note) if note.event == "waiting_for_place"]
+    return [line.values["lateness_ms"] for line in told.take(effects.LogLine) if line.event == "waiting_for_place"]
 
 
 def test_nobody_is_told_of_a_full_runner_who_has_not_said_yet_what_it_has() -> None:
@@ -237,7 +237,7 @@ def test_nor_when_postgresql_was_away_and_comes_back() -> None:
     for renewal in told.take(effects.RenewLease):
         told.fail(renewal)
     told.wait(3_000)
-    told.take(effects.Note)
+    told.take(effects.LogLine)
     told.wait_renewing(300)
     assert told.node.stats().waiting_for_place == 3
     assert _notes(told) == []

@@ -100,7 +100,7 @@ def test_an_unknown_sender_is_asked_who_it_is() -> None:
 def test_a_ping_for_the_process_that_had_this_address_before_is_not_acked() -> None:
     reaction = swim_with("a").receive(packet("a", Ping(3, "predecessor")), 0)
     assert reaction.packets == []
-    assert [note.event for note in reaction.notes] == ["ping_for_predecessor"]
+    assert [line.event for line in reaction.lines] == ["ping_for_predecessor"]
 
 
 def test_its_own_packets_are_ignored() -> None:
@@ -361,7 +361,7 @@ def test_after_a_sleep_nobody_is_judged_by_what_is_still_unread() -> None:
     swim.peer_refused("a:7", 1 * SECOND)
     late = 60 * SECOND
     reaction = swim.wake(late)
-    assert [note.event for note in reaction.notes] == ["overslept"]
+    assert [line.event for line in reaction.lines] == ["overslept"]
     assert status_of(swim, "a") is SUSPECT
     assert [effect for effect in messages(reaction, Sync) if effect.packet.message == Sync(True, swim.members())]
     swim.receive(told(about("a", ALIVE, 1)), late)
@@ -378,7 +378,7 @@ def test_a_deadline_that_moved_into_the_past_is_no_sleep() -> None:
     swim.receive(told(about("b", SUSPECT, accuser_id="a"), about("b", SUSPECT, accuser_id="c"), sender_id="a"), now)
     assert swim.next_deadline() == now
     reaction = swim.wake(now)
-    assert "overslept" not in [note.event for note in reaction.notes]
+    assert "overslept" not in [line.event for line in reaction.lines]
     assert status_of(swim, "b") is DEAD
 
 
@@ -392,7 +392,7 @@ def test_packets_are_bounded() -> None:
 def test_absurd_incarnations_are_refused() -> None:
     swim = swim_with("a")
     reaction = swim.receive(told(about("me", SUSPECT, 2**63), about("a", DEAD, 2**63)), 0)
-    assert [note.event for note in reaction.notes] == ["absurd_incarnation"] * 2
+    assert [line.event for line in reaction.lines] == ["absurd_incarnation"] * 2
     assert (swim.me.incarnation, status_of(swim, "a")) == (0, ALIVE)
 
 

@@ -20,9 +20,9 @@ def _newer(job_id: int = 2, **changes: object) -> Job:
 
 
 def _told_of(told: Told) -> list[tuple[object, object]]:
-    notes = [note for note in told.take(effects.Note) if note.event == "job_unread"]
-    assert all("upgrade this controller" in str(note.values["remedy"]) for note in notes)
-    return [(note.values["job"], note.values["fields"]) for note in notes]
+    lines = [line for line in told.take(effects.LogLine) if line.event == "job_unread"]
+    assert all("upgrade this controller" in str(line.values["remedy"]) for line in lines)
+    return [(line.values["job"], line.values["fields"]) for line in lines]
 
 
 def test_others_tick_and_this_one_is_named_once() -> None:
@@ -159,8 +159,8 @@ def test_past_its_hard_deadline_it_is_for_others_too() -> None:
         told.tell(events.ExecutionsFetched(fetch.request_id, [overdue]))
     assert not told.take(effects.End)
     assert not told.take(effects.CancelRuns)
-    notes = [note.event for note in told.take(effects.Note)]
-    assert (notes.count("job_unread"), notes.count("hard_timeout")) == (1, 0)
+    lines = [line.event for line in told.take(effects.LogLine)]
+    assert (lines.count("job_unread"), lines.count("hard_timeout")) == (1, 0)
 
 
 @pytest.mark.parametrize("wish", [Pause("for a while"), SkipNext(), Cancel()])

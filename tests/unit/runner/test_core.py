@@ -5,7 +5,7 @@ import pytest
 from cronring.runner.core.effects import (
     CloseLink,
     Finished,
-    Note,
+    LogLine,
     OpenLink,
     SendBeat,
     SendDeclined,
@@ -86,7 +86,7 @@ def test_durations_that_contradict_each_other_are_refused_aloud() -> None:
     world = World("a")
     world.step(LinkOpened("a", world.now_ns))
     effects = world.step(LinkUp("a", "a", (), 1_000, 1_000))
-    assert "settings_refused" in [effect.event for effect in effects if isinstance(effect, Note)]
+    assert "settings_refused" in [effect.event for effect in effects if isinstance(effect, LogLine)]
 
 
 def test_contact_counts_from_the_sending_of_the_beat() -> None:
@@ -390,7 +390,7 @@ def test_controllers_that_are_made_up_are_bounded() -> None:
     effects = core.step(LinkOpened("a:1", 0), 0) + core.step(LinkUp("a:1", "c-1", peers, 0, 0), 0)
     opened += [effect for effect in effects if isinstance(effect, OpenLink)]
     assert len(opened) == LINKS_MAX
-    assert [each.event for each in effects if isinstance(each, Note)].count("too_many_controllers") == 1
+    assert [each.event for each in effects if isinstance(each, LogLine)].count("too_many_controllers") == 1
 
 
 def test_a_controller_that_was_lost_is_named_for_a_while_to_whoever_renews() -> None:

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cronring.controller.core.node.effects import Effect, Leave, Level, Note
+from cronring.controller.core.node.effects import Effect, Leave, Level, LogLine
 from cronring.controller.core.node.events import DrainExpired, Event, JobsNotified, RunnerLeft, Woke
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.driver import INBOX_EVENTS_MAX, TURN_EVENTS_MAX, Driver
@@ -11,7 +11,7 @@ from tests.support.waiting import TIMEOUT_S
 
 
 class Script:
-    """A machine that notes what it gets, wakes when told, and leaves on DrainExpired."""
+    """A machine that log what it gets, wakes when told, and leaves on DrainExpired."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -25,14 +25,14 @@ class Script:
             self.deadline_ns = None
         if event == RunnerLeft("broken"):
             raise RuntimeError("a rule is broken")
-        return [Leave()] if isinstance(event, DrainExpired) else [Note(Level.INFO, type(event).__name__, {})]
+        return [Leave()] if isinstance(event, DrainExpired) else [LogLine(Level.INFO, type(event).__name__, {})]
 
     def next_deadline(self) -> int | None:
         return self.deadline_ns
 
 
 def ignore(effect: Effect) -> None:
-    """The script's notes are of no interest."""
+    """The script's log are of no interest."""
 
 
 def made(perform: Callable[[Effect], None] = ignore) -> tuple[Script, Driver, SystemClock]:
@@ -47,7 +47,7 @@ async def test_events_are_stepped_in_order_and_effects_performed_until_it_leaves
         driver.put(event)
     await driver.run()
     assert script.events == [JobsNotified(), RunnerLeft("r"), DrainExpired()]
-    assert performed == [Note(Level.INFO, "JobsNotified", {}), Note(Level.INFO, "RunnerLeft", {})]
+    assert performed == [LogLine(Level.INFO, "JobsNotified", {}), LogLine(Level.INFO, "RunnerLeft", {})]
 
 
 async def test_it_wakes_at_the_deadline_and_not_before() -> None:

@@ -8,16 +8,16 @@ from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports.statistics import Folded
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.folding import BACKLOG, INTERVAL_S, Folding
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 
 
 class Counting:
-    """Which notes there were."""
+    """Which log there were."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
 
-    def noted(self, event: str, level: str) -> None:
+    def logged(self, event: str, level: str) -> None:
         self.events.append(f"{level} {event}")
 
 
@@ -49,7 +49,7 @@ async def _rounds(
     monkeypatch.setattr("cronring.controller.runtime.rounds.asyncio.sleep", pause)
     task, counting = Folding(), Counting()
     with pytest.raises(_Over):
-        await task.go_on(fold, Notes(SystemClock(), counting))
+        await task.go_on(fold, Log(SystemClock(), counting))
     return task, happened, counting.events
 
 
@@ -67,8 +67,8 @@ async def test_one_that_can_not_go_on_waits(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 async def test_who_folds_elsewhere_and_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    task, happened, notes = await _rounds(monkeypatch, [Folded(1, 9), None, StoreUnavailable("away"), Folded(2, 0)])
+    task, happened, log = await _rounds(monkeypatch, [Folded(1, 9), None, StoreUnavailable("away"), Folded(2, 0)])
     assert happened == ["pause", "round"] * 4 + ["pause"]
     assert task.gauges() == {"figures_behind_executions": 0.0}
     assert task.counters() == {"figures_folded_executions": 3.0}
-    assert notes == ["warning figures_not_folded"]
+    assert log == ["warning figures_not_folded"]

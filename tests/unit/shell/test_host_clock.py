@@ -2,9 +2,9 @@
 
 import pytest
 
-from cronring.controller.core.node.effects import Note
+from cronring.controller.core.node.effects import LogLine
 from cronring.controller.runtime.host_clock import AGAIN_NS, OFF_US, HostClock
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 
 T = 1_800_000_000_000_000
 MINUTE_US = 60_000_000
@@ -18,12 +18,12 @@ class Host:
         self.offset_us = 0
         self.known = True
         self.told: list[tuple[str, object]] = []
-        monkeypatch.setattr(Notes, "write", self._write)
+        monkeypatch.setattr(Log, "write", self._write)
         self.clock = HostClock(self, lambda now_ns: T + now_ns // 1_000 if self.known else 0)
-        self._notes = Notes(self, self)
+        self._log = Log(self, self)
 
-    def _write(self, note: Note) -> None:
-        self.told.append((note.event, note.values.get("off")))
+    def _write(self, line: LogLine) -> None:
+        self.told.append((line.event, line.values.get("off")))
 
     def now_ns(self) -> int:
         return self.ns
@@ -31,7 +31,7 @@ class Host:
     def wall_us(self) -> int:
         return T + self.ns // 1_000 + self.offset_us
 
-    def noted(self, event: str, level: str) -> None:
+    def logged(self, event: str, level: str) -> None:
         """Nobody counts."""
 
     def look(self, offset_us: int, after_ns: int = 5_000_000_000) -> list[tuple[str, object]]:
@@ -39,7 +39,7 @@ class Host:
         self.ns += after_ns
         self.offset_us = offset_us
         before = len(self.told)
-        self.clock.look(self._notes)
+        self.clock.look(self._log)
         return self.told[before:]
 
 

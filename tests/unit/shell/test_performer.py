@@ -21,8 +21,8 @@ from cronring.controller.core.swim.messages import Ack, Packet
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.log import LINES_PER_PERIOD, Log
 from cronring.controller.runtime.metrics import Metrics
-from cronring.controller.runtime.notes import LINES_PER_PERIOD, Notes
 from cronring.controller.runtime.performer import Performer
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.memory.store import MemoryStore
@@ -69,10 +69,10 @@ class World:
         self.runners, self.peers, self.metrics = Sent(), Sent(), Metrics()
         self.answers: asyncio.Queue[Event] = asyncio.Queue()
         self.failures: list[BaseException] = []
-        notes = Notes(SystemClock(), self.metrics)
+        log = Log(SystemClock(), self.metrics)
         info = ControllerInfo("c-1", "127.0.0.1:1", "127.0.0.1:2", 1, "0")
         self.performer = Performer(
-            self.store, info, ClusterSettings(), self.runners, self.peers, notes, self.metrics, SystemClock()
+            self.store, info, ClusterSettings(), self.runners, self.peers, log, self.metrics, SystemClock()
         )
         self.performer.connect(self.answers.put_nowait, self.failures.append)
 
@@ -190,10 +190,10 @@ def test_claims_beside_the_schedule_are_counted_by_result_and_trigger() -> None:
 
 def test_warnings_of_one_kind_are_limited_and_all_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     metrics = Metrics()
-    notes = Notes(SystemClock(), metrics)
+    log = Log(SystemClock(), metrics)
     for _ in range(1_000):
-        notes.warning("waiting_for_database", reason="refused")
-    notes.warning("something_else")
+        log.warning("waiting_for_database", reason="refused")
+    log.warning("something_else")
     printed = capsys.readouterr()
     assert (printed.out + printed.err).count("waiting_for_database") == LINES_PER_PERIOD
     assert (printed.out + printed.err).count("something_else") == 1

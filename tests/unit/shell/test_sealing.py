@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from cronring.controller.core.node.effects import Note
+from cronring.controller.core.node.effects import LogLine
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports.audit_chain import Sealed
 from cronring.controller.runtime.clock import SystemClock
-from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.sealing import FAILED_S, INTERVAL_S, TOLD_NS, Sealing
 from cronring.schema.audit_chain import ChainLink
 
@@ -31,7 +31,7 @@ class Quiet:
     def wall_us(self) -> int:
         return 0
 
-    def noted(self, event: str, level: str) -> None:
+    def logged(self, event: str, level: str) -> None:
         """Nobody counts."""
 
     async def pause(self, seconds: float) -> None:
@@ -51,13 +51,13 @@ async def rounds(monkeypatch: pytest.MonkeyPatch, answers: Sequence[Sealed | Exc
             raise answer
         return answer
 
-    def write(_: Notes, note: Note) -> None:
-        quiet.told.append((note.event, note.values.get("seq")))
+    def write(_: Log, line: LogLine) -> None:
+        quiet.told.append((line.event, line.values.get("seq")))
 
     monkeypatch.setattr("cronring.controller.runtime.rounds.asyncio.sleep", quiet.pause)
-    monkeypatch.setattr(Notes, "write", write)
+    monkeypatch.setattr(Log, "write", write)
     with pytest.raises(_Over):
-        await task.go_on(seal, Notes(SystemClock(), quiet))
+        await task.go_on(seal, Log(SystemClock(), quiet))
     return quiet, task
 
 

@@ -19,9 +19,9 @@ HOUR_US = 3_600_000_000
 
 class Played:
     def __init__(self, hours: int, *outages: str) -> None:
-        self.notes: list[tuple[str, str]] = []
+        self.lines: list[tuple[str, str]] = []
         runs, loaded = RunsHere(), load_here(author)
-        self.engine = Engine(START_US, ClusterSettings(default_jitter="off"), runs, self._note)
+        self.engine = Engine(START_US, ClusterSettings(default_jitter="off"), runs, self._log)
         runs.host(deployment_key(loaded.module, loaded.digest), loaded.verbs)
         self.engine.deploy_all([(loaded.module, loaded.digest)])
         for outage in outages:
@@ -29,8 +29,8 @@ class Played:
         self.engine.run_until(START_US + hours * HOUR_US)
         runs.close()
 
-    def _note(self, who: str, _level: str, event: str, _values: Mapping[str, Any]) -> None:
-        self.notes.append((who, event))
+    def _log(self, who: str, _level: str, event: str, _values: Mapping[str, Any]) -> None:
+        self.lines.append((who, event))
 
     @property
     def story(self) -> list[tuple[Any, ...]]:
@@ -64,14 +64,14 @@ def test_calm_days_cost_no_renewals() -> None:
     played = Played(48)
     renewed = played.engine.store.controllers["controller-1"].lease_expires_at
     assert renewed > played.engine.now_us, "the lease is held at the end"
-    assert ("controller-1", "lease_lost") not in played.notes
-    assert ("controller-1", "database_clock_stepped") not in played.notes
+    assert ("controller-1", "lease_lost") not in played.lines
+    assert ("controller-1", "database_clock_stepped") not in played.lines
     assert played.engine.time.now_ns < 60 * engines.SECOND_NS, "of monotonic time, hardly any passed"
 
 
 def test_parts_tell_of_an_outage() -> None:
-    notes = Played(3, "database@2026-03-28T01:20+75m").notes
-    told = [event for _, event in notes]
+    lines = Played(3, "database@2026-03-28T01:20+75m").lines
+    told = [event for _, event in lines]
     assert told.index("outage_began") < told.index("lease_lost") < told.index("outage_ended") < told.index("store_up")
 
 

@@ -1,11 +1,11 @@
-"""What a controller says: notes become log lines and counts. Of one kind never more than a few in 10 seconds."""
+"""What a controller says: log lines, and their counts. Of one kind never more than a few in 10 seconds."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from cronring.controller.core.node.effects import Level, Note
+from cronring.controller.core.node.effects import Level, LogLine
 from cronring.controller.ports.clock import Clock
 
 LINES_PER_PERIOD: Final = 5  # of one event
@@ -13,7 +13,7 @@ PERIOD_NS: Final = 10_000_000_000
 
 
 class Counted(Protocol):
-    def noted(self, event: str, level: str) -> None: ...
+    def logged(self, event: str, level: str) -> None: ...
 
 
 class _Kind(NamedTuple):
@@ -21,8 +21,8 @@ class _Kind(NamedTuple):
     lines: int
 
 
-class Notes:
-    """Writes notes. Warnings and worse of one event are limited to LINES_PER_PERIOD in 10 s; all are counted."""
+class Log:
+    """Writes log lines. Warnings and worse of one event are limited to LINES_PER_PERIOD in 10 s; all are counted."""
 
     def __init__(self, clock: Clock, metrics: Counted, **bound: str) -> None:
         self._clock = clock
@@ -30,41 +30,41 @@ class Notes:
         self._logger: structlog.types.FilteringBoundLogger = structlog.get_logger().bind(**bound)
         self._kinds: dict[str, _Kind] = {}
 
-    def write(self, note: Note) -> None:
-        self._metrics.noted(note.event, note.level)
-        suppressed = self._suppressed(note)
+    def write(self, line: LogLine) -> None:
+        self._metrics.logged(line.event, line.level)
+        suppressed = self._suppressed(line)
         if suppressed is None:
             return
-        values = note.values if not suppressed else {**note.values, "not_shown_before": suppressed}
-        self._writer(note.level)(note.event, **values)
+        values = line.values if not suppressed else {**line.values, "not_shown_before": suppressed}
+        self._writer(line.level)(line.event, **values)
 
     def info(self, event: str, **values: str | int | float | bool) -> None:
-        self.write(Note(Level.INFO, event, values))
+        self.write(LogLine(Level.INFO, event, values))
 
     def warning(self, event: str, **values: str | int | float | bool) -> None:
-        self.write(Note(Level.WARNING, event, values))
+        self.write(LogLine(Level.WARNING, event, values))
 
     def error(self, event: str, **values: str | int | float | bool) -> None:
-        self.write(Note(Level.ERROR, event, values))
+        self.write(LogLine(Level.ERROR, event, values))
 
     def exception(self, event: str, error: BaseException) -> None:
         """An unexpected error, with its traceback. Never suppressed."""
-        self._metrics.noted(event, Level.ERROR)
+        self._metrics.logged(event, Level.ERROR)
         self._logger.error(event, exc_info=error, reason=f"{type(error).__name__}: {error}")
 
     def _writer(self, level: Level) -> Callable[..., None]:
         writer: Callable[..., None] = getattr(self._logger, level.value)
         return writer
 
-    def _suppressed(self, note: Note) -> int | None:
+    def _suppressed(self, line: LogLine) -> int | None:
         """How many lines of this event were left out before this one; None: leave this one out as well."""
-        if note.level in {Level.DEBUG, Level.INFO}:
+        if line.level in {Level.DEBUG, Level.INFO}:
             return 0
         now_ns = self._clock.now_ns()
-        kind = self._kinds.get(note.event)
+        kind = self._kinds.get(line.event)
         suppressed = 0
         if kind is None or now_ns - kind.since_ns >= PERIOD_NS:
             suppressed = max(0, kind.lines - LINES_PER_PERIOD) if kind else 0
             kind = _Kind(now_ns, 0)
-        self._kinds[note.event] = kind._replace(lines=kind.lines + 1)
+        self._kinds[line.event] = kind._replace(lines=kind.lines + 1)
         return suppressed if kind.lines < LINES_PER_PERIOD else None

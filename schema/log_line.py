@@ -12,7 +12,7 @@ class Level(StrEnum):
     ERROR = "error"
 
 
-class Note(NamedTuple):
+class LogLine(NamedTuple):
     """Something worth a line in the log, or a count. `event` is a fixed word like "member_dead"; values are plain."""
 
     level: Level
