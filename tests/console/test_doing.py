@@ -66,8 +66,8 @@ def test_a_job_is_cancelled_and_restored(visit: Callable[..., Visitor], cluster:
     do(page, "Cancel job", Why="they asked us to stop")
     expect(page.locator(".note")).to_contain_text("they asked us to stop")
     assert cluster.cli("jobs", "get", "shop.lasts")["cancelled"]["note"] == "they asked us to stop"
-    expect(page.get_by_role("button", name="Run now")).to_have_count(0)
-    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+    expect(page.get_by_role("button", name="Run now", exact=True)).to_have_count(0)
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_have_count(0)
     do(page, "Restore")
     expect(page.get_by_role("button", name="Run now")).to_be_visible()
     assert cluster.cli("jobs", "get", "shop.lasts")["cancelled"] is None

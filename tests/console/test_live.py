@@ -54,6 +54,16 @@ def test_eight_tabs_have_one_stream(visit: Callable[..., Visitor]) -> None:
     assert len(streams) == 2, "another tab has taken over"
 
 
+def test_the_first_run_of_an_empty_list_comes_by_itself(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
+    """Rows that somebody reads are left where they are, for a minute; an empty list has none."""
+    page = visit("operator").page("/executions?q=job:shop.prints completed")
+    expect(page.locator("main")).to_contain_text("No run fits", timeout=SOON_MS)
+    expect(page.locator(".signal")).to_have_text("live", timeout=SOON_MS)
+    cluster.cli("jobs", "trigger", "shop.prints")
+    expect(page.locator("tr[data-row]")).to_have_count(1, timeout=20_000)
+    expect(page.locator("h1")).to_have_text("Runs 1", timeout=20_000)
+
+
 def test_a_death_is_seen_on_the_ring(visit: Callable[..., Visitor], cluster: SecuredCluster) -> None:
     page = visit().page("/cluster")
     expect(page.locator(".ring .big")).to_have_text("3", timeout=SOON_MS)

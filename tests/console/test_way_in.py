@@ -82,4 +82,5 @@ def test_console_prints_a_link_to_a_page_by_ones_own_token(
     assert page.url.endswith("/jobs/shop.sells")
     expect(page.locator(".who")).to_contain_text("token:viewer")
     expect(page.locator("h1")).to_contain_text("shop.sells")
-    assert page.get_by_role("button", name="Pause").count() == 0
+    expect(page.locator(".lead")).to_contain_text("every second")  # so what may be done with it would be there
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_have_count(0)

@@ -11,6 +11,8 @@ import { count, number, wordOf } from "../words.mjs";
 const PAGE = 100;
 const SORTS = { newest: "the newest first", slowest: "what took longest", latest: "what began latest" };
 
+const ofRuns = (kind) => kind.startsWith("execution_");
+
 const COLUMNS = [
   { name: "Run", of: (run) => html`<${RunLink} of=${run.id} />` },
   { name: "Job", of: (run) => html`<${JobLink} of=${run.job} />` },
@@ -27,16 +29,22 @@ export function Executions() {
   const [sort, setSort] = useParameter("sort", "newest");
   const [token, setToken] = useState("");
   const [fresh, setFresh] = useState(0);
+  const [none, setNone] = useState(true);
+  // Rows that somebody reads stay where they are. Where there is none, the first ones come by themselves.
+  const asking = { on: none ? ofRuns : undefined, least: 5_000, every: 60_000 };
   const query = useQuery(
     "/executions",
     { filter: text, sort: sort === "newest" ? "" : sort, page_size: PAGE, page_token: token },
-    { every: 60_000 },
+    asking,
   );
   // Of none that is narrowed by nothing: that many are counted for a while.
-  const counted = useQuery(text ? "/executions:count" : null, { filter: text }, { every: 60_000 }).data;
+  const counted = useQuery(text ? "/executions:count" : null, { filter: text }, asking).data;
   const wrong = faultOf(query);
   useEvents(["execution_started"], () => setFresh((before) => before + 1), []);
-  useEffect(() => setFresh(0), [query.data]);
+  useEffect(() => {
+    setFresh(0);
+    setNone(!query.data?.executions.length);
+  }, [query.data]);
   useEffect(() => setToken(""), [text, sort]);
   const rows = query.data?.executions ?? [];
   return html`<h1>Runs <span class="says">${counted ? `${counted.at_least ? "at least " : ""}${number(counted.count)}` : ""}</span></h1>
