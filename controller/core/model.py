@@ -240,7 +240,7 @@ class RunnerInfo(NamedTuple):
     pid: int
     version: str
     deployments: tuple[str, ...]  # keys of the deployments it hosts
-    # For each of them the sync verbs; None: it grants no places, and takes whatever comes.
+    # For each of them the sync verbs; None, of virtual runners: it grants no places, and takes whatever comes.
     sync_verbs: tuple[tuple[str, frozenset[str]], ...] | None = None
     # Runs of each module that it holds at once, of sync and of async verbs; 0: not told.
     sync_places: int = 0

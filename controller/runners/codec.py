@@ -32,13 +32,11 @@ def decode_beat(runner_id: str, beat: wire.Beat) -> RunnerBeat:
 
 def decode_hello(hello: wire.Hello, deployments: tuple[str, ...]) -> RunnerInfo:
     """The runner, hosting `deployments`: one for each of its modules, "" for what was refused."""
-    sync_verbs = None
-    if hello.grants_places:
-        sync_verbs = tuple(
-            (deployment, frozenset(verb.name for verb in hosted.schema.verbs if not verb.is_async))
-            for deployment, hosted in zip(deployments, hello.modules, strict=True)
-            if deployment
-        )
+    sync_verbs = tuple(
+        (deployment, frozenset(verb.name for verb in hosted.schema.verbs if not verb.is_async))
+        for deployment, hosted in zip(deployments, hello.modules, strict=True)
+        if deployment
+    )
     names = tuple(deployment for deployment in deployments if deployment)
     return RunnerInfo(
         hello.runner_id, hello.hostname, hello.pid, hello.version, names, sync_verbs,

@@ -78,7 +78,6 @@ def hello_message(modules: list[LoadedModule], config: RunnerConfig, grant: str 
             modules=[
                 runner_pb2.HostedModule(digest=item.digest, schema=module_message(item.module)) for item in modules
             ],
-            grants_places=True,
             sync_places=config.sync_children,
             async_places=config.async_runs,
         )

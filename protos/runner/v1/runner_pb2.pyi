@@ -305,7 +305,6 @@ class Hello(_message.Message):
     PID_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     MODULES_FIELD_NUMBER: _builtins.int
-    GRANTS_PLACES_FIELD_NUMBER: _builtins.int
     SYNC_PLACES_FIELD_NUMBER: _builtins.int
     ASYNC_PLACES_FIELD_NUMBER: _builtins.int
     runner_id: _builtins.str
@@ -313,8 +312,6 @@ class Hello(_message.Message):
     hostname: _builtins.str
     pid: _builtins.int
     version: _builtins.str
-    grants_places: _builtins.bool
-    """send runs by Grants only; false: it takes whatever comes"""
     sync_places: _builtins.int
     """How many runs of each module it holds at once: of sync verbs, and as many of async ones with a limit of memory or
     CPU; and of other async ones. 0: not told.
@@ -330,13 +327,12 @@ class Hello(_message.Message):
         pid: _builtins.int = ...,
         version: _builtins.str = ...,
         modules: _abc.Iterable[Global___HostedModule] | None = ...,
-        grants_places: _builtins.bool = ...,
         sync_places: _builtins.int = ...,
         async_places: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["async_places", b"async_places", "grants_places", b"grants_places", "hostname", b"hostname", "modules", b"modules", "pid", b"pid", "runner_id", b"runner_id", "sync_places", b"sync_places", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["async_places", b"async_places", "hostname", b"hostname", "modules", b"modules", "pid", b"pid", "runner_id", b"runner_id", "sync_places", b"sync_places", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -238,9 +238,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
 
 
 async def test_places_are_granted_wished_and_taken(world: World) -> None:
-    introduced = hello()
-    introduced.grants_places = True
-    runner = await world.connect(introduced)
+    runner = await world.connect(hello())
     welcome = await runner.hear()
     assert welcome.HasField("welcome")
     (joined,) = world.inbox.of(RunnerJoined)
