@@ -57,7 +57,7 @@ from cronring.controller.runtime.gauges import node_counters, node_gauges
 from cronring.controller.runtime.host_clock import HostClock
 from cronring.controller.runtime.lag import watch_loop_lag
 from cronring.controller.runtime.log import Log
-from cronring.controller.runtime.logs import set_up_logging
+from cronring.controller.runtime.log_format import set_up_logging
 from cronring.controller.runtime.maintenance import look_after_history
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.performer import Performer

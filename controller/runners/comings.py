@@ -5,7 +5,7 @@ from typing import Final
 import grpc
 
 from cronring.controller.ports.log import OperatorLog
-from cronring.controller.runners.streams import ClosedStream
+from cronring.controller.runners.streams import CloseReason
 from cronring.protos.runner.v1 import runner_pb2 as wire
 
 # What this side ends without anybody being to blame: its own leaving, and a stream that a newer one has replaced.
@@ -25,7 +25,7 @@ class Comings:
             version=hello.version, modules=", ".join(map(_hosted, hello.modules, modules)),
         )  # fmt: skip
 
-    def went(self, runner_id: str, closed: ClosedStream | None, *, registered: bool, draining: bool) -> None:
+    def went(self, runner_id: str, closed: CloseReason | None, *, registered: bool, draining: bool) -> None:
         """`closed`: why this side ended the stream; None: it ended over there, or on the way."""
         if closed is not None and closed.code not in _BLAMELESS:
             self._log.warning("runner_cut_off", runner=runner_id, reason=f"{closed.code.name}: {closed.details}")

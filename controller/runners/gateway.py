@@ -44,7 +44,7 @@ from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import Lie
 from cronring.controller.runners.registering import Registering
 from cronring.controller.runners.standings import Standings
-from cronring.controller.runners.streams import ClosedStream, RunnerStream, RunnerStreams
+from cronring.controller.runners.streams import CloseReason, RunnerStream, RunnerStreams
 from cronring.controller.runners.verb_call_queue import VerbCallQueue
 from cronring.protos.executions import MalformedError, decode_reports
 from cronring.protos.runner.v1 import runner_pb2 as wire
@@ -125,7 +125,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
             if replaced.registered:
                 self._inbox.put(RunnerLeft(replaced.runner_id))
-        closed: ClosedStream | None = None
+        closed: CloseReason | None = None
         try:
             closed = await self._serve(hello, stream, request_iterator, context)
         finally:
@@ -172,7 +172,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
 
     async def _serve(
         self, hello: wire.Hello, stream: RunnerStream, messages: AsyncIterator[wire.RunnerMessage], context: Context
-    ) -> ClosedStream | None:
+    ) -> CloseReason | None:
         """Until the stream ends: why, if it was this side that ended it."""
         reading = asyncio.ensure_future(self._read_all(stream, messages))
         registering = asyncio.ensure_future(self._register(hello, stream, context.peer()))

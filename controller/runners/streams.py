@@ -1,4 +1,4 @@
-"""Connected runners, and what waits to be sent to each. Whatever comes while a message is being written is merged."""
+"""Streams of connected runners, and what waits to be sent on each. What comes during a write is merged."""
 
 import asyncio
 from collections import deque
@@ -29,7 +29,7 @@ STALLED_US: Final = 15_000_000  # a runner that takes nothing of a message for s
 BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
 
 
-class ClosedStream(NamedTuple):
+class CloseReason(NamedTuple):
     """Why a stream ended."""
 
     code: grpc.StatusCode
@@ -50,7 +50,7 @@ class RunnerStream:
         self.registered = False
         self.draining = False  # its latest beat said so
         self.database_away = False  # so said the latest attempt to register it
-        self.closed: asyncio.Future[ClosedStream] = asyncio.get_running_loop().create_future()
+        self.closed: asyncio.Future[CloseReason] = asyncio.get_running_loop().create_future()
         self._now_us = now_us
         self._conduct = Conduct(now_us, counted)
         self._something = asyncio.Event()
@@ -81,7 +81,7 @@ class RunnerStream:
 
     def close(self, code: grpc.StatusCode, details: str) -> None:
         if not self.closed.done():
-            self.closed.set_result(ClosedStream(code, details))
+            self.closed.set_result(CloseReason(code, details))
 
     def is_stalled(self, now_us: int) -> bool:
         """What is written is taken as long as the runner reads, however slowly."""

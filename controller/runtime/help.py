@@ -17,8 +17,8 @@ HELP: Final[dict[str, str]] = {
     "refused": "Messages that were not allowed, by what was wrong with them. Should stay 0: find out who sends them",
     "store_failures": "Statements that PostgreSQL refused or did not answer, by what they were for. All are tried "
     "again. Read its log, and cronring doctor",
-    "log": "Log events by name and level, those left out of the log too. Alert on warning and error: what each one "
-    f"means stands in {_OPERATIONS}",
+    "log_lines": "Log events by name and level, those left out of the log too. Alert on warning and error: what each "
+    f"one means stands in {_OPERATIONS}",
     # Durations
     "claim_lateness_seconds": "How long after a tick's run_at it was claimed. A p99 above 1 s: PostgreSQL or this "
     "process is short of CPU",

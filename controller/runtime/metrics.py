@@ -70,7 +70,7 @@ class Metrics:
         self._activation_claims: Counter[str] = Counter()
         self._activated: Counter[str] = Counter()
         self._executions: Counter[str] = Counter()
-        self._log: Counter[tuple[str, str]] = Counter()
+        self._log_lines: Counter[tuple[str, str]] = Counter()
         self._refused: Counter[str] = Counter()
         self._store_failures: Counter[str] = Counter()
         self._skipped: Callable[[], Mapping[str, int]] = dict
@@ -95,7 +95,7 @@ class Metrics:
         self._counters.append(counters)
 
     def logged(self, event: str, level: str) -> None:
-        self._log[event, level] += 1
+        self._log_lines[event, level] += 1
 
     def refused(self, what: str, count: int = 1) -> None:
         """Somebody sent what is not allowed."""
@@ -156,10 +156,10 @@ class Metrics:
         yield _counter("node_ticks_skipped", "reason", self._skipped())
         yield _counter("refused", "what", self._refused)
         yield _counter("store_failures", "effect", self._store_failures)
-        log = CounterMetricFamily("cronring_notes", HELP["log"], labels=["event", "level"])
-        for (event, level), count in sorted(self._log.items()):
-            log.add_metric([event, level], count)
-        yield log
+        lines = CounterMetricFamily("cronring_log_lines", HELP["log_lines"], labels=["event", "level"])
+        for (event, level), count in sorted(self._log_lines.items()):
+            lines.add_metric([event, level], count)
+        yield lines
         yield self.claim_lateness.family("claim_lateness_seconds")
         yield self.start_delay.family("start_delay_seconds")
         yield self.duration.family("execution_duration_seconds")

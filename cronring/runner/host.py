@@ -23,7 +23,7 @@ _UNBLOCK_NS = 1_200_000_000  # how long a blocking one has in all
 _LOG_BYTES_PER_SECOND = 16 * 1024
 _LOGGED_MAX = 1_000
 
-Log = Callable[[Level, str, dict[str, str | int]], None]
+WriteLine = Callable[[Level, str, dict[str, str | int]], None]
 
 
 class ModuleHost:
@@ -70,7 +70,7 @@ class Host:
         self,
         sync_children: int,
         ended: Callable[[list[Report]], None],
-        log: Log,
+        log: WriteLine,
         asked: Callable[[Run, Asked], None],
     ) -> None:
         self._sync_children = sync_children

@@ -13,7 +13,7 @@ from cronring.runner.children import monotonic_us
 from cronring.runner.core.machine import STOP_GRACE_MS
 from cronring.runner.core.model import CallId, StopReason
 from cronring.runner.held import Held, Stop
-from cronring.runner.host import Host, Log
+from cronring.runner.host import Host, WriteLine
 from cronring.runner.lines import Asked
 from cronring.runner.modules import LoadedModule
 from cronring.schema.duration import measured
@@ -49,7 +49,7 @@ class _Running:
 class RunsInChildren:
     """`durations_us` by verb. `arrived` is set whenever a result has come, for whoever drives the engine."""
 
-    def __init__(self, sync_children: int, durations_us: Mapping[str, int], log: Log) -> None:
+    def __init__(self, sync_children: int, durations_us: Mapping[str, int], log: WriteLine) -> None:
         self.arrived = asyncio.Event()
         self._durations_us = durations_us
         self._host = Host(sync_children, self._come, log, self._verb_asked)

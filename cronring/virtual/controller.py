@@ -32,7 +32,7 @@ class World(Protocol):
     def watch_deadlines(self) -> None: ...
 
 
-class RunnerEnd(Protocol):
+class RemoteRunner(Protocol):
     """A runner on the other end of a stream."""
 
     info: RunnerInfo
@@ -63,17 +63,17 @@ class VirtualController(Process):
         self.node = VirtualNode(name, ADDRESS, engine.settings, chance, engine.time.now_ns)
         super().__init__(engine.time, name, self.node, events.Woke())
         self._engine = engine
-        self._runners: dict[str, RunnerEnd] = {}
+        self._runners: dict[str, RemoteRunner] = {}
 
     # Runners' streams
 
-    def accept(self, runner: RunnerEnd) -> None:
+    def accept(self, runner: RemoteRunner) -> None:
         """A runner has connected: register it, welcome it, tell the node."""
         self._runners[runner.info.runner_id] = runner
         runner.put(runner_events.LinkOpened(ADDRESS, self._engine.time.now_ns))
         self._register(runner)
 
-    def _register(self, runner: RunnerEnd) -> None:
+    def _register(self, runner: RemoteRunner) -> None:
         info = runner.info
         if not self.alive or self._runners.get(info.runner_id) is not runner:
             return
@@ -88,14 +88,14 @@ class VirtualController(Process):
         )
         runner.put(welcome)
 
-    def received(self, runner: RunnerEnd, event: events.RunnerBeat | events.ReportsReceived) -> None:
+    def received(self, runner: RemoteRunner, event: events.RunnerBeat | events.ReportsReceived) -> None:
         """From a runner's stream. One that isn't registered is told so, as its beats renew nothing."""
         if isinstance(event, events.RunnerBeat) and not runner.welcomed:
             runner.put(runner_events.BeatAcked(ADDRESS, event.sequence, False, False, ()))
         else:
             self.put(event)
 
-    def dropped(self, runner: RunnerEnd) -> None:
+    def dropped(self, runner: RemoteRunner) -> None:
         """Its stream has ended."""
         if self._runners.pop(runner.info.runner_id, None) is runner and runner.welcomed:
             self.put(events.RunnerLeft(runner.info.runner_id))

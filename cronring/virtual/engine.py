@@ -42,13 +42,15 @@ SPINS_MAX: Final = 10_000
 # As good as for ever: every job is known to the node from its creation on.
 WINDOW_MS: Final = 200 * 366 * 86_400_000
 
-Log = Callable[[str, str, str, Mapping[str, Any]], None]
+WriteLineOf = Callable[[str, str, str, Mapping[str, Any]], None]
 
 
 class Engine:
     """`start_us`: when the cluster stands. `log` takes (who, level, event, values) of what the parts log."""
 
-    def __init__(self, start_us: int, settings: ClusterSettings, runs: Runs, log: Log = lambda *_: None) -> None:
+    def __init__(
+        self, start_us: int, settings: ClusterSettings, runs: Runs, log: WriteLineOf = lambda *_: None
+    ) -> None:
         self.settings = replace(settings, window_ms=WINDOW_MS, refetch_interval_ms=WINDOW_MS // 2)
         self.time = VirtualTime(start_us - BOOT_US)
         self.store = MemoryStore(lambda: self.time.now_us, self._notified)

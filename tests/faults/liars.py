@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import Any, ClassVar, Final
 
 import grpc
@@ -13,6 +13,7 @@ import grpc
 from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
+from tests.support.fake_runner import a_place_for_each
 from tests.support.looking import look
 
 CONNECT: Final = "/cronring.runner.v1.RunnerGateway/Connect"
@@ -91,14 +92,6 @@ class Liar:
             self.cut_off[f"{(await stream.call.code()).name}: {await stream.call.details()}"] += 1
         stream.call.cancel()
 
-    async def grant(self, stream: Stream, wishes: Iterable[wire.Wish]) -> None:
-        """A place for whatever waits for one."""
-        room = [
-            wire.Grant(deployment=each.deployment, lane=each.lane, epoch=1, granted=each.seen + each.count)
-            for each in wishes
-        ]
-        await stream.say(grants=wire.Grants(grants=room))
-
     async def report(self, stream: Stream, reports: list[wire.Report]) -> None:
         self.said += len(reports)
         await stream.say(reports=wire.Reports(reports=reports))
@@ -115,7 +108,7 @@ class EndsTwice(Liar):
         try:
             while (message := await stream.hear()) is not None:
                 if message.wishes.wishes:
-                    await self.grant(stream, message.wishes.wishes)
+                    await stream.say(grants=a_place_for_each(message.wishes.wishes))
                 for run in decode_runs(message.dispatch.runs):
                     first = _report(run.execution_id, run.job_id, run.claimed_at_us, wire.OUTCOME_COMPLETED)
                     await self.report(stream, [first])

@@ -69,7 +69,7 @@ class PlacedRunner:
                     self._pump(kind)
                 self.most_waiting = max(self.most_waiting, sum(len(each) for each in self.waiting.values()))
             case runner_effects.LogLine(_, event, values):
-                self.world.notes.append((event, values))
+                self.world.lines.append((event, values))
             case _:
                 pass
 
@@ -124,7 +124,7 @@ class PlacesWorld:
         self.stopped: set[str] = set()
         self._stopped_inbox: dict[str, list[events.Event]] = defaultdict(list)
         self.starts: list[tuple[int, str, float]] = []  # when (ms), the verb, and how late it began (ms)
-        self.notes: list[tuple[str, Any]] = []
+        self.lines: list[tuple[str, Any]] = []
         self.grants = self.wishes = 0  # messages
         self.deployed = run_now(
             self.store.create_deployment(Module("busy", tuple(verbs)), "a" * 64, 1, TIMEOUT_MS, True)
@@ -213,7 +213,7 @@ class PlacesWorld:
             case effects.AckBeat(runner_id, sequence, renewed, database_ok, _):
                 self._to_runner(runner_id, runner_events.BeatAcked(address, sequence, renewed, database_ok, ()))
             case effects.LogLine(_, event, values):
-                self.notes.append((event, values))
+                self.lines.append((event, values))
             case effects.CancelRuns() | effects.Leave():
                 pass
             case _:

@@ -65,7 +65,7 @@ class Process:
         for change in reaction.changes:
             self._members.changed(self, change)
         for line in reaction.lines:
-            self._members.noted(self, line)
+            self._members.logged(self, line)
         self._set_timer()
 
     def pause(self) -> None:
@@ -183,7 +183,7 @@ class Members:
         for watcher in self.watchers:
             watcher.changed(self.clock.now_ns, process, change)
 
-    def noted(self, process: Process, line: LogLine) -> None:
+    def logged(self, process: Process, line: LogLine) -> None:
         words = " ".join(f"{name}={value}" for name, value in line.values.items())
         self.story.append(f"{self.clock.now_ns / SECOND:9.3f} {process.member_id:>8} {line.event} {words}")
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+from collections.abc import Iterable
 from types import TracebackType
 
 import grpc
@@ -21,16 +22,30 @@ def hello(runner_id: str = "r-1", digest: str = "a" * 64, schedule: str = "* * *
     return wire.Hello(runner_id=runner_id, hostname="host", pid=7, version="0.1", modules=[hosted])
 
 
-class FakeRunner:
-    """One stream to one controller, over `channel`. With `beats`, it gives a sign of life each half second."""
+def a_place_for_each(wishes: Iterable[wire.Wish]) -> wire.Grants:
+    """Of a runner that takes whatever comes."""
+    return wire.Grants(
+        grants=[
+            wire.Grant(deployment=wish.deployment, lane=wish.lane, epoch=1, granted=wish.seen + wish.count)
+            for wish in wishes
+        ]
+    )
 
-    def __init__(self, channel: grpc.aio.Channel, beats: bool = False) -> None:
+
+class FakeRunner:
+    """One stream to one controller, over `channel`. With `beats`, it gives a sign of life each half second.
+
+    With `places`, it takes whatever comes.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel, *, beats: bool = False, places: bool = False) -> None:
         self.stream: grpc.aio.StreamStreamCall[wire.RunnerMessage, wire.ControllerMessage] = (
             runner_pb2_grpc.RunnerGatewayStub(channel).Connect()  # type: ignore[call-arg]  # its stubs' fault
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._heard: asyncio.Queue[wire.ControllerMessage | None] = asyncio.Queue()
         self._beats = beats
+        self._places = places
         self._writing = asyncio.Lock()
 
     async def __aenter__(self) -> "FakeRunner":
@@ -87,6 +102,8 @@ class FakeRunner:
     async def _read(self) -> None:
         with contextlib.suppress(grpc.aio.AioRpcError):  # ended() tells
             while isinstance(message := await self.stream.read(), wire.ControllerMessage):
+                if self._places and message.HasField("wishes"):
+                    await self.say(grants=a_place_for_each(message.wishes.wishes))
                 self._heard.put_nowait(message)
         self._heard.put_nowait(None)
 

@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "operations.md").read_text()
 ALARMS = {"WARNING", "ERROR"}
 # Where an event is an argument of a function of ours: its name, and the argument's place.
 PASSED_ON = {"within": 3}
-# Events whose names are not literals where they are noted, and how they are made.
+# Events whose names are not literals where they are logged, and how they are made.
 MADE = {"member_": [f"member_{status.name.lower()}" for status, level in _LEVELS.items() if level.name in ALARMS]}
 
 

@@ -14,7 +14,7 @@ Peers = tuple[tuple[str, str], ...]  # (id, address)
 
 MS: Final = 1_000_000  # in nanoseconds
 REFUSED_RETRY_NS: Final = 500 * MS  # what PostgreSQL refused (or took too long over) is not repeated at once
-NOTES_PER_SECOND: Final = 5  # of one kind
+LINES_PER_SECOND: Final = 5  # of one kind
 
 
 class Asker(Protocol):
@@ -107,12 +107,12 @@ class NodeContext:
         return int(duration_ms * MS * (0.5 + 0.5 * self.chance.random()))
 
     def log(self, level: Level, event: str, **values: str | int | float | bool) -> None:
-        """Say something to the operator, at most NOTES_PER_SECOND times a second for each kind."""
+        """Say something to the operator, at most LINES_PER_SECOND times a second for each kind."""
         since_ns, count = self._logged.get(event, (self.now_ns, 0))
         if self.now_ns - since_ns >= 1_000 * MS:
-            if count > NOTES_PER_SECOND:
-                values["not_shown_before"] = count - NOTES_PER_SECOND
+            if count > LINES_PER_SECOND:
+                values["not_shown_before"] = count - LINES_PER_SECOND
             since_ns, count = self.now_ns, 0
         self._logged[event] = (since_ns, count + 1)
-        if count < NOTES_PER_SECOND:
+        if count < LINES_PER_SECOND:
             self.effects.append(LogLine(level, event, values))

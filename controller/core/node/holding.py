@@ -63,11 +63,7 @@ class Holding:
             self.stale[execution_id] = None
         if execution.job.policy:
             self._overlap_cancel.held(execution)
-        runner = self._by_runner.get(execution.runner_id)
-        if runner is None:
-            self._by_runner[execution.runner_id] = {execution_id: execution}
-        else:
-            runner[execution_id] = execution
+        self._by_runner.setdefault(execution.runner_id, {})[execution_id] = execution
 
     def release(self, execution_id: int) -> Execution | None:
         """It ended, or somebody else answers for it."""
@@ -81,9 +77,9 @@ class Holding:
         self.undispatched.pop(execution_id, None)
         self._overlap_cancel.released(execution_id)
         self._cancelling.released(execution_id)
-        runner = self._by_runner[execution.runner_id]
-        del runner[execution_id]
-        if not runner:
+        others = self._by_runner[execution.runner_id]
+        del others[execution_id]
+        if not others:
             del self._by_runner[execution.runner_id]
         self._runners.change_held(execution.runner_id, -1)
         return execution

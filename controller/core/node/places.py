@@ -24,8 +24,8 @@ from cronring.schema.lanes import Grant, LaneDemand, LaneKey
 TELL_GAP_NS: Final = 50 * MS  # between two wishes of which the second is not urgent
 SIFT_NS: Final = 1_000 * MS
 FEW: Final = 32  # that are counted each time
-NOTED_LATE_MS: Final = 1_000
-NOTE_GAP_NS: Final = 60_000 * MS
+LOGGED_LATE_MS: Final = 1_000
+LOG_GAP_NS: Final = 60_000 * MS
 _WEIGHT: Final = 8
 NOWHERE: Final = Place("")
 
@@ -35,14 +35,14 @@ Item = Entry | WaitingActivation
 class LaneQueue:
     """Those that wait for a place in one lane: shares take turns."""
 
-    __slots__ = ("first", "noted_ns", "sifted_ns", "since_ns", "standby")
+    __slots__ = ("first", "logged_ns", "sifted_ns", "since_ns", "standby")
 
     def __init__(self, now_ns: int) -> None:
         self.since_ns = now_ns  # somebody has waited here all the time, and might have been claimed
         self.first: FairQueue[Item] = FairQueue()
         self.standby: FairQueue[Item] = FairQueue()
         self.sifted_ns = 0
-        self.noted_ns: int | None = None
+        self.logged_ns: int | None = None
 
     def __len__(self) -> int:
         return len(self.first) + len(self.standby)
@@ -145,8 +145,9 @@ class Places:
 
     def granted(self, runner_id: str, grants: Iterable[Grant]) -> None:
         runner = self._runners.by_id.get(runner_id)
-        for grant in grants if runner is not None else ():
-            assert runner is not None
+        if runner is None:
+            return
+        for grant in grants:
             stock = runner.granted(grant)
             if stock is not None:
                 self._dirty[runner_id, stock.key] = None
@@ -278,9 +279,10 @@ class Places:
         late_ms = (context.now_us - (run_at or context.now_us)) // 1_000
         # What an outage made late waits for its runners' first words: they may have been idle all the time.
         waited_ms = min(late_ms, (context.now_ns - queue.since_ns) // MS)
-        if waited_ms < NOTED_LATE_MS or (queue.noted_ns is not None and context.now_ns - queue.noted_ns < NOTE_GAP_NS):
+        lately = queue.logged_ns is not None and context.now_ns - queue.logged_ns < LOG_GAP_NS
+        if lately or waited_ms < LOGGED_LATE_MS:
             return
-        queue.noted_ns = context.now_ns
+        queue.logged_ns = context.now_ns
         kind = lane[1].name.lower()
         context.log(
             Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(queue), lateness_ms=late_ms

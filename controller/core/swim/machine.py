@@ -8,8 +8,9 @@
     swim.drain(now_ns)                                # I own no slots any more, but still gossip
     swim.leave(now_ns)                                # the last packets; afterwards nothing more comes
 
-Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Change(before, after), of me as well) and
-`notes`. `slot_owners()` are the ids for Ring.build; they only change along with a Change in a Reaction.
+Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Change(before, after), of me as well),
+`lines` for the log, and `burials`. `slot_owners()` are the ids for Ring.build; they only change along with a Change in
+a Reaction.
 """
 
 from typing import Final, assert_never

@@ -8,7 +8,7 @@ from cronring.schema.log_line import Level, LogLine
 
 
 class Reaction(NamedTuple):
-    """Packets to send, in order; changes of what is believed of members, in order; and notes for the log.
+    """Packets to send, in order; changes of what is believed of members, in order; and lines for the log.
 
     `burials`: verdicts on myself that I had to refute; who held me dead may have acted on it.
     """

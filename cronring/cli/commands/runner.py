@@ -91,7 +91,7 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
 
     load_structlog()
     from cronring.controller.config import LogFormat, LogLevel
-    from cronring.controller.runtime.logs import set_up_logging
+    from cronring.controller.runtime.log_format import set_up_logging
     from cronring.runner.main import run
 
     set_up_logging(LogLevel(log_level), LogFormat(log_format))

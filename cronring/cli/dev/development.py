@@ -1,4 +1,4 @@
-"""One run of `cronring dev`, from the database to the last line."""
+"""One `cronring dev`, from the database to the last line."""
 
 import asyncio
 import contextlib

@@ -53,7 +53,7 @@ class DevFeed:
         self._newest: deque[tuple[int, int]] = deque([(time.monotonic_ns(), 0)])
 
     async def begin(self) -> None:
-        """The books of this session begin now; what a kept database holds from before is no news."""
+        """The books of this `cronring dev` begin now; what a kept database holds from before is no news."""
         await self.ask_cluster()
         self._since = self._state.now()
         before = await self._client.executions.list(limit=1)

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from cronring.cli.dev.pace import TimeScale
 from cronring.cli.dev.replay_drag import Drag
-from cronring.cli.dev.replay_news import News, Noted, ReplayedBooks
+from cronring.cli.dev.replay_news import Logged, News, ReplayedBooks
 from cronring.cli.dev.replay_summary import summary_json, summary_text
 from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
@@ -64,7 +64,7 @@ class Replay:
         self._plan = plan
         self._make_view = make_view
         self._stop = asyncio.Event()
-        self._noted: list[tuple[int, News]] = []
+        self._logged: list[tuple[int, News]] = []
         self._engine: Engine | None = None
         self._real_s = 0.0
         self._drag = Drag()
@@ -80,7 +80,7 @@ class Replay:
         try:
             keyed = [(deployment_key(each.module, each.digest), each) for each in plan.modules]
             await runs.open(keyed)
-            self._noted.clear()  # that the cluster stands is no news
+            self._logged.clear()  # that the cluster stands is no news
             engine.deploy_all([(each.module, each.digest) for each in plan.modules])
             for outage in plan.outages:
                 engine.schedule_outage(outage)
@@ -146,14 +146,14 @@ class Replay:
         if self._engine is not None and (level in TOLD or event.startswith(("outage_", "store_", "lease_"))):
             # Lengths of time are of the monotonic clock, which stands still when the other leaps.
             plain = {name: value for name, value in values.items() if not name.endswith("_ms")}
-            self._noted.append((self._engine.now_us, Noted(who, level, event, plain)))
+            self._logged.append((self._engine.now_us, Logged(who, level, event, plain)))
 
     def _log_of_host(self, level: Level, event: str, values: dict[str, str | int]) -> None:
         self._log("children", str(level), event, dict(values))
 
     def _tell(self, view: ReplayView, books: ReplayedBooks) -> None:
-        noted, self._noted = self._noted, []
-        for at_us, news in sorted([*noted, *books.news()], key=lambda each: each[0]):
+        logged, self._logged = self._logged, []
+        for at_us, news in sorted([*logged, *books.news()], key=lambda each: each[0]):
             view.tell(moment(at_us), news)
 
     # Afterwards

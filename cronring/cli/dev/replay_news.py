@@ -7,7 +7,7 @@ from cronring.controller.store.memory.store import MemoryStore
 from cronring.virtual.records import Execution, Skip, execution_of, skip_of
 
 
-class Noted(NamedTuple):
+class Logged(NamedTuple):
     """A part has something to say: an outage began, a lease was lost, a child died."""
 
     who: str
@@ -16,7 +16,7 @@ class Noted(NamedTuple):
     values: dict[str, Any]
 
 
-News = Execution | Skip | Noted
+News = Execution | Skip | Logged
 
 
 class ReplayedBooks:
@@ -73,5 +73,5 @@ def fields(news: News) -> tuple[str, dict[str, object]]:
         case Skip():
             ticks = {"first_tick": news.first_tick, "last_tick": news.last_tick, "ticks": news.ticks}
             return "skipped", {"job": news.job, "reason": news.reason, **ticks}
-        case Noted(who, level, event, values):
+        case Logged(who, level, event, values):
             return event, {"who": who, "level": level, **values}

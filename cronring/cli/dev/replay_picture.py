@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cronring.cli.colours import style_of
-from cronring.cli.dev.replay_news import News, Noted
+from cronring.cli.dev.replay_news import Logged, News
 from cronring.cli.glance import countdown
 from cronring.cli.output import milliseconds
 from cronring.cli.printing import visible
@@ -34,7 +34,7 @@ class Picture:
         self._title = title
         self._pace = pace
         self._recent: deque[tuple[datetime, Execution | Skip]] = deque(maxlen=RECENT)
-        self._events: deque[tuple[datetime, Noted]] = deque(maxlen=EVENTS_SHOWN)
+        self._events: deque[tuple[datetime, Logged]] = deque(maxlen=EVENTS_SHOWN)
         self._ran: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._last: dict[str, str] = {}
@@ -51,7 +51,7 @@ class Picture:
             case Skip():
                 self._skipped[news.job] += news.ticks
                 self._recent.append((at, news))
-            case Noted():
+            case Logged():
                 self._events.append((at, news))
 
     def draw(self) -> None:

@@ -1,4 +1,4 @@
-"""The books of a session, at its end."""
+"""The books of one `cronring dev`, at its end."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from cronring.client.model import Audit
 
 
 class Summary(NamedTuple):
-    """How a session ended."""
+    """How it ended."""
 
     books: Audit
     worst_lateness_ms: float
@@ -37,7 +37,7 @@ def settled(books: Audit) -> bool:
 
 
 def not_booked(books: Audit) -> int:
-    """Ticks that have not ended in the books; a session that is over leaves none."""
+    """Ticks that have not ended in the books; one that is over leaves none."""
     return books.unaccounted + books.pending
 
 

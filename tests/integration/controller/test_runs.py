@@ -27,7 +27,7 @@ def completed(run: Run, now_us: int) -> wire.Reports:
 async def test_a_tick_runs_once_and_is_recorded(cluster: Cluster, clients: Clients) -> None:
     (process,) = await start(cluster, 1)
     client = await clients.of(process)
-    async with FakeRunner(client.channel) as runner:
+    async with FakeRunner(client.channel, places=True) as runner:
         (module,) = (await runner.introduce(hello(schedule="1s"))).modules
         assert module.active
         dispatch = (await runner.hear_of("dispatch")).dispatch
@@ -60,7 +60,7 @@ async def test_a_runs_end_may_be_told_to_another_controller_when_its_own_is_kill
     processes = await start(cluster, 2)
     everyone = [await clients.of(process) for process in processes]
     await wait_agreed(everyone, 2)
-    runners = [FakeRunner(client.channel, beats=True) for client in everyone]
+    runners = [FakeRunner(client.channel, beats=True, places=True) for client in everyone]
     for runner in runners:
         await runner.introduce(hello(schedule="1s"))
     hearing = [asyncio.create_task(runner.hear_of("dispatch")) for runner in runners]
@@ -82,7 +82,7 @@ async def test_a_runs_end_may_be_told_to_another_controller_when_its_own_is_kill
 async def test_draining_waits_for_what_runs_and_claims_no_more(cluster: Cluster, clients: Clients) -> None:
     (process,) = await start(cluster, 1, "--drain-timeout", "20s")
     client = await clients.of(process)
-    async with FakeRunner(client.channel, beats=True) as runner:
+    async with FakeRunner(client.channel, beats=True, places=True) as runner:
         await runner.introduce(hello(schedule="1s"))
         dispatch = (await runner.hear_of("dispatch")).dispatch
         process.send(signal.SIGTERM)
@@ -103,7 +103,7 @@ async def test_a_second_signal_and_the_drains_timeout_leave_at_once(
     cluster: Cluster, clients: Clients, drain_timeout: str, signals: int
 ) -> None:
     (process,) = await start(cluster, 1, "--drain-timeout", drain_timeout)
-    async with FakeRunner((await clients.of(process)).channel, beats=True) as runner:
+    async with FakeRunner((await clients.of(process)).channel, beats=True, places=True) as runner:
         await runner.introduce(hello(schedule="1s"))
         await runner.hear_of("dispatch")
         for _ in range(signals):

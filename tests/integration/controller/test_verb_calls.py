@@ -61,7 +61,7 @@ async def keys(client: Client) -> list[str]:
 async def test_a_call_is_done_once_and_none_after_the_end(cluster: Cluster, clients: Clients) -> None:
     (process,) = await start(cluster, 1)
     client = await clients.of(process)
-    async with FakeRunner(client.channel, beats=True) as runner:
+    async with FakeRunner(client.channel, beats=True, places=True) as runner:
         verb = await verb_on(client, runner)
         for _ in range(2):
             assert (await verb.ask(1, create=made())).key == KEY
@@ -72,7 +72,7 @@ async def test_a_call_is_done_once_and_none_after_the_end(cluster: Cluster, clie
         assert (refused.reason, refused.again) == ("CONFLICT", False)
         assert (await verb.ask(3, pause=jobs_pb2.PauseJobRequest(key=KEY))).key == KEY, "what was refused is not kept"
         assert (await verb.ask(9)).refusal.reason == "INVALID"
-        async with FakeRunner(client.channel, beats=True) as stranger:
+        async with FakeRunner(client.channel, beats=True, places=True) as stranger:
             await stranger.introduce(hello("r-2"))
             strange = Verb(stranger, verb.run, 0)
             assert "has ended, or was taken for lost" in (await strange.ask(4, create=made("b"))).refusal.problem
@@ -86,7 +86,7 @@ async def test_a_call_is_done_once_and_none_after_the_end(cluster: Cluster, clie
 async def test_a_flood_of_calls_is_bounded_and_the_controller_serves_on(cluster: Cluster, clients: Clients) -> None:
     (process,) = await start(cluster, 1)
     client = await clients.of(process)
-    async with FakeRunner(client.channel, beats=True) as runner:
+    async with FakeRunner(client.channel, beats=True, places=True) as runner:
         verb = await verb_on(client, runner)
         for number in range(1, FLOOD + 1):
             await verb.say(number, get=jobs_pb2.GetJobRequest(key="billing.close_month"))
@@ -114,7 +114,7 @@ async def test_what_is_beyond_its_caps_ends_the_stream(
 ) -> None:
     (process,) = await start(cluster, 1)
     client = await clients.of(process)
-    async with FakeRunner(client.channel, beats=True) as runner:
+    async with FakeRunner(client.channel, beats=True, places=True) as runner:
         verb = await verb_on(client, runner)
         await verb.say(1, create=create)
         code, details = await runner.ended()

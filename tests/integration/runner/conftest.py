@@ -24,11 +24,11 @@ class Stage:
 
     def __init__(self, sync_children: int) -> None:
         self.results: dict[int, Report] = {}
-        self.notes: list[tuple[str, dict[str, str | int]]] = []
+        self.lines: list[tuple[str, dict[str, str | int]]] = []
         self._changed = asyncio.Condition()
         self._next_id = 0
         self._news = asyncio.Event()
-        self.host = Host(sync_children, self._ended, self._noted, self._asked)
+        self.host = Host(sync_children, self._ended, self._log, self._asked)
         self.asked: list[Asked] = []
         self.answer: Callable[[Asked], CallAnswer | None] = lambda _: None  # None: not yet
 
@@ -70,11 +70,11 @@ class Stage:
                 await self._wait()
         return [self.results[i] for i in ids]
 
-    async def noted(self, event: str) -> dict[str, str | int]:
+    async def logged(self, event: str) -> dict[str, str | int]:
         async with asyncio.timeout(TIMEOUT_S):
-            while not any(name == event for name, _ in self.notes):
+            while not any(name == event for name, _ in self.lines):
                 await self._wait()
-        return next(values for name, values in self.notes if name == event)
+        return next(values for name, values in self.lines if name == event)
 
     async def run(self, verb: str, timeout_s: float = 30.0, **told: Any) -> Report:
         [result] = await self.ended(*self.start(verb, timeout_s=timeout_s, **told))
@@ -100,8 +100,8 @@ class Stage:
             self.host.answer(CallId(asked.execution_id, asked.number), answer)
         self._news.set()
 
-    def _noted(self, _level: Level, event: str, values: dict[str, str | int]) -> None:
-        self.notes.append((event, values))
+    def _log(self, _level: Level, event: str, values: dict[str, str | int]) -> None:
+        self.lines.append((event, values))
         self._news.set()
 
 

@@ -181,7 +181,7 @@ def sync_segfault():
     segfault = await stage.run("segfault")
     assert (segfault.outcome, segfault.error_type) == (Outcome.FAILED, "ChildCrashed")
     assert "SIGSEGV" in segfault.error_message
-    assert await stage.noted("verb_isolated")
+    assert await stage.logged("verb_isolated")
     # From now on it has a child of its own: the neighbour lives.
     [sleeper] = stage.start("sleeper")
     assert (await stage.run("segfault")).outcome is Outcome.FAILED
@@ -213,7 +213,7 @@ async def block():
     first, after = await stage.ended(ids[0], ids[2])
     assert ids[1] not in stage.results
     assert first.outcome is after.outcome is Outcome.COMPLETED
-    note = await stage.noted("event_loop_blocked")
+    note = await stage.logged("event_loop_blocked")
     assert note["job"] == "mod.block"
     assert "in block" in str(note["stack"])
     gate.touch()
@@ -266,7 +266,7 @@ async def shared(): print(os.getpid(), flush=True); await asyncio.sleep(60)
     results = await stage.ended(*runs)
     assert [(each.outcome, each.error_type) for each in results] == [(Outcome.FAILED, "ChildKilled")] * 2
     assert all("SIGSTOP" in each.error_message for each in results)
-    assert not any(event == "verb_isolated" for event, _ in stage.notes), "no verb is to blame"
+    assert not any(event == "verb_isolated" for event, _ in stage.lines), "no verb is to blame"
     assert (await stage.run("noop")).outcome is Outcome.COMPLETED
 
 

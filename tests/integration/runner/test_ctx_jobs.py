@@ -190,7 +190,7 @@ async def test_a_verb_that_waits_for_an_answer_stops_at_its_deadline(open_stage:
     assert (result.outcome, result.output) == (Outcome.TIMED_OUT, "stopped in time\n")
     stage.answer = done
     assert (await stage.run("sync_calls")).outcome is Outcome.COMPLETED
-    assert not [event for event, _ in stage.notes if event == "child_died"]
+    assert not [event for event, _ in stage.lines if event == "child_died"]
 
 
 async def test_an_answer_that_comes_after_the_run_is_nobody_s(open_stage: OpenStage) -> None:

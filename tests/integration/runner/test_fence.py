@@ -40,7 +40,7 @@ async def test_a_child_stops_by_itself_what_may_not_run_on_without_contact(open_
     assert [result.error_type for result in results] == ["Disconnected"] * 2
     [finished] = await stage.ended(finishing)
     assert finished.outcome is Outcome.COMPLETED, "in the same child as one that had to stop"
-    assert not any(event == "verb_isolated" for event, _ in stage.notes), "nobody's fault"
+    assert not any(event == "verb_isolated" for event, _ in stage.lines), "nobody's fault"
 
 
 async def test_what_ignores_its_cancellation_is_killed(open_stage: OpenStage) -> None:

@@ -92,7 +92,7 @@ async def test_a_fork_that_returns_ends_there(open_stage: OpenStage, kind: str) 
     assert "the fork ended with 0\n" in await beside_a_neighbour(stage, "forks", Outcome.COMPLETED)
     assert "the fork ended with 5\n" in await beside_a_neighbour(stage, "forks_and_leaves", Outcome.COMPLETED)
     assert (await stage.run("sync_noop")).outcome is Outcome.COMPLETED
-    assert not [name for name, _ in stage.notes if name == "child_died"]
+    assert not [name for name, _ in stage.lines if name == "child_died"]
 
 
 async def test_a_fork_that_awaits_ends_there(open_stage: OpenStage) -> None:
@@ -141,7 +141,7 @@ def alone():
     alone = await stage.run("alone")
     assert squares in alone.output
     assert "squaring 3\n" in alone.output
-    assert not [name for name, _ in stage.notes if name == "child_died"]
+    assert not [name for name, _ in stage.lines if name == "child_died"]
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

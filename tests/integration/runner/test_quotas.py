@@ -200,7 +200,7 @@ async def test_runs_beside_it_notice_nothing(stage: Stage) -> None:
         Outcome.COMPLETED, Outcome.COMPLETED, Outcome.OUT_OF_MEMORY, Outcome.OUT_OF_MEMORY,
     ]  # fmt: skip
     assert (await stage.run("pid_async")).output == results[1].output, "the shared child lives"
-    assert not [event for event, _ in stage.notes if event == "verb_isolated"]
+    assert not [event for event, _ in stage.lines if event == "verb_isolated"]
 
 
 @pytest.mark.parametrize("verb", ["pid", "pid_async"])

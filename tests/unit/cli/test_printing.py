@@ -15,7 +15,7 @@ from cronring.cli import printing
 from cronring.cli.commands.logs import logs
 from cronring.cli.output import aligned
 from cronring.controller.config import LogFormat, LogLevel
-from cronring.controller.runtime.logs import set_up_logging
+from cronring.controller.runtime.log_format import set_up_logging
 from tests.unit.cli.fake_api import FakeApi
 from tests.unit.cli.hostile import FORGED, HOSTILE, MARK
 

@@ -210,7 +210,7 @@ def test_stages_of_what_waits() -> None:
     assert told.wish().wanted == 0
 
 
-def _notes(told: Placed) -> list[object]:
+def _late_lines(told: Placed) -> list[object]:
     return [line.values["lateness_ms"] for line in told.take(effects.LogLine) if line.event == "waiting_for_place"]
 
 
@@ -223,10 +223,10 @@ def test_nobody_is_told_of_a_full_runner_who_has_not_said_yet_what_it_has() -> N
     told.tell(events.RunnerJoined(_runner()))
     told.wait_renewing(200)
     assert told.node.stats().waiting_for_place == 3
-    assert _notes(told) == []
+    assert _late_lines(told) == []
     told.grant(3)
     told.wait_renewing(2_000)
-    assert _notes(told) == []
+    assert _late_lines(told) == []
 
 
 def test_nor_when_postgresql_was_away_and_comes_back() -> None:
@@ -240,8 +240,8 @@ def test_nor_when_postgresql_was_away_and_comes_back() -> None:
     told.take(effects.LogLine)
     told.wait_renewing(300)
     assert told.node.stats().waiting_for_place == 3
-    assert _notes(told) == []
+    assert _late_lines(told) == []
     told.wait_renewing(1_500)
     told.grant(short=True)
     told.wait_renewing(200)
-    assert len(_notes(told)) == 1, "by now they are full"
+    assert len(_late_lines(told)) == 1, "by now they are full"

@@ -11,7 +11,7 @@ from tests.support.waiting import TIMEOUT_S
 
 
 class Script:
-    """A machine that log what it gets, wakes when told, and leaves on DrainExpired."""
+    """A machine that logs what it gets, wakes when told, and leaves on DrainExpired."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -32,7 +32,7 @@ class Script:
 
 
 def ignore(effect: Effect) -> None:
-    """The script's log are of no interest."""
+    """The script's log lines are of no interest."""
 
 
 def made(perform: Callable[[Effect], None] = ignore) -> tuple[Script, Driver, SystemClock]:

@@ -12,7 +12,7 @@ from cronring.controller.runtime.log import Log
 
 
 class Counting:
-    """Which log there were."""
+    """Which log lines there were."""
 
     def __init__(self) -> None:
         self.events: list[str] = []

@@ -197,4 +197,4 @@ def test_warnings_of_one_kind_are_limited_and_all_are_counted(capsys: pytest.Cap
     printed = capsys.readouterr()
     assert (printed.out + printed.err).count("waiting_for_database") == LINES_PER_PERIOD
     assert (printed.out + printed.err).count("something_else") == 1
-    assert 'cronring_notes_total{event="waiting_for_database",level="warning"} 1000.0' in metrics.text().decode()
+    assert 'cronring_log_lines_total{event="waiting_for_database",level="warning"} 1000.0' in metrics.text().decode()
