@@ -46,10 +46,10 @@ def read_policy(raw: Mapping[str, object]) -> Policy:
 
 @lru_cache(maxsize=_TEXTS_CACHED)
 def parse_policy(text: str) -> Policy:
-    """The policy of a stored text (`Policy.text`), which may be older than today's spelling. Raises nothing.
+    """The policy of a stored text (`Policy.text`). Raises nothing.
 
-    It may be newer, too: fields that this release doesn't read are left out, and `unread_fields` names them. Whoever
-    decides about ticks asks for those first.
+    It may be of a newer release: fields that this one doesn't read are left out, and `unread_fields` names them.
+    Whoever decides about ticks asks for those first.
     """
     return _stored(text).policy
 

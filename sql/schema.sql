@@ -1458,7 +1458,6 @@ CREATE TABLE cronring.cron_activations (
     of_schedule boolean DEFAULT false NOT NULL,
     settled boolean DEFAULT false NOT NULL,
     requested_by text DEFAULT ''::text NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT cron_activations_attempt_check CHECK ((attempt > 0)),
     CONSTRAINT cron_activations_check CHECK (((trigger = 'backfill'::text) = (until_tick IS NOT NULL))),
     CONSTRAINT cron_activations_check1 CHECK ((until_tick >= tick)),
@@ -1760,7 +1759,6 @@ ALTER TABLE cronring.cron_jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY 
 CREATE TABLE cronring.cron_keys (
     name text NOT NULL,
     key bytea NOT NULL,
-    made_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT cron_keys_key_check CHECK ((octet_length(key) >= 32))
 );
 

@@ -8,7 +8,6 @@ from cronring.schema.audit_chain import AuditRow, ChainLink, ChainPart
 
 COUNTED_MAX: Final = 10_000  # unsealed rows: beyond it, it is only known that there are so many
 SEALED_AT_ONCE: Final = 1_000
-READ_AT_ONCE: Final = 1_000
 BYTES_AT_ONCE: Final = 1024 * 1024  # of what stood before and after; one row more may be read
 
 

@@ -4,9 +4,9 @@ import random
 import secrets
 
 
-def seeded_chance(seed: int | None = None) -> random.Random:
-    """A generator for the core: from the operating system's entropy, or from `seed` to replay."""
-    return random.Random(secrets.randbits(64) if seed is None else seed)  # noqa: S311 - guards nothing # nosec B311
+def seeded_chance() -> random.Random:
+    """A generator for the core, from the operating system's entropy."""
+    return random.Random(secrets.randbits(64))  # noqa: S311 - guards nothing # nosec B311
 
 
 def controller_id(name: str) -> str:

@@ -39,10 +39,10 @@ def print_execution(row: "Execution", links: Links, output: str) -> None:
         say_lines(["", "what it printed is hidden from you: the role outputs-viewer shows it"])
     if row.stack:
         say_lines(["", "stack:"])
-        say_block(row.stack, indent="  ")
+        say_block(row.stack)
     if row.output:
         say_lines(["", "output:"])
-        say_block(row.output, indent="  ")
+        say_block(row.output)
 
 
 def _memory(row: "Execution") -> str:

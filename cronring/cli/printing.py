@@ -29,10 +29,10 @@ def say_lines(lines: Iterable[str], *, err: bool = False) -> None:
         say(line, err=err)
 
 
-def say_block(text: str, *, indent: str = "", err: bool = False) -> None:
-    """Text of several lines. With `indent`, none of them looks like one of ours."""
+def say_block(text: str) -> None:
+    """Text of several lines, set in: so none of them looks like one of ours."""
     for line in visible_block(text).removesuffix("\n").split("\n"):
-        _write(indent + line, err=err)
+        _write("  " + line, err=False)
 
 
 def say_source(text: str) -> None:

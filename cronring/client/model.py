@@ -327,7 +327,7 @@ class Runner:
 class Cluster:
     """One controller's view of all. `clock_offset_ms`: its own wall clock minus PostgreSQL's.
 
-    `console_url`: where browsers find the console; "": it has none. `trace_url_template`: where they find the trace of
+    `console_url`: where browsers find the console. `trace_url_template`: where they find the trace of
     an execution, with {trace_id} in its place; "": controllers weren't told. `cluster_id`: the same from all
     controllers of this cluster, and from those of no other one.
     """

@@ -116,8 +116,7 @@ CREATE TABLE cron_zone_data (
 -- of them void, once controllers have been restarted. Two random UUIDs have 244 bits that nobody can guess.
 CREATE TABLE cron_keys (
     name           text PRIMARY KEY,
-    key            bytea NOT NULL CHECK (octet_length(key) >= 32),
-    made_at        timestamptz NOT NULL DEFAULT now()
+    key            bytea NOT NULL CHECK (octet_length(key) >= 32)
 );
 INSERT INTO cron_keys (name, key)
 VALUES ('pages', sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
@@ -954,7 +953,6 @@ CREATE TABLE cron_activations (
     of_schedule    boolean NOT NULL DEFAULT false,
     settled        boolean NOT NULL DEFAULT false,
     requested_by   text NOT NULL DEFAULT '',
-    created_at     timestamptz NOT NULL DEFAULT now(),
     CHECK ((trigger = 'backfill') = (until_tick IS NOT NULL)),
     CHECK (until_tick >= tick),
     CONSTRAINT cron_activations_of_schedule CHECK (trigger <> 'backfill' OR NOT of_schedule)

@@ -204,7 +204,7 @@ class SaysGarbage(Liar):
             case 2:
                 await stream.say(hello=hello("again"))
             case _:
-                await self.report(stream, [_report(1, 1, 1, wire.OUTCOME_LOST)])
+                await self.report(stream, [_report(1, 1, 1, wire.OUTCOME_UNSPECIFIED)])
         while await stream.hear() is not None:
             pass
 

@@ -121,7 +121,7 @@ def _acknowledged(world: "World", runner: Runner) -> list[Report]:
     store = world.database.store
     return [
         row.report for row in store.executions.values()
-        if row.runner_id == runner.name and row.report is not None and row.ended_by is not None
+        if row.runner_id == runner.name and row.report is not None
     ]  # fmt: skip
 
 

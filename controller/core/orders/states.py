@@ -124,14 +124,13 @@ def state_of(
     running: bool,
     has_next_tick: bool,
     last_outcome: str | None,
-    removed: bool = False,
     orphaned: bool = False,
     by_hand: bool = False,
 ) -> State:
     """`paused`: its pause is in force. `running`: any execution that holds the job, or is counted by it. `by_hand`: it
     has no schedule of its own, so it is never done.
     """
-    if cancelled or removed:
+    if cancelled:
         return State.CANCELLED
     if orphaned:
         return State.ORPHANED

@@ -29,8 +29,8 @@ class Health:
         self.score = max(0, self.score - 1)
 
     # docs/decisions/0015: the paper counts each missing nack; we don't
-    def worse(self, by: int = 1) -> None:
-        self.score = min(WORST, self.score + by)
+    def worse(self) -> None:
+        self.score = min(WORST, self.score + 1)
 
     def scale(self, duration_ns: int) -> int:
         return duration_ns * (self.score + 1)

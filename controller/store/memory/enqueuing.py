@@ -52,7 +52,7 @@ class MemoryEnqueuing(MemoryActivations):
     def _complete(self, execution: StoredExecution, request: EnqueueRequest, controller_id: str) -> None:
         row, now = execution.job, self.now_us()
         del self.unfinished[execution.execution_id]
-        execution.outcome, execution.ended_by = Outcome.COMPLETED, controller_id
+        execution.outcome = Outcome.COMPLETED
         execution.report = Report(execution.execution_id, row.job_id, now, Outcome.COMPLETED, now, now)
         row.missed, row.last_outcome, row.failures = ticks.missed(request.passed), Outcome.COMPLETED, 0
         row.last_success = max(row.last_success or 0, execution.tick)

@@ -204,7 +204,6 @@ class StoredExecution:
     retry_at: int | None = None
     outcome: Outcome | None = None
     report: Report | None = None
-    ended_by: str = ""
     number: int = 0  # of its job
     cancel: CancelRequest | None = None  # somebody wants it cancelled
     places: tuple[PlaceKey, ...] = ()  # of limits

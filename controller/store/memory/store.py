@@ -262,7 +262,7 @@ class MemoryStore(
             del self.unfinished[report.execution_id]
             if self.limits:
                 self._places_freed(execution)
-            execution.outcome, execution.report, execution.ended_by = report.outcome, report, controller_id
+            execution.outcome, execution.report = report.outcome, report
             # What somebody wanted cancelled is not tried again, however it ended.
             execution.retry_at = request.retry_at if execution.cancel is None else None
             retry_id = self._retry(execution)

@@ -102,7 +102,7 @@ def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
         ]
     )
     say()
-    say_block(row.schema_text, indent="  ")
+    say_block(row.schema_text)
 
 
 @deployments.command("compare")

@@ -28,7 +28,6 @@ class DevProcess:
     grpc_address: str = ""
     http_address: str = ""
     started_ns: int = field(default_factory=time.monotonic_ns)
-    ended_ns: int | None = None
     stopping: bool = False
 
     @property
@@ -87,7 +86,6 @@ class Processes:
 
     async def _watch(self, child: DevProcess) -> None:
         await child.process.wait()
-        child.ended_ns = time.monotonic_ns()
         self._on_exit(child)
 
     async def stop(self, children: list[DevProcess], grace_s: float) -> None:

@@ -60,7 +60,7 @@ def check_answers(reports: Reports, silent: Sequence[NoReport]) -> Finding:
         known = f" ({', '.join(sorted(believed))})" if believed else ""
         what = f"no answer at {each.address}{known}: {each.reason}"
         if each.answered:
-            advice = "If its release knows no doctor, finish the rolling upgrade; else read its log."
+            advice = "Read its log."
             troubles.append(Trouble(Verdict.UNCHECKED, what, advice))
         elif believed and set().union(*believed.values()) == {"dead"}:
             advice = "The others have taken over. Start it anew, or another in its place; it is forgotten in 5 minutes."

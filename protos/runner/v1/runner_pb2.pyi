@@ -102,11 +102,9 @@ class _OutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Outcome.Value
     OUTCOME_FAILED: _Outcome.ValueType  # 2
     OUTCOME_TIMED_OUT: _Outcome.ValueType  # 3
     OUTCOME_CANCELLED: _Outcome.ValueType  # 4
-    OUTCOME_LOST: _Outcome.ValueType  # 5
-    """only controllers say so"""
-    OUTCOME_OUT_OF_MEMORY: _Outcome.ValueType  # 6
+    OUTCOME_OUT_OF_MEMORY: _Outcome.ValueType  # 5
     """over its memory_limit"""
-    OUTCOME_OUT_OF_CPU: _Outcome.ValueType  # 7
+    OUTCOME_OUT_OF_CPU: _Outcome.ValueType  # 6
     """over its cpu_limit"""
 
 class Outcome(_Outcome, metaclass=_OutcomeEnumTypeWrapper): ...
@@ -116,11 +114,9 @@ OUTCOME_COMPLETED: Outcome.ValueType  # 1
 OUTCOME_FAILED: Outcome.ValueType  # 2
 OUTCOME_TIMED_OUT: Outcome.ValueType  # 3
 OUTCOME_CANCELLED: Outcome.ValueType  # 4
-OUTCOME_LOST: Outcome.ValueType  # 5
-"""only controllers say so"""
-OUTCOME_OUT_OF_MEMORY: Outcome.ValueType  # 6
+OUTCOME_OUT_OF_MEMORY: Outcome.ValueType  # 5
 """over its memory_limit"""
-OUTCOME_OUT_OF_CPU: Outcome.ValueType  # 7
+OUTCOME_OUT_OF_CPU: Outcome.ValueType  # 6
 """over its cpu_limit"""
 Global___Outcome: _TypeAlias = Outcome  # noqa: Y015
 

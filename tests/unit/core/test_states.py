@@ -51,7 +51,6 @@ def test_what_is_cancelled_or_paused_is_that_whatever_else() -> None:
     facts = {"running": True, "has_next_tick": True, "last_outcome": "completed"}
     assert state_of(cancelled=True, paused=True, **facts) is State.CANCELLED  # type: ignore[arg-type]  # facts by name
     assert state_of(cancelled=False, paused=True, **facts) is State.PAUSED  # type: ignore[arg-type]  # facts by name
-    assert state_of(cancelled=False, paused=False, removed=True, **facts) is State.CANCELLED  # type: ignore[arg-type]  # as above
 
 
 @pytest.mark.parametrize(

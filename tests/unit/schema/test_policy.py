@@ -197,7 +197,6 @@ def test_a_stored_text_of_a_newer_release(text: str, known: Policy, unread: tupl
 def test_texts_are_parsed_once():
     assert parse_policy('{"retries":3}') is parse_policy('{"retries":3}')
     assert parse_policy("") == Policy()
-    assert parse_policy('{"jitter":"7d:60s"}') == Policy(jitter="7d:1m")  # as an older version may have spelt it
 
 
 PATTERN = "0 9 * * 1-5"

@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, cast
 
 import grpc
 import pytest
@@ -48,6 +48,7 @@ from tests.support.no_verbs import no_verbs
 from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.unit.shell.gateway_parts import Inbox, Log
 
+UNKNOWN: Final = cast("wire.Outcome.ValueType", 99)
 OTHER_DIGEST = "b" * 64
 NO_PROBLEMS: Any = None  # they are those of other services
 
@@ -315,7 +316,7 @@ async def test_what_is_no_hello_is_refused(world: World, message: wire.RunnerMes
         (wire.RunnerMessage(beat=wire.Beat(out_of_reach=[""])), "none"),
         (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c" * 201])), "at most 200"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(execution_id=3)])), "outcome 0"),
-        (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(outcome=wire.OUTCOME_LOST)])), "outcome 5"),
+        (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(outcome=UNKNOWN)])), "outcome 99"),
         (
             wire.RunnerMessage(
                 reports=wire.Reports(reports=[wire.Report(outcome=wire.OUTCOME_COMPLETED, ended_at_us=2**62)])

@@ -1,5 +1,5 @@
 // Will it run, did it run, and why not?
-import { html, useState } from "../base.mjs";
+import { html } from "../base.mjs";
 import { keyPath, remove } from "../api.mjs";
 import { cancelJob, deleteJob, pauseJob, restoreJob, resumeJob, skipNext } from "../actions.mjs";
 import { duration, inZone, viewerZone } from "../clock.mjs";
