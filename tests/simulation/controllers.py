@@ -89,9 +89,7 @@ class Controller(Process):
                 peers = tuple(address for _, address in self.node.peers)
                 # Before whatever the node sends it.
                 runner.stream.send(self.address, ("welcome", self.name, peers, registering_ms))
-                few = self.world.few_places
-                old = few is not None and few.old == self.address
-                self.put(events.RunnerJoined(info._replace(sync_verbs=None) if old else info))
+                self.put(events.RunnerJoined(info))
 
         self.world.database.ask(self.address, lambda store: store.register_runner(info), answered)
 

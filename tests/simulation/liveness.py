@@ -53,12 +53,7 @@ def _check_entries(world: "World") -> None:
 
 
 def _check_begun(world: "World") -> None:
-    """What is claimed in quiet times begins, and is not taken for late on its arrival.
-
-    A controller of before there were places sends whatever is due to runners that have few: it may wait there too long.
-    """
-    if world.few_places is not None and world.few_places.old:
-        return
+    """What is claimed in quiet times begins, and is not taken for late on its arrival."""
     for row in world.database.store.executions.values():
         if row.execution_id <= world.database.stepped_after or row.claimed_at < world.settled_us:
             continue

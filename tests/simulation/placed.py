@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 SHARE: Final = 0.25
-OLD_SHARE: Final = 0.2  # of such worlds: one controller is an older one
 FEW: Final = (1, 1, 2, 3, 5)
 PLENTY: Final = 1_000
 SYNC: Final = frozenset({"quick", "slow"})  # what the names of sync verbs begin with
@@ -41,9 +40,8 @@ class SyncVerbs(frozenset[str]):
 class Places:
     """What is drawn for one world."""
 
-    def __init__(self, seed: int, addresses: tuple[str, ...]) -> None:
+    def __init__(self, seed: int) -> None:
         self.rng = random.Random(f"places of {seed}")
-        self.old = self.rng.choice(addresses) if self.rng.random() < OLD_SHARE else ""
         self.scarce = True
 
     def lanes(self) -> ModuleLanes:
@@ -80,8 +78,7 @@ class PlacedRunner(Runner):
     def _received(self, address: str, message: tuple[Any, ...]) -> None:
         match message:
             case ("welcome", controller_id, peers, registering_ms):
-                placed = self.world.few_places is None or self.world.few_places.old != address
-                deployments = self.info.deployments if placed else None
+                deployments = self.info.deployments
                 self.put(events.LinkUp(address, controller_id, peers, 0, 0, deployments, registering_ms))
             case ("wishes", wishes):
                 self.put(events.Wished(address, wishes))
@@ -121,17 +118,10 @@ class PlacedRunner(Runner):
         super()._start_run(run)
 
 
-def may_wait(world: "World", execution_id: int) -> bool:
-    """One that wishes no places sends what there is none for: it waits on its runner for however long others run."""
-    if world.few_places is None or not world.few_places.old:
-        return False
-    return any(runner.alive and runner.is_waiting(execution_id) for runner in world.runners)
-
-
 def check_waiting(world: "World") -> None:
     """Runners hold little that waits, at the worst; and in quiet times nothing has to wait for long."""
     for runner in world.runners:
-        if not isinstance(runner, PlacedRunner) or (world.few_places is not None and world.few_places.old):
+        if not isinstance(runner, PlacedRunner):
             continue
         for (_, kind), most in runner.most_waiting.items():
             bound = runner.lanes.places(kind) * (1 + len(world.addresses)) + AHEAD

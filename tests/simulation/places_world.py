@@ -96,7 +96,10 @@ class PlacedRunner:
 
 
 class PlacesWorld:
-    """`run_ms`: how long a run of a verb lasts. `runners`: lanes of each; `old`: runners that grant no places."""
+    """`run_ms`: how long a run of a verb lasts. `runners`: lanes of each.
+
+    `placeless`: they grant no places, and take whatever comes, as in virtual time.
+    """
 
     def __init__(
         self,
@@ -106,7 +109,7 @@ class PlacesWorld:
         runners: list[ModuleLanes],
         *,
         store_ms: float = 2,
-        old_controllers: int = 0,
+        placeless: bool = False,
     ) -> None:
         self.now_ns = 0
         self.run_ms = run_ms
@@ -120,7 +123,7 @@ class PlacesWorld:
             address: Node(info.controller_id, address, self._settings, random.Random(n), 0)
             for n, (address, info) in enumerate(self._infos.items())
         }
-        self._old = set(list(self.nodes)[:old_controllers])
+        self._placeless = placeless
         self.stopped: set[str] = set()
         self._stopped_inbox: dict[str, list[events.Event]] = defaultdict(list)
         self.starts: list[tuple[int, str, float]] = []  # when (ms), the verb, and how late it began (ms)
@@ -141,15 +144,14 @@ class PlacesWorld:
         return PlacedRunner(self, name, lanes)
 
     def join(self, runner: PlacedRunner, address: str) -> None:
-        old = address in self._old
         key = self.deployed.key
-        sync_verbs = None if old else ((key, runner.lanes.sync_verbs),)
+        sync_verbs = None if self._placeless else ((key, runner.lanes.sync_verbs),)
         info = RunnerInfo(runner.name, "host", 1, "1", (key,), sync_verbs)
         run_now(self.store.register_runner(info))
         self.tell(address, events.RunnerJoined(info))
         runner.tell(runner_events.LinkOpened(address, self.now_ns))
         peers = tuple(self.nodes)
-        runner.tell(runner_events.LinkUp(address, address, peers, 0, 0, None if old else (key,)))
+        runner.tell(runner_events.LinkUp(address, address, peers, 0, 0, None if self._placeless else (key,)))
 
     def run(self, seconds: float) -> None:
         ends_ns = self.now_ns + int(seconds * 1_000) * MS

@@ -19,13 +19,11 @@ WARM_S = 3
 
 def _world(
     controllers: int, jobs: int, run_ms: float, places: int, *, runners: int = 1, schedule: str = "* * * * * *",
-    store_ms: float = 2, old_controllers: int = 0, sync: bool = True,
+    store_ms: float = 2, placeless: bool = False, sync: bool = True,
 ) -> PlacesWorld:  # fmt: skip
     verbs = [Verb(f"v{number}", schedule=schedule, is_async=not sync) for number in range(jobs)]
     lanes = _lanes(verbs, places)
-    return PlacesWorld(
-        controllers, verbs, lambda _: run_ms, [lanes] * runners, store_ms=store_ms, old_controllers=old_controllers
-    )
+    return PlacesWorld(controllers, verbs, lambda _: run_ms, [lanes] * runners, store_ms=store_ms, placeless=placeless)
 
 
 def _lanes(verbs: list[Verb], places: int) -> ModuleLanes:
@@ -78,8 +76,8 @@ def test_what_waited_for_too_long_is_superseded_in_the_books() -> None:
 def test_without_shortage_every_claim_goes_out_at_its_run_at() -> None:
     """As many jobs as each controller has idle places for: the same lateness as on runners without places."""
     lateness = []
-    for old in (0, 3):
-        world = _world(3, 6, 50, 12, old_controllers=old)
+    for placeless in (False, True):
+        world = _world(3, 6, 50, 12, placeless=placeless)
         world.run(10)
         lateness.append(sorted(late for ms, _, late in world.starts if ms >= WARM_S * 1_000))
     with_places, without = lateness
@@ -119,15 +117,6 @@ def test_fewer_places_than_controllers_starve_nobody() -> None:
     by_verb = Counter(verb for ms, verb, _ in world.starts if ms > 3_000)
     assert len(by_verb) == 10
     assert max(by_verb.values()) < 2 * min(by_verb.values())
-
-
-def test_an_older_controller_beside_new_ones() -> None:
-    """It sends what is due, and takes no heed; the new ones share what it leaves."""
-    world = _world(3, 12, 100, 2, old_controllers=1)
-    world.run(20)
-    assert _used(world, 20, 2, 100) <= 1.01
-    assert len({verb for _, verb, _ in world.starts}) == 12
-    assert {node.stats().claims_won > 0 for node in world.nodes.values()} == {True}
 
 
 def test_priority_says_who_gets_a_place() -> None:

@@ -152,7 +152,7 @@ class World:
     def run(self) -> None:
         """First faults, and safety; then none, and liveness."""
         if self._placed:
-            self.few_places = placed.Places(self.seed, self.addresses)
+            self.few_places = placed.Places(self.seed)
         for address in self.addresses:
             self.later(0, 2, partial(self.start_controller, address))
         self.later(0.1, 1, self.deploy)
