@@ -10,7 +10,7 @@ Each is done several times, with other files. CPU is that of each controller, le
 busiest first. A hold is how long its loop could not turn. Some of it is another process's, as there are more processes
 than cores: so its thread's CPU in a hold stands beside, and the quiet figures above.
 Lateness is started_at - run_at, as the books have it: of all runs of the herd, and of the last one at each tick, which
-waits for all others. Some ten ticks fall into a case: their quantiles would be the slowest tick.
+waits for all others. A few dozen ticks fall into a case: a p99 would be the slowest of them.
 """
 
 import asyncio

@@ -178,10 +178,6 @@ class Runner(Process):
         left_ns = max(0, (run.deadline_us - self.world.database.now_us()) * 1_000)
         self._queue[run.execution_id] = run, self.clock.call_after(left_ns, lambda: self._leave_queue(run, TIMED_OUT))
 
-    def is_waiting(self, execution_id: int) -> bool:
-        """For a child."""
-        return execution_id in self._queue
-
     def _leave_queue(self, run: Run, course: Course) -> None:
         """It never began."""
         waiting = self._queue.pop(run.execution_id, None)
