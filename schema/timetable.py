@@ -90,6 +90,11 @@ class Timetable:
         return self._early
 
     @property
+    def least_distance_us(self) -> int:
+        """Between two starts (spacing.py); 0 where nothing is asked for."""
+        return self._distance
+
+    @property
     def loses_overlapped(self) -> bool:
         """Whether ticks that come due while a run goes on can no longer run after it."""
         return self.policy.overlap in {"", "skip"} and not self._runs_all

@@ -168,9 +168,10 @@ def after_run(execution: Execution, report: Report, now_us: int) -> NextTick:
         return NextTick(None, ())
     ended_at = ended(execution, report, now_us)
     if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK or not execution.holds_job:
+        planned = PlannedTick(job.next_tick, job.next_run_at)
         if execution.attempt > 1 and execution.of_schedule and retries_first(job):
-            return _after_retries(job, job.next_tick, ended_at)
-        return _undecided(job, PlannedTick(job.next_tick, job.next_run_at), execution.claimed_at, ended_at)
+            return _after_retries(job, planned, execution.run_at, ended_at)
+        return _undecided(job, planned, execution.claimed_at, ended_at)
     ran = PlannedTick(execution.tick, execution.run_at)
     if not job.policy and execution.claimed_at - execution.run_at <= LATE_US and ran.tick == ran.run_at:
         return _after_run(job.schedule, job.anchor, execution.tick, ended_at // SECOND_US)
@@ -218,13 +219,24 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
     if not execution.of_schedule or retries_first(job):
         next_run_at = None
     elif not execution.holds_job:
-        planned = following(job, execution.tick)
-        next_run_at = None if planned is None else planned.run_at
+        next_run_at = _own_next_run_at(job, execution.tick)
     answer = retry_at(
         policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases,
         job.default_retries,
     )  # fmt: skip
     return answer.at
+
+
+def _own_next_run_at(job: Job, tick: int) -> int | None:
+    """When the tick after `tick` runs, by the job's row, whether that is of before the claim of `tick` or of since.
+
+    Of the schedule's instants alone, some may be of before it was in force. What is claimed that the row doesn't know
+    yet, EndAnyRun knows: it plans no retry of a tick before that.
+    """
+    if job.next_tick is not None and job.next_tick > tick:
+        return job.next_run_at
+    planned = following(job, tick)
+    return None if planned is None else planned.run_at
 
 
 # docs/decisions/0081: the tick that came before the retry would never run, either
@@ -234,9 +246,26 @@ def retries_first(job: Job) -> bool:
     return policy is not None and policy.pause_after_failures == 1 and policy.overlap != "allow"
 
 
-def behind_retry(planned: PlannedTick, retry_at_us: int) -> PlannedTick:
-    """When a tick runs that waits for a retry. Should the retry be kept from running, it doesn't wait for ever."""
-    return planned._replace(run_at=max(planned.run_at, retry_at_us + RETRY_PATIENCE_US))
+def behind_retry(job: Job, planned: PlannedTick, retry_at_us: int) -> PlannedTick:
+    """When a tick runs that waits for a retry. Should the retry be kept from running, it doesn't wait for ever.
+
+    Where it is due later than its schedule says, for the distance from a late start, it is that much later here, too.
+    """
+    due = _by_schedule(job, planned).run_at
+    later = max(planned.run_at - due, 0)
+    return planned._replace(run_at=max(due, retry_at_us + RETRY_PATIENCE_US) + later)
+
+
+def _before_retry(job: Job, put_off: PlannedTick, retry_at_us: int) -> PlannedTick:
+    """What `behind_retry` put off. If the row has been changed since, no more is told than the least distance."""
+    planned = _by_schedule(job, put_off)
+    distance = put_off.run_at - max(planned.run_at, retry_at_us + RETRY_PATIENCE_US)
+    return planned._replace(run_at=planned.run_at + min(max(distance, 0), _table(job).least_distance_us))
+
+
+def _by_schedule(job: Job, planned: PlannedTick) -> PlannedTick:
+    found = following(job, planned.tick - 1)
+    return found if found is not None and found.tick == planned.tick else planned
 
 
 def waits_for_runner(job: Job, grace_us: int) -> int | None:
@@ -272,14 +301,15 @@ def _undecided(job: Job, planned: PlannedTick, claimed_at: int, ended_at: int) -
     return NextTick(answer.next, _skipped(answer.skipped))
 
 
-def _after_retries(job: Job, tick: int, ended_at: int) -> NextTick:
-    """All attempts at a tick are as one run that lasts until now: what came due from `tick` on overlapped."""
-    table = _table(job)
-    planned = table.following(job.key, tick - 1)
-    if planned is None:
-        return NextTick(None, ())
-    answer = table.overlapped(job.key, planned, ended_at)
-    return NextTick(answer.next, _skipped(answer.skipped))
+def _after_retries(job: Job, put_off: PlannedTick, retry_at: int, ended_at: int) -> NextTick:
+    """All attempts at a tick are as one run that lasts until now: what came due meanwhile overlapped.
+
+    `put_off`: the next tick, as it waits for the attempt that was to run at `retry_at`.
+    """
+    planned = _by_schedule(job, put_off)
+    answer = _table(job).overlapped(job.key, planned, ended_at)
+    following = _before_retry(job, put_off, retry_at) if answer.next == planned else answer.next
+    return NextTick(following, _skipped(answer.skipped))
 
 
 def _skipped(ranges: tuple[Range, ...]) -> tuple[Skipped, ...]:

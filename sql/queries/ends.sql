@@ -38,7 +38,7 @@ WITH held AS MATERIALIZED (
               metrics, missed, position)
     LEFT JOIN LATERAL (
         SELECT revision AS own_revision, next_tick AS own_tick, next_execution AS own_execution, execution_id AS holder,
-               running, concurrency, NOT cron_full(state, running, concurrency) AS free, pause_after,
+               last_tick, running, concurrency, NOT cron_full(state, running, concurrency) AS free, pause_after,
                cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until) AS active,
                CASE WHEN r.anchor IS NOT NULL THEN (
                     SELECT from_at FROM cron_schedules WHERE job_id = r.job_id AND until_at IS NULL) END AS opened_at,
@@ -51,8 +51,9 @@ WITH held AS MATERIALIZED (
     SET outcome = h.outcome, started_at = greatest(e.claimed_at, least(h.started_at, now())),
         ended_at = greatest(e.claimed_at, least(h.started_at, now()), least(h.ended_at, now())),
         error_type = h.error_type, error_message = h.error_message, output = h.output,
-        -- What somebody wanted cancelled is not tried again, however it ended.
-        retry_at = CASE WHEN e.cancel_requested_at IS NULL THEN h.retry_at END,
+        -- What somebody wanted cancelled is not tried again, however it ended; nor what a later tick has superseded.
+        retry_at = CASE WHEN e.cancel_requested_at IS NULL AND (e.of_schedule AND h.last_tick > e.tick) IS NOT TRUE
+                        THEN h.retry_at END,
         stack = h.stack, cpu_us = h.cpu_us, memory_peak_bytes = h.memory_peak_bytes, memory_shared = h.memory_shared,
         metrics = h.metrics
     FROM (SELECT * FROM held WHERE goes ORDER BY execution_id) h

@@ -181,6 +181,19 @@ async def test_a_tick_that_is_to_be_tried_again_is_no_failure_yet(world: World) 
     assert (await world.end(started.execution, FAILED)).paused
 
 
+async def test_what_a_later_tick_has_superseded_is_not_to_be_tried_again(world: World) -> None:
+    """Whoever ends it may know no more than the tick after that one."""
+    policy = Policy(overlap="allow", retries=1, pause_after_failures=2, jitter="off")
+    (first,) = await world.running("c1", "a", policy=policy, seconds_ago=100)
+    second = await run_again(world, first)
+    await world.end(first, FAILED, retry_at=first.claimed_at)
+    await world.end(second, FAILED, retry_at=second.claimed_at)
+    booked = await world.scene.executions()
+    assert [row.retry_at for row in booked] == [None, second.claimed_at]
+    assert [row.tick for row in await world.waiting()] == [second.tick]
+    assert (await world.scene.job(first.job.job_id)).failures == 1
+
+
 async def test_a_retry_that_succeeds_makes_its_tick_a_success(world: World) -> None:
     (execution,) = await world.running("c1", "a")
     await world.end(execution, FAILED, retry_at=execution.claimed_at)

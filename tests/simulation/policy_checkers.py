@@ -65,8 +65,21 @@ def _check_order(book: Book) -> None:
     by_commit = sorted(book.of_ticks, key=lambda row: row.execution_id)
     assert by_commit == book.of_ticks, book.says(f"out of order: {[row.tick for row in by_commit]}")
     for row in book.of_ticks:
-        if "±" not in policy_of(book.span_of(row.tick)).jitter:
+        at = book.index_of(row.tick)
+        # What had come due by a policy stays due by the next one (redeploy.py).
+        policies = [policy_of(span) for span in book.spans[_first_of_its_ticks(book, at) : at + 1]]
+        if not any("±" in policy.jitter for policy in policies):
             assert row.run_at >= row.tick, book.says(f"never early: {brief(row)}")
+
+
+def _first_of_its_ticks(book: Book, at: int) -> int:
+    """Of spans that differ by their policies alone, or by an anchor that a run moved, the first.
+
+    The books of such a one begin with the first tick that nobody had decided, which may have passed long since.
+    """
+    while at > 0 and book.spans[at - 1].schedule == book.spans[at].schedule:
+        at -= 1
+    return at
 
 
 def _check_distances(world: "World", book: Book) -> None:
@@ -122,10 +135,12 @@ def _check_retry(world: "World", book: Book, row: StoredExecution, rows: list[St
 def _check_not_retried(world: "World", book: Book, row: StoredExecution) -> None:
     """A failure that every policy it may have run under names is tried again, unless the next tick comes before.
 
-    Or unless somebody wanted it cancelled.
+    Or unless that tick has been claimed by the time that the end is committed; or somebody wanted the run cancelled.
     """
     assert row.report is not None
-    if row.cancel is not None:
+    committed_at = world.database.store.ended_us[row.execution_id] + world.database.stepped_all_us
+    later = [other for other in book.of_ticks if other.tick > row.tick and other.claimed_at <= committed_at]
+    if row.cancel is not None or (row.of_schedule and later):
         return
     policies = _policies_of(world, book, row)
     if row.job.removed or not all(_names(policy, row) for policy in policies):
@@ -143,15 +158,14 @@ def _check_not_retried(world: "World", book: Book, row: StoredExecution) -> None
 def _policies_of(world: "World", book: Book, row: StoredExecution) -> list[Policy]:
     """Those that it may have been claimed or ended under: whoever ends it knows the job as it was at some time.
 
-    By a clock that was set back after the claim, that time may seem to have ended before it. And where only the policy
-    is another, its books begin with the first tick that nobody had decided, which may have passed long since.
+    By a clock that was set back after the claim, that time may seem to have ended before it.
     """
     assert row.report is not None
     claimed_at = row.claimed_at - world.database.stepped_all_us
-    first = next((at for at, span in enumerate(book.spans) if (span.until_at or claimed_at) >= claimed_at), -1)
-    while first > 0 and book.spans[first - 1][:2] == book.spans[first][:2]:
-        first -= 1
-    return [policy_of(span) for span in book.spans[first:]]
+    spans = book.spans
+    open_then = (at for at, span in enumerate(spans) if span.until_at is None or span.until_at >= claimed_at)
+    first = next(open_then, len(spans) - 1)
+    return [policy_of(span) for span in spans[_first_of_its_ticks(book, first) :]]
 
 
 def _names(policy: Policy, row: StoredExecution) -> bool:

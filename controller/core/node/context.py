@@ -40,6 +40,7 @@ class NodeContext:
         "in_drill",
         "now_ns",
         "peers",
+        "rowless",
         "settings",
         "stats",
         "store_down_since_ns",
@@ -56,6 +57,7 @@ class NodeContext:
         self.draining = False
         self.in_drill = False
         self.peers: Peers = ()  # every controller that may hold a lease, this one included
+        self.rowless: Peers = ()  # whom gossip alone knows: if PostgreSQL is out of reach, they may hold one as well
         self.store_down_since_ns: int | None = None
         self._request_id = 0
         self._asked: dict[int, tuple[Asker, int]] = {}

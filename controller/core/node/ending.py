@@ -431,7 +431,7 @@ def request_of(execution: Execution, report: Report, now_us: int) -> EndRequest:
     tick, run_at = planned or (None, None)
     retry_at = ticks.retry(execution, report, ticks.ended(execution, report, now_us), run_at)
     if retry_at is not None and planned is not None and ticks.retries_first(execution.job):
-        tick, run_at = ticks.behind_retry(planned, retry_at)
+        tick, run_at = ticks.behind_retry(execution.job, planned, retry_at)
     return EndRequest(
         report,
         execution.tick,

@@ -163,4 +163,8 @@ class Lease:
     def _acknowledge(self, runner_id: str, sequence: int, renewed: bool) -> None:
         # While the lease is valid, this controller might declare a runner lost. So only without it may it say that the
         # database is away, which lets runners go on unseen.
-        self._context.effects.append(AckBeat(runner_id, sequence, renewed, self.valid, self._context.peers))
+        peers = self._context.peers
+        if not self.valid:
+            # docs/decisions/0021: who came since it was cut off has a row that it can't read
+            peers += self._context.rowless
+        self._context.effects.append(AckBeat(runner_id, sequence, renewed, self.valid, peers))

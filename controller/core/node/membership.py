@@ -36,7 +36,7 @@ class Membership:
         self.swim = Swim(context.controller_id, address, context.settings, context.chance, context.now_ns)
         self._leased: tuple[tuple[str, str], ...] = ()  # in the `controllers` table, when it was last read
         self._listed: dict[str, str] = {}  # id -> address for clients, of all its rows, as of the last renewal
-        context.peers = self._known()
+        self._name()
         self.ring = Ring.build(self.swim.slot_owners())
         self._search_at_ns: int | None = None
         self._search_until_ns = context.now_ns
@@ -114,7 +114,7 @@ class Membership:
         if gone:
             found.append(Gone(gone))
         if reaction.changes:
-            context.peers = self._known()
+            self._name()
             if self._rebuild():
                 found.append(RingChanged())
         return found
@@ -158,17 +158,22 @@ class Membership:
         return member_id in self._listed or member_id == self._context.controller_id
 
     def _rows_changed(self) -> FollowUps:
-        self._context.peers = self._known()
+        self._name()
         return (RingChanged(),) if self._rebuild() else NONE
 
-    def _known(self) -> tuple[tuple[str, str], ...]:
-        """Those that runners should know: one that seems dead, and held a lease, may be cut off from here only.
+    def _name(self) -> None:
+        """Whom runners should know: one that seems dead, and held a lease, may be cut off from here only.
 
         It may then still renew a runner's lease, and declare it lost, while this controller is cut off from PostgreSQL.
         """
-        left = {member.member_id for member in self.swim.members() if member.status is Status.LEFT}
         known = dict(self._leased) | dict(self.peers())
-        return tuple((member_id, address) for member_id, address in known.items() if member_id not in left)
+        rowless = []
+        for member in self.swim.members():
+            if member.status is Status.LEFT:
+                known.pop(member.member_id, None)
+            elif member.member_id not in known and not self._counts(member.member_id):
+                rowless.append((member.member_id, member.address))
+        self._context.peers, self._context.rowless = tuple(known.items()), tuple(rowless)
 
     def duties(self) -> list[Duty]:
         """What this controller owes each slot."""

@@ -263,8 +263,9 @@ class MemoryStore(
             if self.limits:
                 self._places_freed(execution)
             execution.outcome, execution.report = report.outcome, report
-            # What somebody wanted cancelled is not tried again, however it ended.
-            execution.retry_at = request.retry_at if execution.cancel is None else None
+            # What somebody wanted cancelled is not tried again, however it ended; nor what a later tick has superseded.
+            superseded = execution.of_schedule and (execution.job.last_tick or 0) > execution.tick
+            execution.retry_at = request.retry_at if execution.cancel is None and not superseded else None
             retry_id = self._retry(execution)
             followers = self._follow(execution)
             if execution.holds_job or execution.counted:

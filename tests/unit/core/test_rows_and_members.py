@@ -36,6 +36,26 @@ def test_it_is_named_to_no_runner() -> None:
     assert [controller_id for controller_id, _ in told.node.peers] == ["c1", "c2"]
 
 
+def test_runners_hear_of_it_once_this_controller_reads_no_rows() -> None:
+    """Who came since PostgreSQL was cut off here has a row, and may declare runners lost: it isn't away for all."""
+    told = Told()
+    told.ready()
+    _renew(told, "c1")
+    _appears(told, "c2")
+    told.tell(events.RunnerBeat("r1", 7, False, False, 0))
+    assert told.one(effects.AckBeat).peers == (("c1", "host:1"),)
+    told.wait(1_200)
+    told.fail(told.one(effects.RenewLease))
+    told.wait(3_000)
+    told.take(effects.AckBeat)
+    told.tell(events.RunnerBeat("r1", 8, False, False, 0))
+    answer = told.one(effects.AckBeat)
+    assert (answer.database_ok, answer.peers) == (False, (("c1", "host:1"), ("c2", "host:c2")))
+    _appears(told, "c2", Status.LEFT)
+    told.tell(events.RunnerBeat("r1", 9, False, False, 0))
+    assert told.one(effects.AckBeat).peers == (("c1", "host:1"),)
+
+
 def test_who_has_a_row_gets_its_slots_with_the_next_renewal() -> None:
     told = Told()
     told.ready()

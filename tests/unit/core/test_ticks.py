@@ -117,6 +117,15 @@ def test_a_run_beside_others_is_retried_before_its_own_next_tick_or_not_at_all()
     assert ticks.retry(beside, report, T + 5 * S, None) is None
 
 
+def test_ticks_of_a_schedule_that_was_not_in_force_supersede_no_retry() -> None:
+    """A run of T, beside others, ends at T + 13. Its job has had another schedule since T + 12: the next is T + 15."""
+    execution, report = _run(Outcome.FAILED, T + 13 * S)
+    job = _job("*/5 * * * * *")._replace(policy='{"overlap":"allow","retries":3,"backoff":"1s"}', revision=2)
+    beside = execution._replace(job=job._replace(next_tick=T + 15 * S, next_run_at=T + 15 * S), holds_job=False)
+    assert ticks.retry(beside, report, T + 13 * S, None) == T + 14 * S
+    assert ticks.retry(beside, report, T + 14 * S, None) is None
+
+
 def test_a_backfill_is_retried_whatever_ticks_come() -> None:
     execution, report = _run(Outcome.FAILED, T + S)
     job = _job()._replace(policy='{"retries":3,"backoff":"5s"}')
@@ -237,6 +246,24 @@ def test_ticks_that_came_due_during_all_attempts_overlap() -> None:
     again = request_of(retry, report._replace(claimed_at=T + 31 * S, outcome=Outcome.FAILED), T + 35 * S)
     assert (again.retry_at, again.next_tick) == (T + 95 * S, T + 40 * S)
     assert again.next_run_at == T + 95 * S + ticks.RETRY_PATIENCE_US
+
+
+def test_the_tick_that_waits_for_a_retry_keeps_its_distance_from_a_late_start() -> None:
+    """Of */2 with seconds: T starts 1.9 s late and fails, so that T + 2 may start a second after that, not before."""
+    claimed_at = T + 19 * S // 10
+    execution, report = _run(Outcome.FAILED, claimed_at + S // 100)
+    policy = '{"retries":3,"backoff":"50ms","pause_after_failures":1}'
+    late = execution._replace(job=_job("*/2 * * * * *")._replace(policy=policy), claimed_at=claimed_at)
+    first = request_of(late, report._replace(claimed_at=claimed_at), claimed_at + S // 100)
+    assert (first.next_tick, first.retry_at) == (T + 2 * S, claimed_at + 6 * S // 100)
+    assert first.next_run_at is not None
+    waiting = late.job._replace(next_tick=first.next_tick, next_run_at=first.next_run_at)
+    run_at = first.retry_at
+    assert run_at is not None
+    retry = late._replace(job=waiting, attempt=2, trigger=Trigger.RETRY, run_at=run_at, claimed_at=run_at)
+    done = report._replace(claimed_at=run_at, outcome=Outcome.COMPLETED, ended_at=run_at + S // 100)
+    request = request_of(retry, done, run_at + S // 100)
+    assert (request.next_tick, request.next_run_at) == (T + 2 * S, claimed_at + S)
 
 
 def test_beside_others_no_tick_waits_for_a_retry() -> None:
