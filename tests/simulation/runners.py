@@ -232,8 +232,7 @@ class Runner(Process):
         left_ns = max(0, (run.deadline_us - self.world.database.now_us()) * 1_000)
         running = Running(run, self.world.database.now_us(), course)
         running.timers.append(self.clock.call_after(course.duration_ns, lambda: self._end_run(running, course)))
-        if left_ns < course.duration_ns:
-            running.timers.append(self.clock.call_after(left_ns, lambda: self._time_out(running)))
+        running.timers.append(self.clock.call_after(left_ns, lambda: self._time_out(running)))
         self._runs[run.execution_id] = running
 
     @property
