@@ -256,11 +256,10 @@ def behind_retry(job: Job, planned: PlannedTick, retry_at_us: int) -> PlannedTic
     return planned._replace(run_at=max(due, retry_at_us + RETRY_PATIENCE_US) + later)
 
 
-def _before_retry(job: Job, put_off: PlannedTick, retry_at_us: int) -> PlannedTick:
-    """What `behind_retry` put off. If the row has been changed since, no more is told than the least distance."""
-    planned = _by_schedule(job, put_off)
-    distance = put_off.run_at - max(planned.run_at, retry_at_us + RETRY_PATIENCE_US)
-    return planned._replace(run_at=planned.run_at + min(max(distance, 0), _table(job).least_distance_us))
+def _earliest_behind(job: Job, planned: PlannedTick, put_off: PlannedTick, retry_at_us: int) -> int:
+    """When what `behind_retry` put off was due. If its row has been changed since, at most the least distance later."""
+    later = put_off.run_at - max(planned.run_at, retry_at_us + RETRY_PATIENCE_US)
+    return planned.run_at + min(max(later, 0), _table(job).least_distance_us)
 
 
 def _by_schedule(job: Job, planned: PlannedTick) -> PlannedTick:
@@ -308,7 +307,10 @@ def _after_retries(job: Job, put_off: PlannedTick, retry_at: int, ended_at: int)
     """
     planned = _by_schedule(job, put_off)
     answer = _table(job).overlapped(job.key, planned, ended_at)
-    following = _before_retry(job, put_off, retry_at) if answer.next == planned else answer.next
+    following = answer.next
+    if following is not None and following.tick == planned.tick:
+        earliest = _earliest_behind(job, planned, put_off, retry_at)
+        following = following._replace(run_at=max(following.run_at, earliest))
     return NextTick(following, _skipped(answer.skipped))
 
 

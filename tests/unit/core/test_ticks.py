@@ -264,6 +264,10 @@ def test_the_tick_that_waits_for_a_retry_keeps_its_distance_from_a_late_start() 
     done = report._replace(claimed_at=run_at, outcome=Outcome.COMPLETED, ended_at=run_at + S // 100)
     request = request_of(retry, done, run_at + S // 100)
     assert (request.next_tick, request.next_run_at) == (T + 2 * S, claimed_at + S)
+    # Nor sooner where the policy lets a tick run that came due during the retry.
+    cutting = waiting._replace(policy=policy.replace("{", '{"overlap":"cancel_running",', 1))
+    request = request_of(retry._replace(job=cutting), done._replace(ended_at=T + 22 * S // 10), T + 22 * S // 10)
+    assert (request.next_tick, request.next_run_at) == (T + 2 * S, claimed_at + S)
 
 
 def test_beside_others_no_tick_waits_for_a_retry() -> None:
