@@ -430,7 +430,7 @@ def request_of(execution: Execution, report: Report, now_us: int) -> EndRequest:
         anchor, planned, closes_at = moved
     tick, run_at = planned or (None, None)
     retry_at = ticks.retry(execution, report, ticks.ended(execution, report, now_us), run_at)
-    if retry_at is not None and planned is not None and ticks.retries_first(execution.job):
+    if retry_at is not None and planned is not None and execution.of_schedule and ticks.retries_first(execution.job):
         tick, run_at = ticks.behind_retry(execution.job, planned, retry_at)
     return EndRequest(
         report,

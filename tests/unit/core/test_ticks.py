@@ -248,6 +248,15 @@ def test_ticks_that_came_due_during_all_attempts_overlap() -> None:
     assert again.next_run_at == T + 95 * S + ticks.RETRY_PATIENCE_US
 
 
+def test_no_tick_waits_for_the_retry_of_a_run_by_hand() -> None:
+    """It pauses nothing, and no tick supersedes it."""
+    execution, report = _run(Outcome.FAILED, T + S)
+    job = _job()._replace(policy=STOPS, next_tick=T + 10 * S, next_run_at=T + 10 * S)
+    by_hand = execution._replace(job=job, trigger=Trigger.MANUAL, of_schedule=False)
+    request = request_of(by_hand, report, T + S)
+    assert (request.retry_at, request.next_tick, request.next_run_at) == (T + 31 * S, T + 10 * S, T + 10 * S)
+
+
 def test_the_tick_that_waits_for_a_retry_keeps_its_distance_from_a_late_start() -> None:
     """Of */2 with seconds: T starts 1.9 s late and fails, so that T + 2 may start a second after that, not before."""
     claimed_at = T + 19 * S // 10
