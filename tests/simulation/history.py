@@ -27,6 +27,7 @@ class RecordingStore(MemoryStore):
         self.allowed: dict[int, int] = {}  # by execution: how many of its job's might run at once when it was claimed
         self.ended_us: dict[int, int] = {}  # by execution: when its end was committed
         self.ended: dict[int, int] = {}  # by execution: as the how many-th it ended
+        self.ended_in: dict[int, int] = {}  # by execution: which of its job's spans was in force when it ended
         self.cancelled: dict[int, int] = {}  # activations, and when
         self.put: list[tuple[int, int, int]] = []  # messages: execution, tick, attempt
         self._by_hand = False  # what is being claimed was asked for
@@ -102,6 +103,7 @@ class RecordingStore(MemoryStore):
         assert execution_id not in self.ended, f"one outcome: {execution_id} ended twice"
         self.ended[execution_id] = len(self.ended) + 1
         self.ended_us[execution_id] = self.now_us()
+        self.ended_in[execution_id] = len(self.spans[self.executions[execution_id].job.job_id]) - 1
 
 
 def takes_a_place(row: StoredExecution) -> bool:

@@ -124,48 +124,34 @@ def _check_retry(world: "World", book: Book, row: StoredExecution, rows: list[St
     before = wanted[-1]
     assert before.report is not None, book.says(f"{brief(row)} is a retry of what has not ended")
     earliest = before.report.ended_at - CLOCK_ERROR_US - world.database.stepped_all_us
-    asked = [
-        policy
-        for policy in _policies_of(world, book, before)
-        if _names(policy, before) and row.run_at >= earliest + backoff_us(policy, before.attempt)
-    ]
-    assert asked, book.says(f"{brief(row)} after {brief(before)}, {before.report.error_type}: no policy wanted it")
+    policy = _policy_at_end(world, book, before)
+    asked = _names(policy, before) and row.run_at >= earliest + backoff_us(policy, before.attempt)
+    assert asked, book.says(f"{brief(row)} after {brief(before)}, {before.report.error_type}: {policy} wanted it not")
 
 
 def _check_not_retried(world: "World", book: Book, row: StoredExecution) -> None:
-    """A failure that every policy it may have run under names is tried again, unless the next tick comes before.
+    """A failure that its job's policy names is tried again, unless the next tick comes before.
 
     Or unless that tick has been claimed by the time that the end is committed; or somebody wanted the run cancelled.
     """
     assert row.report is not None
     committed_at = world.database.store.ended_us[row.execution_id] + world.database.stepped_all_us
     later = [other for other in book.of_ticks if other.tick > row.tick and other.claimed_at <= committed_at]
-    if row.cancel is not None or (row.of_schedule and later):
+    policy = _policy_at_end(world, book, row)
+    if row.cancel is not None or row.job.removed or (row.of_schedule and later) or not _names(policy, row):
         return
-    policies = _policies_of(world, book, row)
-    if row.job.removed or not all(_names(policy, row) for policy in policies):
-        return
-    waits_us = max(backoff_us(policy, row.attempt) for policy in policies)
     ended_at = row.report.ended_at
     if row.outcome is Outcome.LOST:  # nobody knows when, only that it had ended by then
         ended_at = max(ended_at, world.database.store.ended_us[row.execution_id])
-    until = ended_at + waits_us + CLOCK_ERROR_US + world.database.stepped_all_us
+    until = ended_at + backoff_us(policy, row.attempt) + CLOCK_ERROR_US + world.database.stepped_all_us
     until += max(_spread_us(span) for span in book.spans)
     following = row.of_schedule and any(ticks_between(span, max(span.from_at, row.tick), until) for span in book.spans)
-    assert following, book.says(f"{brief(row)}, {row.report.error_type}: was not to be tried again, by {policies}")
+    assert following, book.says(f"{brief(row)}, {row.report.error_type}: was not to be tried again, by {policy}")
 
 
-def _policies_of(world: "World", book: Book, row: StoredExecution) -> list[Policy]:
-    """Those that it may have been claimed or ended under: whoever ends it knows the job as it was at some time.
-
-    By a clock that was set back after the claim, that time may seem to have ended before it.
-    """
-    assert row.report is not None
-    claimed_at = row.claimed_at - world.database.stepped_all_us
-    spans = book.spans
-    open_then = (at for at, span in enumerate(spans) if span.until_at is None or span.until_at >= claimed_at)
-    first = next(open_then, len(spans) - 1)
-    return [policy_of(span) for span in spans[_first_of_its_ticks(book, first) :]]
+def _policy_at_end(world: "World", book: Book, row: StoredExecution) -> Policy:
+    """Whoever ends it must know its job's row as it is when that is committed."""
+    return policy_of(book.spans[world.database.store.ended_in[row.execution_id]])
 
 
 def _names(policy: Policy, row: StoredExecution) -> bool:
@@ -204,6 +190,7 @@ def _check_cuts(world: "World", book: Book) -> None:
 def _check_overlaps(world: "World", book: Book) -> None:
     """Under overlap skip no tick runs that came due while a run held its job, whatever was changed meanwhile.
 
+    That is decided when the run ends, by the policy of then, and stays so by the next one.
     (Of several that went on when only one might any more, the one whose end is committed last decides.)
     """
     slack_us = world.database.stepped_all_us + CLOCK_ERROR_US
@@ -220,6 +207,7 @@ def _check_overlaps(world: "World", book: Book) -> None:
                 and other.holds_job
                 and other.claimed_at < from_us
                 and other.outcome is not Outcome.LOST
+                and (other.outcome is None or _policy_at_end(world, book, other).overlap in {"", "skip"})
             )
             assert not beneath, book.says(f"{brief(row)} ran, and came due during {brief(other)}")
 
