@@ -110,7 +110,7 @@ _LISTS: Final = {
     "keys": Cap(NAME, COLUMN),
     "out_of_reach": Cap(ACTOR, 1_000),
     "grants": Cap(items=COLUMN),
-    "wishes": Cap(items=COLUMN),
+    "demands": Cap(items=COLUMN),
     "reports": Cap(items=COLUMN),
     "runs": Cap(items=COLUMN),
     "execution_ids": Cap(items=5 * COLUMN),

@@ -638,7 +638,7 @@ class FillClosings(Statement):
     boundary: int
 
 
-class FillWishes(Statement):
+class FillHistories(Statement):
     job_ids: Sequence[int]
     histories_ms: Sequence[int]
     runs: Sequence[int]
@@ -1321,6 +1321,9 @@ class GetSubjects(Statement):
     key: str
 
 
+class GetSubscriptions(Statement): ...
+
+
 class GetTemplate(Statement):
     namespace: str
     name: str
@@ -1364,9 +1367,6 @@ class GetVerbCall(Statement):
 class GetWaiting(Statement):
     job_id: int
     limit: int
-
-
-class GetWishes(Statement): ...
 
 
 class GetZoneData(Statement): ...

@@ -1323,7 +1323,7 @@ BEGIN
     SELECT e.* FROM cron_executions e
     JOIN cron_jobs j ON j.id = e.job_id
     LEFT JOIN cron_closings c ON c.job_id = e.job_id
-    LEFT JOIN cron_wishes w ON w.job_id = e.job_id
+    LEFT JOIN cron_histories w ON w.job_id = e.job_id
     WHERE e.tick < (SELECT boundary)
       AND (c.job_id IS NULL OR e.tick > c.until_at
            -- What its job's figures don't count yet.
@@ -1649,6 +1649,12 @@ WITH (fillfactor='50');
 CREATE TABLE cronring.cron_followers (
     job_id bigint NOT NULL,
     after text NOT NULL COLLATE pg_catalog."C"
+);
+
+CREATE UNLOGGED TABLE cronring.cron_histories (
+    job_id bigint NOT NULL,
+    history_ms bigint NOT NULL,
+    runs bigint NOT NULL
 );
 
 CREATE TABLE cronring.cron_interval_jobs (
@@ -2352,12 +2358,6 @@ ALTER TABLE cronring.cron_webhooks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENT
     CACHE 1
 );
 
-CREATE UNLOGGED TABLE cronring.cron_wishes (
-    job_id bigint NOT NULL,
-    history_ms bigint NOT NULL,
-    runs bigint NOT NULL
-);
-
 CREATE TABLE cronring.cron_zone_data (
     version text NOT NULL,
     first_used_at timestamp with time zone DEFAULT now() NOT NULL
@@ -2455,6 +2455,9 @@ ALTER TABLE ONLY cronring.cron_folding
 
 ALTER TABLE ONLY cronring.cron_followers
     ADD CONSTRAINT cron_followers_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY cronring.cron_histories
+    ADD CONSTRAINT cron_histories_pkey PRIMARY KEY (job_id);
 
 ALTER TABLE ONLY cronring.cron_interval_jobs
     ADD CONSTRAINT cron_interval_jobs_id_key UNIQUE (id);
@@ -2560,9 +2563,6 @@ ALTER TABLE ONLY cronring.cron_webhooks
 
 ALTER TABLE ONLY cronring.cron_webhooks
     ADD CONSTRAINT cron_webhooks_pkey PRIMARY KEY (id);
-
-ALTER TABLE ONLY cronring.cron_wishes
-    ADD CONSTRAINT cron_wishes_pkey PRIMARY KEY (job_id);
 
 ALTER TABLE ONLY cronring.cron_zone_data
     ADD CONSTRAINT cron_zone_data_pkey PRIMARY KEY (version);

@@ -220,11 +220,11 @@ def outcome(
 
 def places(specs: Sequence[Spec], form: Form) -> dict[str, Slot]:
     """Everybody's slot; ours is the last."""
-    wishes = [
+    requests = [
         (length_s(spec.share(form.jobs, short=form.short), spec.slowest, form.margin_s), spec.minutes_only)
         for spec in specs
     ]
-    slots = arrange([*wishes, (length_s(form.jobs, OURS_SLOWEST, form.margin_s), False)])
+    slots = arrange([*requests, (length_s(form.jobs, OURS_SLOWEST, form.margin_s), False)])
     return dict(zip([*(spec.name for spec in specs), OURS], slots, strict=True))
 
 

@@ -34,19 +34,19 @@ def length_s(jobs: int, slowest: int, margin_s: int = MARGIN_S) -> int:
     return margin_s + math.ceil(jobs / slowest)
 
 
-def arrange(wishes: Sequence[tuple[int, bool]]) -> list[Slot]:
-    """A slot for each wish, in their order: its length in seconds, and whether it must begin with a minute.
+def arrange(requests: Sequence[tuple[int, bool]]) -> list[Slot]:
+    """A slot for each request, in their order: its length in seconds, and whether it must begin with a minute.
 
     Raises ValueError when they don't fit into an hour.
     """
     ends, offsets = 0, []
-    for length, on_the_minute in wishes:
+    for length, on_the_minute in requests:
         offset = math.ceil(ends / 60) * 60 if on_the_minute else ends
         offsets.append(offset)
         ends = offset + length
     for minutes in CYCLES_MIN:
         if minutes * 60 >= ends:
-            return [Slot(offset, length, minutes * 60) for offset, (length, _) in zip(offsets, wishes, strict=True)]
+            return [Slot(offset, length, minutes * 60) for offset, (length, _) in zip(offsets, requests, strict=True)]
     raise ValueError(f"slots of {ends} s in all: fewer jobs or fewer contenders fit into an hour")
 
 

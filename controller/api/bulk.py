@@ -69,7 +69,7 @@ class JobsInBulk(ManyJobWrites):
             raise InvalidRequest([("until", "is of pauses only; leave it out")])
         if request.action != _Request.ACTION_UPDATE and (request.HasField("spec") or request.update_mask.paths):
             raise InvalidRequest([("spec", "and update_mask are of updates only; leave them out")])
-        wish = _wish(request, until)
+        order = _order_of(request, until)
         total = await self._reads.count_jobs(where)
         if request.HasField("expected") and total != request.expected:
             raise Conflict(f"{total} jobs match, and {request.expected} are expected; nothing was done")
@@ -78,7 +78,7 @@ class JobsInBulk(ManyJobWrites):
         async for found in self._found(where):
             # What matches only since it was counted has the highest ids.
             counted = found[: total - position] if request.HasField("expected") else found
-            done = await self._done(counted, wish, by, where, dry_run=request.dry_run)
+            done = await self._done(counted, order, by, where, dry_run=request.dry_run)
             for (_, key), outcome in zip(counted, done, strict=True):
                 position += 1
                 yield _progress(key, outcome, position, max(total, position))
@@ -92,26 +92,26 @@ class JobsInBulk(ManyJobWrites):
             after = found[-1][0]
 
     async def _done(
-        self, found: list[tuple[int, str]], wish: _BulkOrder, by: str, where: JobFilter, *, dry_run: bool
+        self, found: list[tuple[int, str]], order: _BulkOrder, by: str, where: JobFilter, *, dry_run: bool
     ) -> Sequence[_Outcome]:
-        if isinstance(wish, Delete):
+        if isinstance(order, Delete):
             keys = [key for _, key in found]
-            gone = await self._control.delete_jobs(keys, by, wish.note, labels=where.labels, dry_run=dry_run)
+            gone = await self._control.delete_jobs(keys, by, order.note, labels=where.labels, dry_run=dry_run)
             if not dry_run:
                 self._put(JobsNotified())
             return gone
-        if isinstance(wish, UpdateEach):
-            changes = jobs_pb2.UpdateJobsRequest(jobs=[wish.of(key) for _, key in found], dry_run=dry_run)
-            return await self._updated_all(changes, by, wish.note, where.labels, None)
-        problems = await self._unfit(found) if isinstance(wish, RunByHand) else {}
+        if isinstance(order, UpdateEach):
+            changes = jobs_pb2.UpdateJobsRequest(jobs=[order.of(key) for _, key in found], dry_run=dry_run)
+            return await self._updated_all(changes, by, order.note, where.labels, None)
+        problems = await self._unfit(found) if isinstance(order, RunByHand) else {}
         fit = [job_id for job_id, _ in found if job_id not in problems]
-        done = dict(zip(fit, await self._controlled(fit, wish, by, dry_run=dry_run), strict=True))
+        done = dict(zip(fit, await self._controlled(fit, order, by, dry_run=dry_run), strict=True))
         return [problems.get(job_id) or done.get(job_id) for job_id, _ in found]
 
     async def _controlled(
-        self, job_ids: list[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool
+        self, job_ids: list[int], order: JobOrder | RunByHand, by: str, *, dry_run: bool
     ) -> list[Controlled | Conflict | None]:
-        done = await self._control.order_jobs(job_ids, wish, by, dry_run=dry_run) if job_ids else []
+        done = await self._control.order_jobs(job_ids, order, by, dry_run=dry_run) if job_ids else []
         changed = [each for each in done if isinstance(each, Controlled) and each.changed]
         if changed and not dry_run:
             self._put(JobsNotified())
@@ -143,7 +143,7 @@ class JobsInBulk(ManyJobWrites):
         return problems
 
 
-def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _BulkOrder:
+def _order_of(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _BulkOrder:
     why = note("note", request.note)
     match request.action:
         case _Request.ACTION_PAUSE:

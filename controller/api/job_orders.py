@@ -57,9 +57,9 @@ class JobOrders(JobWrites):
         by, why = actor(request.requested_by, context), note("note", request.note)
         return await self._answer(await self._ordered(request.key, Restore(why), by))
 
-    async def _ordered(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
+    async def _ordered(self, key: str, order: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
         row = await find_job(self._reads, key, Permission.OPERATE)
-        done = await self._control.order_job(row.key, wish, by, dry_run=dry_run)
+        done = await self._control.order_job(row.key, order, by, dry_run=dry_run)
         if done.changed and not dry_run:
             self._put(JobsCreated([done.job]))
         return done

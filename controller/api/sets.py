@@ -128,8 +128,8 @@ class SetsService(sets_pb2_grpc.SetsServicer):
         keys = [key for key, item in items.items() if not isinstance(item, Exception)]
         rows = await self._rows(list(dict.fromkeys([*keys, *owned])))
         wanted = await self._judged(items, rows)
-        wish = SetOptions(request.name, request.prune, request.release, request.adopt)
-        steps = await asyncio.to_thread(plan, wanted, rows, owned, wish)
+        options = SetOptions(request.name, request.prune, request.release, request.adopt)
+        steps = await asyncio.to_thread(plan, wanted, rows, owned, options)
         touched = [
             step.key for step in steps if step.change not in {JobFate.UNCHANGED, JobFate.ADOPTED, JobFate.REFUSED}
         ]

@@ -385,14 +385,14 @@ class Control(ManyJobs, Protocol):
         """Ticks since the pause are skipped with that reason."""
         ...
 
-    async def order_job(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
+    async def order_job(self, key: str, order: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
         """See cronring.controller.core.orders.orders. `dry_run`: only say what it would do. Raises
         IllegalTransition, too.
         """
         ...
 
     async def order_jobs(
-        self, job_ids: Sequence[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool = False
+        self, job_ids: Sequence[int], order: JobOrder | RunByHand, by: str, *, dry_run: bool = False
     ) -> list[Controlled | Conflict | None]:
         """The same for many at once: what became of each, or why nothing did; None: there is no such job any more."""
         ...

@@ -53,18 +53,18 @@ def decode_grants(grants: wire.Grants) -> list[Grant]:
     ]
 
 
-def encode_wish(wish: LaneDemand) -> wire.Wish:
-    return wire.Wish(
-        deployment=wish.deployment,
-        lane=wire.Lane.ValueType(wish.kind),
-        epoch=wish.epoch,
-        seen=wish.seen,
-        returned=wish.returned,
-        count=wish.wanted,
-        standby=wish.standby,
-        rank_us=wish.rank_us,
-        claim_us=min(wish.claim_us, CLAIM_US_MAX),
-        closed=wish.closed,
+def encode_demand(demand: LaneDemand) -> wire.LaneDemand:
+    return wire.LaneDemand(
+        deployment=demand.deployment,
+        lane=wire.Lane.ValueType(demand.kind),
+        epoch=demand.epoch,
+        seen=demand.seen,
+        returned=demand.returned,
+        count=demand.wanted,
+        standby=demand.standby,
+        rank_us=demand.rank_us,
+        claim_us=min(demand.claim_us, CLAIM_US_MAX),
+        closed=demand.closed,
     )
 
 

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple, assert_never
 import grpc
 
 from cronring.controller.core.model import Execution
-from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes, ToRunner
+from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendDemands, ToRunner
 from cronring.controller.core.runs import run_of
-from cronring.controller.runners.codec import encode_peers, encode_wish
+from cronring.controller.runners.codec import encode_demand, encode_peers
 from cronring.controller.runners.conduct import Conduct, Lie
 from cronring.controller.runners.following import Follow, Follows
 from cronring.protos.executions import encode_runs
@@ -57,7 +57,7 @@ class RunnerStream:
         self._first: list[wire.ControllerMessage] = []
         self._beats: deque[AckBeat] = deque(maxlen=BEATS_MAX)
         self._runs: list[tuple[Execution, int]] = []  # with the epoch of its place
-        self._wishes: dict[LaneKey, LaneDemand] = {}
+        self._demands: dict[LaneKey, LaneDemand] = {}
         self._active: dict[str, bool] = {}  # of its deployments, as it was told, or is about to be
         self._standings: dict[str, bool] = {}  # what of that has changed
         self._acks: list[int] = []
@@ -155,8 +155,8 @@ class RunnerStream:
                 self._unacked.difference_update(effect.execution_ids)
                 if effect.refused:
                     self.took(Lie(f"report_{effect.refused}"), len(effect.execution_ids))
-            case SendWishes():  # the latest of each lane says all
-                self._wishes.update(((wish.deployment, wish.kind), wish) for wish in effect.wishes)
+            case SendDemands():  # the latest of each lane says all
+                self._demands.update(((demand.deployment, demand.kind), demand) for demand in effect.demands)
             case CancelRuns():
                 self._cancels.append(effect)
             case AckBeat():
@@ -204,7 +204,7 @@ class RunnerStream:
             return wire.ControllerMessage(
                 dispatch=wire.Dispatch(now_us=now_us, runs=encode_runs(starmap(run_of, runs)))
             )
-        if self._wishes or self._standings:  # after the runs that took places which wishes count as gone
+        if self._demands or self._standings:  # after the runs that took places which demands count as gone
             return self._latest()
         return self._order()
 
@@ -224,9 +224,9 @@ class RunnerStream:
 
     def _latest(self) -> wire.ControllerMessage:
         """What the latest says all of."""
-        if self._wishes:
-            wishes, self._wishes = self._wishes, {}
-            return wire.ControllerMessage(wishes=wire.Wishes(wishes=map(encode_wish, wishes.values())))
+        if self._demands:
+            demands, self._demands = self._demands, {}
+            return wire.ControllerMessage(demands=wire.LaneDemands(demands=map(encode_demand, demands.values())))
         standings, self._standings = self._standings, {}
         changed = [wire.Standing(deployment=key, active=active) for key, active in standings.items()]
         return wire.ControllerMessage(standings=wire.Standings(standings=changed))

@@ -71,7 +71,7 @@ class Performer:
                 self._peers.send(effect)
             case (
                 effects.Dispatch()
-                | effects.SendWishes()
+                | effects.SendDemands()
                 | effects.CancelRuns()
                 | effects.AckReports()
                 | effects.AckBeat()

@@ -56,36 +56,36 @@ class JobStep(NamedTuple):
 
 
 def plan(
-    wanted: Mapping[str, NewJob | Exception], rows: Mapping[str, JobRow], owned: Collection[str], wish: SetOptions
+    wanted: Mapping[str, NewJob | Exception], rows: Mapping[str, JobRow], owned: Collection[str], options: SetOptions
 ) -> list[JobStep]:
     """By key. `wanted`: what the file has, or why it can't have that. `rows`: those of it, and all that are `owned`."""
-    steps = [_step(key, job, rows.get(key), wish) for key, job in wanted.items()]
-    gone = JobFate.REMOVED if wish.prune else JobFate.RELEASED if wish.release else JobFate.LEFT
+    steps = [_step(key, job, rows.get(key), options) for key, job in wanted.items()]
+    gone = JobFate.REMOVED if options.prune else JobFate.RELEASED if options.release else JobFate.LEFT
     steps += [JobStep(key, gone, rows[key]) for key in owned if key in rows and key not in wanted]
     return sorted(steps, key=lambda step: step.key)
 
 
-def _step(key: str, job: NewJob | Exception, row: JobRow | None, wish: SetOptions) -> JobStep:
+def _step(key: str, job: NewJob | Exception, row: JobRow | None, options: SetOptions) -> JobStep:
     if isinstance(job, Exception):
         return JobStep(key, JobFate.REFUSED, row, refusal=job)
     if row is None:
         return JobStep(key, JobFate.CREATED, job=job)
-    refusal = _not_ours(row, wish)
+    refusal = _not_ours(row, options)
     if refusal is not None:
         return JobStep(key, JobFate.REFUSED, row, job, refusal=refusal)
-    names, adopts = differing(job.spec, row.spec), row.set_name != wish.name
+    names, adopts = differing(job.spec, row.spec), row.set_name != options.name
     change = JobFate.CHANGED if names else JobFate.ADOPTED if adopts else JobFate.UNCHANGED
     return JobStep(key, change, row, job, names, adopts)
 
 
-def _not_ours(row: JobRow, wish: SetOptions) -> Conflict | None:
+def _not_ours(row: JobRow, options: SetOptions) -> Conflict | None:
     if row.source != "api":
         return not_of_api(row.key, "applied")
-    if row.set_name and row.set_name != wish.name:
+    if row.set_name and row.set_name != options.name:
         return Conflict(
             f"{row.key!r} belongs to the set {row.set_name!r}: take it out of that file, and apply that with --release"
         )
-    if not row.set_name and not wish.adopt:
+    if not row.set_name and not options.adopt:
         return Conflict(f"{row.key!r} was made by hand, and no set owns it: --adopt takes it into this one")
     return None
 

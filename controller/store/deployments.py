@@ -135,10 +135,10 @@ class DeploymentStatements:
     ) -> Deployed:
         """Make this version the active one; see cronring.controller.ports.store.Store."""
         version = await _version(module, digest, fingerprint)
-        wish = _DeployOptions(min_replicas, timeout_ms, default_jitter, by, note)
+        options = _DeployOptions(min_replicas, timeout_ms, default_jitter, by, note)
         async with self._database.transaction("creating a deployment", rehearsal=dry_run) as transaction:
             await transaction.fetch(LockModule(namespaced_module=str(version.name)))
-            return await _deploy(transaction, version, wish, activate)
+            return await _deploy(transaction, version, options, activate)
 
     # docs/decisions/0061: the others wait for the first, and do none of its work
     async def register_deployment(
@@ -158,8 +158,8 @@ class DeploymentStatements:
             if found := await transaction.fetch(known):  # whoever had the lock made it
                 return _as_it_was(*found[0])
             version = await _version(await sent.judge(), digest, sent.fingerprint)
-            wish = _DeployOptions(1, timeout_ms, default_jitter, by, "", soon_ms)
-            return await _deploy(transaction, version, wish, activate=False)
+            options = _DeployOptions(1, timeout_ms, default_jitter, by, "", soon_ms)
+            return await _deploy(transaction, version, options, activate=False)
 
     async def activate_deployment(
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
@@ -341,7 +341,7 @@ async def _version(module: Module, digest: str, fingerprint: str) -> _Version:
     return _Version(_Name.of(module.namespace, module.name), module, digest, schema_text, fingerprint)
 
 
-async def _deploy(transaction: Transaction, version: _Version, wish: _DeployOptions, activate: bool) -> Deployed:
+async def _deploy(transaction: Transaction, version: _Version, options: _DeployOptions, activate: bool) -> Deployed:
     """Under the module's lock."""
     now, rows = await _deployments(transaction, version.name, version.digest)
     row = next((row for row in rows if row.digest == version.digest), None)
@@ -357,7 +357,7 @@ async def _deploy(transaction: Transaction, version: _Version, wish: _DeployOpti
     if not activate and not created:
         # A runner that comes back wants to know its deployment's key, and there may be a million jobs.
         return _as_it_was(row.key, row.active)
-    min_replicas, timeout_ms, default_jitter, by, note, soon_ms = wish
+    min_replicas, timeout_ms, default_jitter, by, note, soon_ms = options
     action = "deploy", by, note
     change = _Change(version.name, row, rows, min_replicas, timeout_ms, default_jitter, now, action, soon_ms)
     return await _activate(transaction, version.module, change)

@@ -19,8 +19,8 @@ class PostgresDrills:
             holding = HoldDrill(controller_id=controller_id, for_ms=for_ms, forced=forced)
             drill = Drill(*(await transaction.fetch(holding))[0])
             if drill.noted:
-                wish = {"drill_for_ms": for_ms, "forced": forced}
-                await record(transaction, of_controller(controller_id, wish))
+                details = {"drill_for_ms": for_ms, "forced": forced}
+                await record(transaction, of_controller(controller_id, details))
             else:
                 transaction.unchanged = True
             return drill

@@ -46,7 +46,7 @@ from cronring.sql.parameters import (
     SetIntervalJob,
 )
 
-_WISHES: Final[dict[IntervalOrder, JobOrder]] = {
+_ORDERS: Final[dict[IntervalOrder, JobOrder]] = {
     IntervalOrder.PAUSE: Pause(), IntervalOrder.RESUME: Resume(), IntervalOrder.CANCEL: Cancel()
 }  # fmt: skip
 _STATUS: Final = 6
@@ -107,8 +107,8 @@ class PostgresIntervalJobs:
         """See controller.ports.interval_jobs.IntervalJobs."""
         async with self._changing(namespace, interval_id, order) as (transaction, found):
             activation = None
-            if order in _WISHES:
-                await _order(transaction, found.row, _WISHES[order], by)
+            if order in _ORDERS:
+                await _order(transaction, found.row, _ORDERS[order], by)
             elif found.interval.waiting_attempt != 1:  # else that is the run that is wanted
                 activation = await _run(transaction, found, by)
             return Changed(await job_as_is(transaction, found.row.job.job_id), activation)
@@ -188,8 +188,8 @@ async def _find(transaction: Transaction, namespace: str, interval_id: str) -> I
     return _row_of(records[0])
 
 
-async def _order(transaction: Transaction, row: Locked, wish: JobOrder, by: str) -> None:
-    (done,) = await order_locked(transaction, [row], wish, by, dry_run=False)
+async def _order(transaction: Transaction, row: Locked, order: JobOrder, by: str) -> None:
+    (done,) = await order_locked(transaction, [row], order, by, dry_run=False)
     if isinstance(done, Conflict):
         raise done
 

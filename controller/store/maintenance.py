@@ -29,7 +29,7 @@ from cronring.sql.parameters import (
     DropGone,
     DropIdleValues,
     FillClosings,
-    FillWishes,
+    FillHistories,
     FoldGone,
     ForgetActions,
     ForgetDeadLetters,
@@ -133,7 +133,7 @@ async def _retire(connection: Connection, boundary: int, retention: Retention) -
     # One snapshot, so that what is kept and what is summed are the same rows. `recent` says how they stood: if any has
     # changed by the swap, nothing is swapped.
     async with connection.transaction(isolation="repeatable_read"):
-        await _wish(connection, retention)
+        await _fill_histories(connection, retention)
         recent = await connection.fetchrow(*GetRecent(boundary=boundary))
         await connection.execute(*FillClosings(boundary=boundary, runs=retention.runs))
         await connection.execute(*SumClosings(boundary=boundary))
@@ -158,11 +158,11 @@ async def _retire(connection: Connection, boundary: int, retention: Retention) -
     return len(due)
 
 
-async def _wish(connection: Connection, retention: Retention) -> None:
+async def _fill_histories(connection: Connection, retention: Retention) -> None:
     """What jobs say of themselves. None is kept for less time than the cluster's: partitions are given up whole."""
     found = [(job_id, parse_policy(text)) for job_id, text in await connection.fetch(*GetHistoryPolicies())]
     await connection.execute(
-        *FillWishes(
+        *FillHistories(
             job_ids=[job_id for job_id, _ in found],
             histories_ms=[
                 max(parse_duration(policy.history) if policy.history else 0, retention.history_ms)

@@ -49,8 +49,8 @@ from cronring.sql.parameters import (
     GetLastIds,
     GetNotifierTurn,
     GetRetriesGivenUp,
+    GetSubscriptions,
     GetUnfinishedIds,
-    GetWishes,
     LeaveNotifier,
     LockNotifier,
     NotifyWebhooks,
@@ -153,8 +153,8 @@ class PostgresNotifier:
             if not taken:
                 return BooksReading(ours=False)
             position, cluster, now, late_after_ms = taken[0]
-            wishes = {record[0]: _wish(record) for record in await transaction.fetch(GetWishes())}
-            if not wishes:
+            subscriptions = {record[0]: _subscription(record) for record in await transaction.fetch(GetSubscriptions())}
+            if not subscriptions:
                 await transaction.fetch(ForgetNotices())
                 return BooksReading(ours=True, wanted=False)
             # What is found, what is to be sent, and how far was read, are one transaction. If it is lost, the next look
@@ -163,7 +163,7 @@ class PostgresNotifier:
             slots = range(self._slot, self._slot + _SLOTS_AT_ONCE)
             look = Look(now, self._hard_grace_ms, late_after_ms, slots)
             place, notices, more = await _follow(transaction, before, look)
-            added = await _add(transaction, addressed(cluster, wishes, notices, self._console_url))
+            added = await _add(transaction, addressed(cluster, subscriptions, notices, self._console_url))
             await transaction.fetch(
                 SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=place.text())
             )
@@ -299,7 +299,7 @@ async def _add(transaction: Transaction, letters: list[tuple[int, Letter]]) -> i
     return added
 
 
-def _wish(record: asyncpg.Record) -> Subscription:
+def _subscription(record: asyncpg.Record) -> Subscription:
     _, events, reasons, namespace, module, job, labels, since, outcomes = record
     return Subscription(
         tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), since, tuple(outcomes)

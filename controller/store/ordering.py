@@ -61,27 +61,27 @@ class Ordering:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def order_job(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
+    async def order_job(self, key: str, order: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
         """Raises NotFound, IllegalTransition, Conflict."""
-        async with self._database.transaction(f"{order_name(wish)}: a job") as transaction:
+        async with self._database.transaction(f"{order_name(order)}: a job") as transaction:
             row = await lock_job(transaction, key)
-            (done,) = await order_locked(transaction, [row], wish, by, dry_run=dry_run)
+            (done,) = await order_locked(transaction, [row], order, by, dry_run=dry_run)
             if isinstance(done, Conflict):
                 raise done
             return done
 
     async def order_jobs(
-        self, job_ids: Sequence[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool = False
+        self, job_ids: Sequence[int], order: JobOrder | RunByHand, by: str, *, dry_run: bool = False
     ) -> list[Controlled | Conflict | None]:
         """What became of each, in this order; None: it is gone. One transaction."""
         ids = sorted(job_ids)
         async with self._database.transaction("ordering jobs") as transaction:
             # docs/decisions/0047: rows are locked in one order everywhere
             rows = await lock_jobs(transaction, ids)
-            if isinstance(wish, RunByHand):
-                done = await _run_by_hand(transaction, rows, wish, by, dry_run=dry_run)
+            if isinstance(order, RunByHand):
+                done = await _run_by_hand(transaction, rows, order, by, dry_run=dry_run)
             else:
-                done = await order_locked(transaction, rows, wish, by, dry_run=dry_run)
+                done = await order_locked(transaction, rows, order, by, dry_run=dry_run)
             by_id = {row.job.job_id: each for row, each in zip(rows, done, strict=True)}
             return [by_id.get(job_id) for job_id in job_ids]
 
@@ -96,12 +96,12 @@ async def take_back(transaction: Transaction, jobs: Iterable[Existing], now: int
 
 
 async def order_locked(
-    transaction: Transaction, rows: list[Locked], wish: JobOrder, by: str, *, dry_run: bool
+    transaction: Transaction, rows: list[Locked], order: JobOrder, by: str, *, dry_run: bool
 ) -> list[Controlled | Conflict]:
     planned: list[tuple[Locked, Ordered | Conflict]] = []
-    starts = {} if isinstance(wish, Cancel) else await latest_starts(transaction, [row.job for row in rows])
+    starts = {} if isinstance(order, Cancel) else await latest_starts(transaction, [row.job for row in rows])
     for row in rows:
-        plan = carry_out(row.standing._replace(latest=starts.get(row.job.job_id)), wish, by, row.now)
+        plan = carry_out(row.standing._replace(latest=starts.get(row.job.job_id)), order, by, row.now)
         if isinstance(plan, OrderRefusal):
             planned.append((row, error_of(plan)))
         elif isinstance(plan, NotNext):
@@ -111,7 +111,7 @@ async def order_locked(
     changes = [(row, plan, plan.row) for row, plan in planned if isinstance(plan, Ordered) and plan.row is not None]
     cancelled: Counter[int] = Counter()
     if changes and not dry_run:
-        cancelled = await _write(transaction, [(row, plan) for row, plan, _ in changes], wish, by)
+        cancelled = await _write(transaction, [(row, plan) for row, plan, _ in changes], order, by)
     jobs = await _jobs(transaction, [row.job.job_id for row, _ in planned])
     return [
         plan if isinstance(plan, Conflict)
@@ -133,19 +133,19 @@ async def latest_starts(transaction: Transaction, jobs: list[Existing]) -> dict[
 
 
 async def _write(
-    transaction: Transaction, changes: list[tuple[Locked, Ordered]], wish: JobOrder, by: str
+    transaction: Transaction, changes: list[tuple[Locked, Ordered]], order: JobOrder, by: str
 ) -> "Counter[int]":
     """How many executions of each job are being cancelled."""
     now = max(row.now for row, _ in changes)
     ids = [row.job.job_id for row, _ in changes]
-    await _write_rows(transaction, changes, by, now, forgets=isinstance(wish, Resume | Restore))
+    await _write_rows(transaction, changes, by, now, forgets=isinstance(order, Resume | Restore))
     cancelled: Counter[int] = Counter()
     forgotten: Counter[int] = Counter()
-    if isinstance(wish, Cancel):
+    if isinstance(order, Cancel):
         # Nothing is claimed from here on, and nothing ends: the jobs' rows are locked.
-        cancelled = await _cancel_executions(transaction, ids, by, wish)
+        cancelled = await _cancel_executions(transaction, ids, by, order)
         forgotten = Counter(record[0] for record in await transaction.fetch(ForgetActivations(job_ids=ids)))
-    await _keep(transaction, changes, cancelled, forgotten, order_name(wish), by, wish.note, now)
+    await _keep(transaction, changes, cancelled, forgotten, order_name(order), by, order.note, now)
     await tell(transaction, [row for row, _ in changes])
     return cancelled
 
@@ -236,13 +236,13 @@ async def take_over(
 
 
 async def _run_by_hand(
-    transaction: Transaction, rows: list[Locked], wish: RunByHand, by: str, *, dry_run: bool
+    transaction: Transaction, rows: list[Locked], order: RunByHand, by: str, *, dry_run: bool
 ) -> list[Controlled | Conflict]:
     refusals = {row.job.job_id: refused(row.standing, Order.TRIGGER) for row in rows}
     fit = [row for row in rows if refusals[row.job.job_id] is None]
     made: dict[int, Activation] = {}
     if fit and not dry_run:
-        made = await make_activations(transaction, fit, wish, by)
+        made = await make_activations(transaction, fit, order, by)
         await tell(transaction, fit)
     jobs = await _jobs(transaction, [row.job.job_id for row in fit])
     done: list[Controlled | Conflict] = []
@@ -256,7 +256,7 @@ async def _run_by_hand(
 
 
 async def make_activations(
-    transaction: Transaction, rows: list[Locked], wish: RunByHand, by: str, *, of_schedule: bool = False
+    transaction: Transaction, rows: list[Locked], order: RunByHand, by: str, *, of_schedule: bool = False
 ) -> "dict[int, Activation]":
     """By job id. `of_schedule`: they count as ticks, as failures, too."""
     now = max(row.now for row in rows)
@@ -265,7 +265,7 @@ async def make_activations(
         RunJobsByHand(
             run_at=now,
             actor=by,
-            payload=wish.payload,
+            payload=order.payload,
             of_schedule=of_schedule,
             job_ids=ids,
             ticks=[manual_tick(now)] * len(ids),
@@ -276,7 +276,7 @@ async def make_activations(
     await add_actions(
         transaction,
         [
-            Action(Order.TRIGGER, by, wish.note, job_id=job_id, details={"activation": each.activation_id})
+            Action(Order.TRIGGER, by, order.note, job_id=job_id, details={"activation": each.activation_id})
             for job_id, each in sorted(made.items())
         ],
         now,
@@ -303,11 +303,11 @@ async def _fate(transaction: Transaction, row: Locked, other: NotNext) -> Ordere
     return Conflict(f"{other.message}; give that one, or none")
 
 
-async def _cancel_executions(transaction: Transaction, job_ids: list[int], by: str, wish: Cancel) -> "Counter[int]":
+async def _cancel_executions(transaction: Transaction, job_ids: list[int], by: str, order: Cancel) -> "Counter[int]":
     """How many of each job run, and are marked now."""
     if not job_ids:
         return Counter()
-    marking = CancelExecutionsOfJobs(job_ids=job_ids, actor=by, note=wish.note)
+    marking = CancelExecutionsOfJobs(job_ids=job_ids, actor=by, note=order.note)
     return Counter(record[0] for record in await transaction.fetch(marking))
 
 

@@ -23,23 +23,23 @@ def beat_message(beat: SendBeat) -> runner_pb2.RunnerMessage:
     )
 
 
-def wishes_from(wishes: runner_pb2.Wishes) -> list[LaneDemand]:
+def demands_from(demands: runner_pb2.LaneDemands) -> list[LaneDemand]:
     """Those for lanes that this version knows."""
     return [
         LaneDemand(
-            wish.deployment,
+            demand.deployment,
             kind,
-            wish.epoch,
-            wish.seen,
-            wish.returned,
-            wish.count,
-            wish.standby,
-            wish.rank_us,
-            wish.claim_us,
-            wish.closed,
+            demand.epoch,
+            demand.seen,
+            demand.returned,
+            demand.count,
+            demand.standby,
+            demand.rank_us,
+            demand.claim_us,
+            demand.closed,
         )
-        for wish in wishes.wishes
-        if (kind := _KINDS.get(wish.lane)) is not None
+        for demand in demands.demands
+        if (kind := _KINDS.get(demand.lane)) is not None
     ]
 
 

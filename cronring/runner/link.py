@@ -18,21 +18,21 @@ from cronring.runner.codec import (
     beat_message,
     call_message,
     declined_message,
+    demands_from,
     grants_message,
     report_messages,
-    wishes_from,
 )
 from cronring.runner.core.effects import SendBeat
 from cronring.runner.core.events import (
     BeatAcked,
     CancelAsked,
+    DemandsReceived,
     Dispatched,
     Event,
     LinkDown,
     LinkOpened,
     LinkUp,
     ReportsAcked,
-    Wished,
 )
 from cronring.schema.address import is_address
 from cronring.schema.duration import measured
@@ -291,8 +291,8 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
             return Dispatched(address, message.dispatch.now_us, decode_runs(message.dispatch.runs))
         case "reports_ack":
             return ReportsAcked(tuple(message.reports_ack.execution_ids))
-        case "wishes":
-            return Wished(address, wishes_from(message.wishes))
+        case "demands":
+            return DemandsReceived(address, demands_from(message.demands))
         case "beat_ack":
             ack = message.beat_ack
             return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, addresses_of(ack.controllers))

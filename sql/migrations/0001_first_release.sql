@@ -1200,7 +1200,7 @@ CREATE UNLOGGED TABLE cron_closings (
     triggers       jsonb NOT NULL DEFAULT '{}'
 );
 -- Jobs whose policy says how long their executions stay: what is younger than `history_ms`, and the newest `runs`.
-CREATE UNLOGGED TABLE cron_wishes (
+CREATE UNLOGGED TABLE cron_histories (
     job_id         bigint PRIMARY KEY,
     history_ms     bigint NOT NULL,
     runs           bigint NOT NULL
@@ -1229,7 +1229,7 @@ BEGIN
 END $$;
 
 -- Copies what stays of all partitions up to `boundary`: what is not closed or not folded yet. Of each job that is
--- not long gone, the newest `runs` executions stay, or how many its policy says (cron_wishes). It asks for (SELECT
+-- not long gone, the newest `runs` executions stay, or how many its policy says (cron_histories). It asks for (SELECT
 -- boundary): of a bare parameter, partitions are pruned before execution.
 CREATE FUNCTION cron_stage_kept(boundary timestamptz, runs bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET timezone = 'UTC' AS $$
@@ -1242,7 +1242,7 @@ BEGIN
     SELECT e.* FROM cron_executions e
     JOIN cron_jobs j ON j.id = e.job_id
     LEFT JOIN cron_closings c ON c.job_id = e.job_id
-    LEFT JOIN cron_wishes w ON w.job_id = e.job_id
+    LEFT JOIN cron_histories w ON w.job_id = e.job_id
     WHERE e.tick < (SELECT boundary)
       AND (c.job_id IS NULL OR e.tick > c.until_at
            -- What its job's figures don't count yet.

@@ -17,14 +17,14 @@ SELECT max(until_at) FROM cron_partitions
 WHERE until_at <= now() - :history_ms::bigint * interval '1 millisecond' AND from_at > '-infinity';
 
 -- name: ClearClosings
-TRUNCATE cron_closings, cron_wishes;
+TRUNCATE cron_closings, cron_histories;
 
 -- name: GetHistoryPolicies
 SELECT id, policy FROM cron_jobs WHERE policy LIKE '%"history%';
 
--- name: FillWishes
+-- name: FillHistories
 -- Parallel arrays.
-INSERT INTO cron_wishes SELECT * FROM unnest(:job_ids::bigint[], :histories_ms::bigint[], :runs::bigint[]);
+INSERT INTO cron_histories SELECT * FROM unnest(:job_ids::bigint[], :histories_ms::bigint[], :runs::bigint[]);
 
 -- name: FillClosings
 -- The jobs whose books close, up to the boundary, or up to where their own history begins, or up to what they have
@@ -36,7 +36,7 @@ WITH closing AS MATERIALIZED (
            least(:boundary, now() - w.history_ms * interval '1 millisecond', coalesce(j.next_tick, j.paused_tick))
            AS closes_at
     FROM cron_jobs j
-    LEFT JOIN cron_wishes w ON w.job_id = j.id
+    LEFT JOIN cron_histories w ON w.job_id = j.id
     LEFT JOIN cron_closed_books b ON b.job_id = j.id
 )
 INSERT INTO cron_closings (job_id, closed_at, until_at)

@@ -30,7 +30,7 @@ SELECT format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), :role::text)
 UNION ALL
 SELECT format('GRANT %s ON %I TO %I', CASE
            WHEN relkind = 'v' OR relname IN ('cron_keys', 'cron_partitions', 'cronring_migrations') THEN 'SELECT'
-           WHEN relname IN ('cron_closings', 'cron_wishes') THEN 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE'
+           WHEN relname IN ('cron_closings', 'cron_histories') THEN 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE'
            ELSE 'SELECT, INSERT, UPDATE, DELETE' END, relname, :role::text)
 FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition

@@ -209,7 +209,7 @@ SELECT a.* FROM unnest(:webhook_ids::bigint[], :event_ids::text[], :events::text
 ON CONFLICT (webhook_id, event_id) DO NOTHING
 RETURNING id;
 
--- name: GetWishes
+-- name: GetSubscriptions
 -- Webhooks that want to be told.
 SELECT id, events, reasons, namespace, module, job, labels::text, enabled_at, outcomes FROM cron_webhooks
 WHERE disabled_at IS NULL ORDER BY id;

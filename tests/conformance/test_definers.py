@@ -22,7 +22,7 @@ SELECT 1::bigint AS id, 'billing.a'::text AS key, 0::bigint AS executions, now()
 CREATE VIEW {where}.cron_executions AS
 SELECT 1::bigint AS id, 1::bigint AS job_id, now() AS tick, NULL::timestamptz AS ended_at WHERE {where}.trespass();
 CREATE VIEW {where}.cron_closings AS SELECT 1::bigint AS job_id, now() AS until_at WHERE {where}.trespass();
-CREATE VIEW {where}.cron_wishes AS SELECT 1::bigint AS job_id, 1::bigint AS runs WHERE {where}.trespass();
+CREATE VIEW {where}.cron_histories AS SELECT 1::bigint AS job_id, 1::bigint AS runs WHERE {where}.trespass();
 CREATE VIEW {where}.cron_maintenance AS SELECT interval '1 day' AS width WHERE {where}.trespass();
 CREATE VIEW {where}.cron_partitions AS
 SELECT 'x'::text AS name, now() - interval '1 day' AS from_at, now() AS until_at WHERE {where}.trespass();

@@ -23,7 +23,7 @@ POLICIES = {
 }
 
 
-async def wish(connection: Connection) -> None:
+async def fill_histories(connection: Connection) -> None:
     for verb, policy in POLICIES.items():
         await connection.execute("UPDATE cron_jobs SET policy = $2 WHERE verb = $1", verb, policy)
         await connection.execute(
@@ -56,7 +56,7 @@ async def test_what_a_policy_says_stays_and_nothing_of_others(
     world, connection = scene
     await world.jobs("hourly", "long", "medium", "few", "short", "skips")
     await history(connection, 12)
-    await wish(connection)
+    await fill_histories(connection)
     before, books_before = await every_row(connection), await audited(database_url)
     # Twice: what stays is copied again, and is still there. (A day passes by keeping a day less.)
     for days in (4, 3):
@@ -93,7 +93,7 @@ async def test_of_jobs_long_gone_sums_stay(scene: tuple[World, Connection], data
     world, connection = scene
     await world.jobs("hourly", "gone", "skips", "lately")
     await history(connection, 12)
-    await wish(connection)
+    await fill_histories(connection)
     await connection.execute(
         """
         CREATE TEMPORARY TABLE r AS SELECT id, CASE verb WHEN 'lately' THEN now() - interval '2 days'

@@ -198,10 +198,10 @@ async def test_orders_to_many_and_a_busy_cluster_never_deadlock(racers: Racers) 
     ids = [job.job_id for job in jobs]
 
     async def order(number: int) -> None:
-        for wish in (Pause("x"), Resume(), SkipNext(), Cancel(), Restore()) * 2:
+        for order in (Pause("x"), Resume(), SkipNext(), Cancel(), Restore()) * 2:
             mixed = racers.chance.sample(ids, len(ids))
             for first in range(0, len(mixed), 40):
-                await racers.controls[number].order_jobs(mixed[first : first + 40], wish, f"operator {number}")
+                await racers.controls[number].order_jobs(mixed[first : first + 40], order, f"operator {number}")
 
     async def claim_and_end(number: int) -> None:
         for _ in range(6):

@@ -401,22 +401,22 @@ def _is_booked(skip: BookedSkip, tick: int) -> bool:
 async def test_along_any_orders_no_tick_is_booked_twice(world: World) -> None:
     (job,) = await world.jobs("a", schedule="1s", policy=OFF)
     now = await world.scene.now()
-    for wish in (
+    for order in (
         SkipNext(), SkipNext(), Pause("", now + 20 * SECOND), Pause("", now + 9 * SECOND), Resume(), SkipNext(),
         Pause(), Pause("", now + 30 * SECOND), Cancel(), Restore(), SkipNext(), Pause("", now + 40 * SECOND),
     ):  # fmt: skip
-        await world.control.order_job(job.key, wish, "me")
+        await world.control.order_job(job.key, order, "me")
         booked = await world.scene.skips()
         for skip in booked:
             assert skip.ticks == (skip.last_tick - skip.first_tick) // SECOND + 1
             for tick in range(skip.first_tick, skip.last_tick + 1, SECOND):
-                assert sum(_is_booked(other, tick) for other in booked) == 1, (wish, tick, booked)
+                assert sum(_is_booked(other, tick) for other in booked) == 1, (order, tick, booked)
         row = await world.scene.job(job.job_id)
         if row.next_tick is not None:
-            assert not any(_is_booked(skip, row.next_tick) for skip in booked), (wish, row, booked)
+            assert not any(_is_booked(skip, row.next_tick) for skip in booked), (order, row, booked)
             before = row.next_tick - SECOND
             if before > await world.scene.now():
-                assert any(_is_booked(skip, before) for skip in booked), (wish, row, booked)
+                assert any(_is_booked(skip, before) for skip in booked), (order, row, booked)
 
 
 # PostgreSQL's clock set back: a pause that had ended seems to be in force again, though a tick from its end on has run

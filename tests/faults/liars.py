@@ -107,8 +107,8 @@ class EndsTwice(Liar):
         beating = asyncio.create_task(_beat(stream))
         try:
             while (message := await stream.hear()) is not None:
-                if message.wishes.wishes:
-                    await stream.say(grants=a_place_for_each(message.wishes.wishes))
+                if message.demands.demands:
+                    await stream.say(grants=a_place_for_each(message.demands.demands))
                 for run in decode_runs(message.dispatch.runs):
                     first = _report(run.execution_id, run.job_id, run.claimed_at_us, wire.OUTCOME_COMPLETED)
                     await self.report(stream, [first])

@@ -164,7 +164,7 @@ def calls() -> dict[str, float]:
         "runner_core_calls": _calls(world.metered_cores) / done,
         "core_claims_per_1000": sent["Claim"] * 1_000 / done,
         "core_ends_per_1000": sent["End"] * 1_000 / done,
-        "core_to_runner_per_1000": (sent["Dispatch"] + sent["AckReports"] + sent["SendWishes"]) * 1_000 / done,
+        "core_to_runner_per_1000": (sent["Dispatch"] + sent["AckReports"] + sent["SendDemands"]) * 1_000 / done,
         "core_from_runner_per_1000": (sent["SendReports"] + sent["SendGrants"]) * 1_000 / done,
         "dispatch_bytes": world.sizes["dispatch"] / done,
         "report_bytes": world.sizes["reports"] / done,

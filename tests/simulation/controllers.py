@@ -125,7 +125,7 @@ class Controller(Process):
                 self._leave()
             case (
                 effects.Dispatch()
-                | effects.SendWishes()
+                | effects.SendDemands()
                 | effects.CancelRuns()
                 | effects.AckReports()
                 | effects.AckBeat()
@@ -136,14 +136,14 @@ class Controller(Process):
 
     def _to_runner(
         self,
-        effect: effects.Dispatch | effects.SendWishes | effects.CancelRuns | effects.AckReports | effects.AckBeat,
+        effect: effects.Dispatch | effects.SendDemands | effects.CancelRuns | effects.AckReports | effects.AckBeat,
     ) -> None:
         runner = self._streams.get(effect.runner_id)
         if runner is None:
             return
         match effect:
-            case effects.SendWishes(_, wishes):
-                message: tuple[Any, ...] = ("wishes", wishes)
+            case effects.SendDemands(_, demands):
+                message: tuple[Any, ...] = ("demands", demands)
             case effects.Dispatch(_, now_us, executions, epochs):
                 ids = [execution.execution_id for execution in executions]
                 self.world.log(f"{self.name} dispatches {ids} to {effect.runner_id}")

@@ -19,7 +19,7 @@ _KEPT: Final = (SkipReason.PAUSED, SkipReason.OUTSIDE_WINDOW)
 
 def check_orders(world: "World", store: YearStore, book: Book) -> None:
     for at, order in enumerate(book.orders):
-        match order.wish:
+        match order.given:
             case SkipNext():
                 _check_skipped(book, order)
             case Pause(until=until) if until is not None:
@@ -44,7 +44,7 @@ def _check_kept(book: Book, order: Written, until: int, later: list[Written]) ->
     """Each tick before the pause's end has that reason, as far as nobody ordered otherwise before."""
     if order.paused_tick is None:
         return
-    other = min((each.at for each in later if not isinstance(each.wish, SkipNext)), default=until)
+    other = min((each.at for each in later if not isinstance(each.given, SkipNext)), default=until)
     span = book.spans[order.span]
     ends = min(until - 1, other, until if span.until_at is None else span.until_at)
     for tick in slice_of(book.due, order.paused_tick, ends):
@@ -55,7 +55,7 @@ def _check_kept(book: Book, order: Written, until: int, later: list[Written]) ->
 
 def _check_cancelled(store: YearStore, book: Book, order: Written, later: list[Written]) -> None:
     """What ran was told to stop, and nothing began until the job was restored."""
-    until = next((each.executions for each in later if isinstance(each.wish, Restore)), len(store.executions))
+    until = next((each.executions for each in later if isinstance(each.given, Restore)), len(store.executions))
     begun = [row for row in book.executions if order.executions < row.execution_id <= until]
     assert not begun, book.says(f"{order}, and then began {[brief(row) for row in begun]}")
     for row in book.executions:

@@ -62,9 +62,9 @@ class Orders(Asker):
             if row.cancelled_at is not None and self._rng.random() < 0.8:
                 self._order(row.key, Restore())
 
-    def _order(self, key: str, wish: JobOrder, persistence: float = 0.7) -> None:
+    def _order(self, key: str, order: JobOrder, persistence: float = 0.7) -> None:
         self._ask(
-            f"orders {wish} of {key}", lambda store: store.order_job(key, wish, "operator"), _changed, persistence
+            f"orders {order} of {key}", lambda store: store.order_job(key, order, "operator"), _changed, persistence
         )
 
     def _pause_until(self) -> None:

@@ -80,8 +80,8 @@ class PlacedRunner(Runner):
             case ("welcome", controller_id, peers, registering_ms):
                 deployments = self.info.deployments
                 self.put(events.LinkUp(address, controller_id, peers, 0, 0, deployments, registering_ms))
-            case ("wishes", wishes):
-                self.put(events.Wished(address, wishes))
+            case ("demands", demands):
+                self.put(events.DemandsReceived(address, demands))
             case _:
                 super()._received(address, message)
 

@@ -128,7 +128,7 @@ class PlacesWorld:
         self._stopped_inbox: dict[str, list[events.Event]] = defaultdict(list)
         self.starts: list[tuple[int, str, float]] = []  # when (ms), the verb, and how late it began (ms)
         self.lines: list[tuple[str, Any]] = []
-        self.grants = self.wishes = 0  # messages
+        self.grants = self.demands = 0  # messages
         self.deployed = run_now(
             self.store.create_deployment(Module("busy", tuple(verbs)), "a" * 64, 1, TIMEOUT_MS, True)
         )
@@ -207,9 +207,9 @@ class PlacesWorld:
             case effects.Dispatch(runner_id, now_us, executions, epochs):
                 runs = list(map(run_of, executions, epochs))
                 self._to_runner(runner_id, runner_events.Dispatched(address, now_us, runs))
-            case effects.SendWishes(runner_id, wishes):
-                self.wishes += 1
-                self._to_runner(runner_id, runner_events.Wished(address, wishes))
+            case effects.SendDemands(runner_id, demands):
+                self.demands += 1
+                self._to_runner(runner_id, runner_events.DemandsReceived(address, demands))
             case effects.AckReports(runner_id, ids):
                 self._to_runner(runner_id, runner_events.ReportsAcked(ids))
             case effects.AckBeat(runner_id, sequence, renewed, database_ok, _):

@@ -17,8 +17,8 @@ from cronring.schema.timetable import timetable
 from tests.simulation.order_checkers import check_orders
 from tests.simulation.orphaned import check_orphans
 from tests.simulation.policy_reasons import check_reasons
+from tests.simulation.policy_requests import check_requests
 from tests.simulation.policy_ticks import Calendar, ticks_between
-from tests.simulation.policy_wishes import check_wishes
 from tests.simulation.taken_over import check_taken_over
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import YearStore
@@ -51,7 +51,7 @@ def check_policies(world: "World", promised: list[int]) -> None:
         check_reasons(world, book)
         _check_pauses(world, store, book)
         check_orders(world, store, book)
-    check_wishes(world, store, books, promised)
+    check_requests(world, store, books, promised)
     check_orphans(store, world.database.stepped_all_us + CLOCK_ERROR_US)
     check_taken_over(store, world.database.stepped_all_us + CLOCK_ERROR_US)
 

@@ -31,7 +31,7 @@ class Reasons:
         self._claimed: dict[int, list[StoredExecution]] = {}
         for each in book.of_ticks:
             self._claimed.setdefault(each.claimed_at, []).append(each)
-        self._skip_orders = [order for order in book.orders if isinstance(order.wish, SkipNext)]
+        self._skip_orders = [order for order in book.orders if isinstance(order.given, SkipNext)]
 
     def check(self) -> None:
         for row in self._book.ranges:

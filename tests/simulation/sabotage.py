@@ -57,7 +57,7 @@ class Sabotage(NamedTuple):
 
 def _looks_away(self: BackupLooks) -> None:
     self._window.pop_backup(self._context.now_us)
-    self._wishes.pop_due(self._context.now_ns)
+    self._asked_slots.pop_due(self._context.now_ns)
 
 
 def _not_stopped(self: RunnerCore) -> None:
@@ -105,11 +105,11 @@ def _ends_not_repeated() -> dict[tuple[Any, str], Any]:
 
 
 def _read_once() -> dict[tuple[Any, str], Any]:
-    wish, turn = Refetching.wish, Refetching.turn
+    ask_soon, turn = Refetching.ask_soon, Refetching.turn
 
-    def wish_once(self: Refetching, *arguments: int) -> None:
+    def ask_once(self: Refetching, *arguments: int) -> None:
         if not self.fetched_once:
-            wish(self, *arguments)
+            ask_soon(self, *arguments)
 
     def turn_once(self: Refetching) -> FollowUps:
         sent = turn(self)
@@ -117,7 +117,7 @@ def _read_once() -> dict[tuple[Any, str], Any]:
             self._at_ns = None
         return sent
 
-    return {(Refetching, "wish"): wish_once, (Refetching, "turn"): turn_once}
+    return {(Refetching, "ask_soon"): ask_once, (Refetching, "turn"): turn_once}
 
 
 def _begun_again() -> dict[tuple[Any, str], Any]:

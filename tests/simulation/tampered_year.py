@@ -12,13 +12,13 @@ from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
 from tests.simulation.checkers import check_once, check_results
 from tests.simulation.year_books import Book
 from tests.simulation.year_checkers import books_of, check_books
-from tests.simulation.year_history import Wish
+from tests.simulation.year_history import Requested
 from tests.simulation.year_oracle import Oracle, is_cron, policy_of
 from tests.simulation.year_world import YearWorld
 
 HOUR_US = 3_600_000_000
 Row = TypeVar("Row")
-TABLES = ("executions", "skips", "started_by", "wishes", "spans", "activations")
+TABLES = ("executions", "skips", "started_by", "requested", "spans", "activations")
 
 
 class Missing(LookupError):
@@ -64,7 +64,9 @@ class TamperedYear:
         from_us, until_us = before.claimed_at - HOUR_US, after.report.ended_at + HOUR_US
         alone = len(book.running_at(before.claimed_at - HOUR_US, after.claimed_at + HOUR_US)) == 2
         paused = any(pause.since <= until_us and (pause.until or until_us) >= from_us for pause in book.pauses)
-        quiet = not any(wish.job is book.job and from_us <= wish.at <= until_us for wish in self.store.wishes)
+        quiet = not any(
+            request.job is book.job and from_us <= request.at <= until_us for request in self.store.requested
+        )
         on_time = after.claimed_at - after.tick < HOUR_US and before.report.ended_at < after.run_at
         return alone and quiet and on_time and not paused and not self.world.troubled(from_us, until_us)
 
@@ -90,15 +92,15 @@ class TamperedYear:
         before = first(row for row in rows if row.job is retry.job and row.tick == retry.tick and row.attempt == 1)
         return before, retry
 
-    def wished(self, trigger: Trigger, runs: int = 1) -> Wish:
+    def requested(self, trigger: Trigger, runs: int = 1) -> Requested:
         """What was asked for, of a job that is still there, and had so many runs."""
         return first(
-            wish
-            for wish in self.store.wishes
-            if wish.trigger is trigger
-            and not wish.job.removed
-            and len(self.store.started_by.get(wish.activation_id, ())) >= runs
-            and self.store.spans[wish.job.job_id][-1] is self.store.spans[wish.job.job_id][wish.span]
+            request
+            for request in self.store.requested
+            if request.trigger is trigger
+            and not request.job.removed
+            and len(self.store.started_by.get(request.activation_id, ())) >= runs
+            and self.store.spans[request.job.job_id][-1] is self.store.spans[request.job.job_id][request.span]
         )
 
     def result(self) -> StoredExecution:
@@ -131,7 +133,7 @@ def tampering(world: YearWorld, oracle: Oracle) -> Iterator[TamperedYear]:
         activation_id: [store.executions[row.execution_id] for row in rows]
         for activation_id, rows in store.started_by.items()
     }
-    store.wishes = list(store.wishes)
+    store.requested = list(store.requested)
     store.spans = {job_id: list(spans) for job_id, spans in store.spans.items()}
     store.activations = dict(store.activations)
     try:

@@ -8,8 +8,8 @@ from cronring.controller.core.orders.orders import Cancel, Pause, SkipNext
 from cronring.schema.execution import Outcome, SkipReason, Trigger
 from tests.simulation.long_world import LongWorld
 from tests.simulation.order_checkers import check_orders
+from tests.simulation.policy_requests import check_requests
 from tests.simulation.policy_ticks import Calendar
-from tests.simulation.policy_wishes import check_wishes
 from tests.simulation.year_books import Book
 from tests.simulation.year_history import Written, YearStore
 
@@ -42,7 +42,7 @@ def judge(world: LongWorld, store: YearStore) -> None:
     for book in books.values():
         book.check_accounts()
         check_orders(world, store, book)
-    check_wishes(world, store, books, [])
+    check_requests(world, store, books, [])
 
 
 def change_reason(store: YearStore, order: Written, reason: SkipReason, wanted: SkipReason) -> bool:
@@ -59,14 +59,14 @@ def test_the_world_is_innocent(world: LongWorld, store: YearStore) -> None:
 
 
 def test_a_skipped_tick_with_another_reason(world: LongWorld, store: YearStore) -> None:
-    orders = [order for order in store.orders if isinstance(order.wish, SkipNext)]
+    orders = [order for order in store.orders if isinstance(order.given, SkipNext)]
     assert any(change_reason(store, order, SkipReason.CANCELLED, SkipReason.SUPERSEDED) for order in orders)
     with pytest.raises(AssertionError, match="is in the books as"):
         judge(world, store)
 
 
 def test_a_tick_of_a_pause_with_another_reason(world: LongWorld, store: YearStore) -> None:
-    orders = [order for order in store.orders if isinstance(order.wish, Pause) and order.wish.until is not None]
+    orders = [order for order in store.orders if isinstance(order.given, Pause) and order.given.until is not None]
     assert sum(change_reason(store, order, SkipReason.PAUSED, SkipReason.NO_RUNNER) for order in orders)
     with pytest.raises(AssertionError, match="kept"):
         judge(world, store)
@@ -75,7 +75,7 @@ def test_a_tick_of_a_pause_with_another_reason(world: LongWorld, store: YearStor
 def test_a_run_of_a_cancelled_job(world: LongWorld, store: YearStore) -> None:
     for at, order in enumerate(store.orders):
         before = [row for row in store.executions.values() if row.job.job_id == order.job_id]
-        if isinstance(order.wish, Cancel) and before and before[0].execution_id <= order.executions:
+        if isinstance(order.given, Cancel) and before and before[0].execution_id <= order.executions:
             store.orders[at] = order._replace(executions=0)
             break
     with pytest.raises(AssertionError, match="and then began"):
@@ -89,7 +89,7 @@ def test_a_run_that_was_not_told_of_its_job_s_cancellation(world: LongWorld, sto
             if row.job.job_id == order.job_id and row.cancel is None and row.outcome is Outcome.COMPLETED
             and row.execution_id <= order.executions
         ]  # fmt: skip
-        if isinstance(order.wish, Cancel) and before:
+        if isinstance(order.given, Cancel) and before:
             store.orders[at] = order._replace(ends=0)
             break
     with pytest.raises(AssertionError, match="wasn't told"):
@@ -97,8 +97,8 @@ def test_a_run_that_was_not_told_of_its_job_s_cancellation(world: LongWorld, sto
 
 
 def test_a_retry_by_hand_that_never_ran(world: LongWorld, store: YearStore) -> None:
-    wishes = {wish.activation_id: wish for wish in store.wishes if wish.trigger is Trigger.RETRY}
-    of_jobs_there = [number for number in store.by_hand if number in wishes and not wishes[number].job.removed]
+    requested = {request.activation_id: request for request in store.requested if request.trigger is Trigger.RETRY}
+    of_jobs_there = [number for number in store.by_hand if number in requested and not requested[number].job.removed]
     ran = next(number for number in of_jobs_there if store.started_by.get(number))
     del store.started_by[ran]
     with pytest.raises(AssertionError, match=r"was asked for, is gone, and never ran"):

@@ -96,7 +96,7 @@ def test_a_database_far_away_leaves_no_child_idle(run_ms: float) -> None:
 
 
 def test_a_stopped_controller_loses_what_others_wait_for() -> None:
-    """It holds places, and wishes more; within about a second the others have them, and later it gets its part back."""
+    """It holds places and demands more; within about a second the others have them. Later it gets its part back."""
     world = _world(3, 60, 100, 2)
     world.run(5)
     world.stop("host:0")

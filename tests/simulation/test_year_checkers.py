@@ -165,36 +165,38 @@ def _leave_an_attempt_out(year: TamperedYear) -> None:
 
 def _drop_a_retry(year: TamperedYear) -> None:
     at = first(
-        at for at, wish in enumerate(year.store.wishes) if wish.trigger is Trigger.RETRY and not wish.job.removed
+        at
+        for at, request in enumerate(year.store.requested)
+        if request.trigger is Trigger.RETRY and not request.job.removed
     )
-    wish = year.store.wishes[at]
-    year.store.started_by.pop(wish.activation_id, None)
-    year.store.activations.pop(wish.activation_id, None)
-    year.store.wishes[at] = wish._replace(tick=year.world.end_us)  # no tick comes after it
+    request = year.store.requested[at]
+    year.store.started_by.pop(request.activation_id, None)
+    year.store.activations.pop(request.activation_id, None)
+    year.store.requested[at] = request._replace(tick=year.world.end_us)  # no tick comes after it
 
 
 def _forget_a_manual_run(year: TamperedYear) -> None:
-    del year.store.started_by[year.wished(Trigger.MANUAL).activation_id]
+    del year.store.started_by[year.requested(Trigger.MANUAL).activation_id]
 
 
 def _run_by_hand_twice(year: TamperedYear) -> None:
-    year.store.started_by[year.wished(Trigger.MANUAL).activation_id] *= 2
+    year.store.started_by[year.requested(Trigger.MANUAL).activation_id] *= 2
 
 
 def _leave_a_tick_out_of_a_backfill(year: TamperedYear) -> None:
-    started = year.store.started_by[year.wished(Trigger.BACKFILL, runs=2).activation_id]
+    started = year.store.started_by[year.requested(Trigger.BACKFILL, runs=2).activation_id]
     tick, job = started.pop().tick, started[0].job
     for row in [row for row in year.store.executions.values() if row.tick == tick and row.job is job]:
         row.outcome = Outcome.FAILED
 
 
 def _backfill_what_is_no_tick(year: TamperedYear) -> None:
-    started = year.store.started_by[year.wished(Trigger.BACKFILL).activation_id]
+    started = year.store.started_by[year.requested(Trigger.BACKFILL).activation_id]
     started.append(replace(started[-1], tick=started[-1].tick + 1))
 
 
 def _backfill_in_another_order(year: TamperedYear) -> None:
-    year.store.started_by[year.wished(Trigger.BACKFILL, runs=2).activation_id].reverse()
+    year.store.started_by[year.requested(Trigger.BACKFILL, runs=2).activation_id].reverse()
 
 
 def _leave_an_activation_lying(year: TamperedYear) -> None:

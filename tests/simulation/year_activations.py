@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from cronring.controller.store.memory.rows import StoredExecution
 from cronring.schema.execution import OF_A_TICK, Outcome, Trigger
 from tests.simulation.year_books import Book, brief
-from tests.simulation.year_history import Wish, YearStore
+from tests.simulation.year_history import Requested, YearStore
 from tests.simulation.year_oracle import length_us, policy_of, slice_of, window_of
 
 if TYPE_CHECKING:
@@ -72,21 +72,23 @@ def _asks(policy: dict[str, object], before: StoredExecution, at: int) -> bool:
     )
 
 
-def check_wishes(world: "YearWorld", books: dict[int, Book]) -> None:
+def check_requests(world: "YearWorld", books: dict[int, Book]) -> None:
     """Manual runs run, once; backfills run each tick of theirs once, in order; what is left waits for its job."""
     store = world.store
-    for wish in store.wishes:
-        started = store.started_by.get(wish.activation_id, [])
-        book = books[wish.job.job_id]
-        waits = wish.activation_id in store.activations
-        assert wish.trigger is Trigger.BACKFILL or len(started) <= 1, book.says(f"{wish[2:]} ran {len(started)} times")
-        if wish.trigger is Trigger.MANUAL:
-            done = bool(started) or wish.job.removed or (waits and (_is_busy(wish) or wish.job.orphaned))
-            assert done, book.says(f"{wish[2:]} was never run")
-        elif wish.trigger is Trigger.BACKFILL:
-            _check_backfill(store, book, wish, started, waits=waits)
+    for request in store.requested:
+        started = store.started_by.get(request.activation_id, [])
+        book = books[request.job.job_id]
+        waits = request.activation_id in store.activations
+        assert request.trigger is Trigger.BACKFILL or len(started) <= 1, book.says(
+            f"{request[2:]} ran {len(started)} times"
+        )
+        if request.trigger is Trigger.MANUAL:
+            done = bool(started) or request.job.removed or (waits and (_is_busy(request) or request.job.orphaned))
+            assert done, book.says(f"{request[2:]} was never run")
+        elif request.trigger is Trigger.BACKFILL:
+            _check_backfill(store, book, request, started, waits=waits)
         elif not started and not waits:
-            _check_retry_dropped(book, wish)
+            _check_retry_dropped(book, request)
     for row in store.activations.values():
         stuck = row.run_at < store.now_us() - STUCK_US and not row.job.paused and not row.job.orphaned
         stuck = stuck and not row.job.full
@@ -94,38 +96,42 @@ def check_wishes(world: "YearWorld", books: dict[int, Book]) -> None:
         assert not stuck, books[row.job.job_id].says(f"{row.activation_id} {row.trigger} of {row.tick} still waits")
 
 
-def _is_busy(wish: Wish) -> bool:
-    return wish.job.full
+def _is_busy(request: Requested) -> bool:
+    return request.job.full
 
 
-def _check_retry_dropped(book: Book, wish: Wish) -> None:
+def _check_retry_dropped(book: Book, request: Requested) -> None:
     """It gave way to a later tick."""
-    later = wish.of_schedule and any(row.tick > wish.tick for row in book.of_ticks)
-    assert later or wish.job.removed, book.says(f"the retry {wish[2:]} was dropped, and nothing came after it")
+    later = request.of_schedule and any(row.tick > request.tick for row in book.of_ticks)
+    assert later or request.job.removed, book.says(f"the retry {request[2:]} was dropped, and nothing came after it")
 
 
-def _check_backfill(store: YearStore, book: Book, wish: Wish, started: list[StoredExecution], *, waits: bool) -> None:
-    assert wish.until_tick is not None
+def _check_backfill(
+    store: YearStore, book: Book, request: Requested, started: list[StoredExecution], *, waits: bool
+) -> None:
+    assert request.until_tick is not None
     ran = [row.tick for row in started]
-    assert all(before < after for before, after in pairwise(ran)), book.says(f"{wish[2:]} ran {ran}")
-    span = book.spans[wish.span]
-    last = started[-1].claimed_at if started else wish.at
-    if wish.job.removed or (span.until_at is not None and span.until_at <= max(last, store.now_us() - 1)):
+    assert all(before < after for before, after in pairwise(ran)), book.says(f"{request[2:]} ran {ran}")
+    span = book.spans[request.span]
+    last = started[-1].claimed_at if started else request.at
+    if request.job.removed or (span.until_at is not None and span.until_at <= max(last, store.now_us() - 1)):
         return  # its ticks became others meanwhile
     contains = window_of(span.policy)
     wanted = [
         tick
-        for tick in slice_of(book.oracle.ticks(span._replace(from_at=0), wish.until_tick), wish.tick, wish.until_tick)
+        for tick in slice_of(
+            book.oracle.ticks(span._replace(from_at=0), request.until_tick), request.tick, request.until_tick
+        )
         if contains is None or contains(tick)
     ]
     if waits:
-        wanted = [tick for tick in wanted if tick < store.activations[wish.activation_id].tick]
+        wanted = [tick for tick in wanted if tick < store.activations[request.activation_id].tick]
     for tick in wanted:
         rows = [row for row in book.executions if row.tick == tick and row.outcome is Outcome.COMPLETED]
-        done = tick in ran or (not wish.again and bool(rows))
-        assert done, book.says(f"{wish[2:]} left {tick} out; it ran {ran}")
+        done = tick in ran or (not request.again and bool(rows))
+        assert done, book.says(f"{request[2:]} left {tick} out; it ran {ran}")
     strange = [tick for tick in ran if tick not in wanted]
-    assert not strange, book.says(f"{wish[2:]} ran {strange}, which are none of its ticks")
+    assert not strange, book.says(f"{request[2:]} ran {strange}, which are none of its ticks")
 
 
 def check_order(book: Book) -> None:

@@ -23,7 +23,7 @@ class Book:
         self.oracle = oracle
         self.spans = store.spans[job.job_id]
         self.orders = [order for order in store.orders if order.job_id == job.job_id]
-        restored = {order.span for order in self.orders if isinstance(order.wish, Restore)}
+        restored = {order.span for order in self.orders if isinstance(order.given, Restore)}
         for number, (before, after) in enumerate(pairwise(self.spans), 1):
             ends = after.from_at + 1 if before.until_at is None else before.until_at
             whole = ends == after.from_at or (number in restored and ends < after.from_at)

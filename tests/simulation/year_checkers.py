@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tests.simulation.orphaned import check_orphans
 from tests.simulation.taken_over import check_taken_over
-from tests.simulation.year_activations import check_order, check_retries, check_wishes
+from tests.simulation.year_activations import check_order, check_requests, check_retries
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_oracle import Oracle
 from tests.simulation.year_reasons import check_buffers, check_cuts, check_distances, check_reasons, check_windows
@@ -39,7 +39,7 @@ def check_books(world: "YearWorld", oracle: Oracle) -> None:
         check_buffers(book)
         check_cuts(world, book)
         check_retries(book)
-    check_wishes(world, books)
+    check_requests(world, books)
     check_orphans(world.store, 0)
     check_taken_over(world.store, 0)
 

@@ -20,7 +20,7 @@ class Pause(NamedTuple):
     by_hand: bool
 
 
-class Wish(NamedTuple):
+class Requested(NamedTuple):
     """A manual run or a backfill: a copy of its row as it was made."""
 
     activation_id: int
@@ -41,7 +41,7 @@ class Written(NamedTuple):
     """
 
     job_id: int
-    wish: orders.JobOrder
+    given: orders.JobOrder
     at: int
     span: int
     executions: int
@@ -55,27 +55,27 @@ class YearStore(RecordingStore):
         super().__init__(now_us, on_notify)
         self.pauses: list[Pause] = []
         self.orders: list[Written] = []
-        self.wishes: list[Wish] = []
+        self.requested: list[Requested] = []
         self.by_hand: dict[int, int] = {}  # retries that somebody asked for, by activation: of which execution
         self.activation_of: dict[int, int] = {}  # by execution
         self.started_by: dict[int, list[StoredExecution]] = {}  # by activation
 
     def _write(
-        self, row: StoredJob, plan: orders.Ordered, after: orders.OrderColumns, wish: orders.JobOrder, *values: Any
+        self, row: StoredJob, plan: orders.Ordered, after: orders.OrderColumns, order: orders.JobOrder, *values: Any
     ) -> int:
         now = self.now_us()
-        if not isinstance(wish, orders.SkipNext):
+        if not isinstance(order, orders.SkipNext):
             self._end_pause(row, now)
-        if isinstance(wish, orders.Pause):
-            self.pauses.append(Pause(row.job_id, now, wish.until, by_hand=True))
-        if isinstance(wish, orders.Cancel):
+        if isinstance(order, orders.Pause):
+            self.pauses.append(Pause(row.job_id, now, order.until, by_hand=True))
+        if isinstance(order, orders.Cancel):
             waiting = [each.activation_id for each in self.activations.values() if each.job is row]
             self.cancelled.update(dict.fromkeys(waiting, now))
-        done = super()._write(row, plan, after, wish, *values)
+        done = super()._write(row, plan, after, order, *values)
         tick = plan.details.get("tick")
         self.orders.append(
             Written(
-                row.job_id, wish, now, len(self.spans[row.job_id]) - 1, len(self.executions), len(self.ended),
+                row.job_id, order, now, len(self.spans[row.job_id]) - 1, len(self.executions), len(self.ended),
                 None if tick is None else parse_instant(str(tick)), after.paused_tick,
             )
         )  # fmt: skip
@@ -86,10 +86,10 @@ class YearStore(RecordingStore):
         if row.paused_at is not None:
             self.pauses.append(Pause(row.job_id, self.now_us(), row.paused_until, by_hand=True))
         if row.paused_at is not None or row.cancelled_at is not None:
-            wish = orders.Cancel() if row.cancelled_at is not None else orders.Pause(until=row.paused_until)
+            order = orders.Cancel() if row.cancelled_at is not None else orders.Pause(until=row.paused_until)
             self.orders.append(
                 Written(
-                    row.job_id, wish, self.now_us(), 0, len(self.executions), len(self.ended), None, row.paused_tick
+                    row.job_id, order, self.now_us(), 0, len(self.executions), len(self.ended), None, row.paused_tick
                 )
             )
 
@@ -114,11 +114,11 @@ class YearStore(RecordingStore):
 
     def _add_activation(self, job: StoredJob, trigger: Trigger, *values: Any, **named: Any) -> ActivationRow:
         row = super()._add_activation(job, trigger, *values, **named)
-        made = Wish(
+        made = Requested(
             row.activation_id, job, trigger, row.tick, row.until_tick, row.again, self.now_us(),
             len(self.spans[job.job_id]) - 1, row.of_schedule,
         )  # fmt: skip
-        self.wishes.append(made)
+        self.requested.append(made)
         return row
 
     def _start(self, row: ActivationRow, *values: Any) -> StoredExecution:

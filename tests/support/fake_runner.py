@@ -22,12 +22,12 @@ def hello(runner_id: str = "r-1", digest: str = "a" * 64, schedule: str = "* * *
     return wire.Hello(runner_id=runner_id, hostname="host", pid=7, version="0.1", modules=[hosted])
 
 
-def a_place_for_each(wishes: Iterable[wire.Wish]) -> wire.Grants:
+def a_place_for_each(demands: Iterable[wire.LaneDemand]) -> wire.Grants:
     """Of a runner that takes whatever comes."""
     return wire.Grants(
         grants=[
-            wire.Grant(deployment=wish.deployment, lane=wish.lane, epoch=1, granted=wish.seen + wish.count)
-            for wish in wishes
+            wire.Grant(deployment=demand.deployment, lane=demand.lane, epoch=1, granted=demand.seen + demand.count)
+            for demand in demands
         ]
     )
 
@@ -102,8 +102,8 @@ class FakeRunner:
     async def _read(self) -> None:
         with contextlib.suppress(grpc.aio.AioRpcError):  # ended() tells
             while isinstance(message := await self.stream.read(), wire.ControllerMessage):
-                if self._places and message.HasField("wishes"):
-                    await self.say(grants=a_place_for_each(message.wishes.wishes))
+                if self._places and message.HasField("demands"):
+                    await self.say(grants=a_place_for_each(message.demands.demands))
                 self._heard.put_nowait(message)
         self._heard.put_nowait(None)
 

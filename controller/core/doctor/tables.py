@@ -55,7 +55,7 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_unfolded": "job pkey",
         "cron_verb_calls": "made pkey",
         "cron_webhooks": "name_key pkey",
-        "cron_wishes": "pkey",
+        "cron_histories": "pkey",
         "cron_zone_data": "pkey",
         "cronring_migrations": "pkey",
         "deployments": "key_key namespace_module_digest_key one_active pkey",

@@ -55,8 +55,8 @@ class Activating:
         "_timers",
         "_turns",
         "_waiting",
+        "_wanted",
         "_window",
-        "_wished",
     )
 
     def __init__(
@@ -86,7 +86,7 @@ class Activating:
         self._fetching: tuple[int, dict[int, None]] | None = None  # and what was known when it was sent
         self._followers: dict[int, None] = {}  # made by ends that were committed here, and not read yet
         self._following: tuple[int, tuple[int, ...]] | None = None
-        self._wished = False
+        self._wanted = False
         self._not_before_ns = 0
 
     def __len__(self) -> int:
@@ -101,12 +101,12 @@ class Activating:
         return self._timers.next_us()
 
     def next_deadline(self) -> int | None:
-        backing_off = (self._ready or self._wished or self._followers) and self._context.now_ns < self._not_before_ns
+        backing_off = (self._ready or self._wanted or self._followers) and self._context.now_ns < self._not_before_ns
         return self._not_before_ns if backing_off and self._context.store_ok else None
 
-    def wish(self) -> None:
+    def ask_soon(self) -> None:
         """Read what waits, with the window."""
-        self._wished = True
+        self._wanted = True
 
     def created(self, activations: list[Activation]) -> None:
         """This controller has just made these."""
@@ -162,7 +162,7 @@ class Activating:
         self._ready.update(dict.fromkeys(self._timers.pop_due(context.now_us)))
         if context.draining or not context.store_ok or context.now_ns < self._not_before_ns:
             return
-        if self._wished and self._fetching is None:
+        if self._wanted and self._fetching is None:
             self._fetch()
         if self._followers and self._following is None:
             self._fetch_followers()
@@ -177,7 +177,7 @@ class Activating:
 
     def _fetch(self) -> None:
         slots = self._window.slots()
-        self._wished = False
+        self._wanted = False
         if slots:
             request_id = self._context.request(self)
             self._fetching = request_id, dict.fromkeys(self._waiting)
@@ -295,7 +295,7 @@ class Activating:
                 self._holding.hold(execution, stale=False)
                 self._window.runner_here(execution)
                 if not execution.runner_id:  # its claim may have decided it
-                    self._collecting.wish()
+                    self._collecting.ask_soon()
                 won.append(execution)
                 epochs.append(self._places.epoch(place))
             self._follow(waiting, request, result)
@@ -367,7 +367,7 @@ class Activating:
         self._not_before_ns = context.now_ns + REFUSED_RETRY_NS
         if self._fetching is not None and event.request_id == self._fetching[0]:
             self._fetching = None
-            self._wished = True
+            self._wanted = True
             return NONE
         if self._following is not None and event.request_id == self._following[0]:
             self._followers.update(dict.fromkeys(self._following[1]))

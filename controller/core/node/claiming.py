@@ -284,7 +284,7 @@ class Claiming:
                 newer = newer or result.revision != entry.job.revision
                 won.append(self._won(entry, request, result))
                 if not request.runner_id:  # its claim may have decided it
-                    self._collecting.wish()
+                    self._collecting.ask_soon()
                 epochs.append(self._places.epoch(batch.places[request.job_id]))
                 continue
             # docs/decisions/0050: kept unused, the place would be lost by a new epoch, while others wait for it

@@ -18,41 +18,41 @@ WAITING_MAX: Final = 5_000  # ends under way; beyond, PostgreSQL keeps the other
 class Collecting:
     """One look under way, and whether another one is wanted."""
 
-    __slots__ = ("_asked", "_context", "_not_before_ns", "_wished")
+    __slots__ = ("_asked", "_context", "_not_before_ns", "_wanted")
 
     def __init__(self, context: NodeContext) -> None:
         self._context = context
-        self._wished = False
+        self._wanted = False
         self._asked = False
         self._not_before_ns = 0
 
-    def wish(self) -> None:
+    def ask_soon(self) -> None:
         """There is something, or may be."""
-        self._wished = True
+        self._wanted = True
 
     def next_deadline(self) -> int | None:
-        waiting = self._wished and not self._asked and self._context.store_ok
+        waiting = self._wanted and not self._asked and self._context.store_ok
         return self._not_before_ns if waiting and self._context.now_ns < self._not_before_ns else None
 
     @property
     def looks(self) -> bool:
         """It may be asked for now. Else nobody has to say what is ending, which is as long as a herd."""
         return (
-            self._wished and not self._asked and self._context.store_ok and self._context.now_ns >= self._not_before_ns
+            self._wanted and not self._asked and self._context.store_ok and self._context.now_ns >= self._not_before_ns
         )
 
     def look(self, ending: Collection[int]) -> None:
         """`ending`: what was fetched, and whose end is not committed yet."""
         context = self._context
         if len(ending) < WAITING_MAX:
-            self._wished, self._asked = False, True
+            self._wanted, self._asked = False, True
             known = tuple(sorted(ending))
             context.effects.append(FetchQueueReports(context.request(self), known, AT_MOST))
 
     def fetched(self, event: QueueReported) -> None:
         self._asked = False
-        self._wished = self._wished or len(event.reports) >= AT_MOST
+        self._wanted = self._wanted or len(event.reports) >= AT_MOST
 
     def failed(self, _: StoreFailed) -> None:
-        self._asked, self._wished = False, True
+        self._asked, self._wanted = False, True
         self._not_before_ns = self._context.now_ns + REFUSED_RETRY_NS

@@ -161,11 +161,11 @@ class Dispatch(NamedTuple):
     epochs: list[int]  # of the places that they take (see Grant), one for each; 0: none
 
 
-class SendWishes(NamedTuple):
+class SendDemands(NamedTuple):
     """Tell a connected runner how many runs wait here for a place on it, and give places back."""
 
     runner_id: str
-    wishes: list[LaneDemand]
+    demands: list[LaneDemand]
 
 
 class CancelRuns(NamedTuple):
@@ -207,7 +207,7 @@ class Leave(NamedTuple):
     """The node is done: close everything and exit."""
 
 
-ToRunner = Dispatch | SendWishes | CancelRuns | AckReports | AckBeat
+ToRunner = Dispatch | SendDemands | CancelRuns | AckReports | AckBeat
 Effect = (
     SendPacket
     | RenewLease
@@ -228,7 +228,7 @@ Effect = (
     | FetchOverdueExecutions
     | FetchQueueReports
     | Dispatch
-    | SendWishes
+    | SendDemands
     | CancelRuns
     | AckReports
     | AckBeat

@@ -302,7 +302,7 @@ class Ending:
         for result in event.results:
             if result.busy:  # whoever wanted it ended asks again, if its consumer says nothing
                 self._forget(by_id.pop(result.execution_id))
-                self._collecting.wish()
+                self._collecting.ask_soon()
                 continue
             if result.stale:  # what passed during the run is for its job's row to say, as it stands
                 self._unknown[result.execution_id] = by_id.pop(result.execution_id)

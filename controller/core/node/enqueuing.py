@@ -166,7 +166,7 @@ class Enqueuing:
             payload=entry.job.payload,
         )
         self._holding.hold(execution, stale=result.revision != entry.job.revision)
-        self._collecting.wish()
+        self._collecting.ask_soon()
 
     def failed(self, event: StoreFailed) -> FollowUps:
         """It may have been committed all the same: the rows will tell, as their ticks are others then."""

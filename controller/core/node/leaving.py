@@ -15,7 +15,7 @@ from cronring.controller.core.node.verifying import Verifying
 
 
 class Leaving:
-    """From the wish to stop to the last effect. `left`: that was it, and nothing happens any more."""
+    """From the order to stop to the last effect. `left`: that was it, and nothing happens any more."""
 
     __slots__ = (
         "_activating",

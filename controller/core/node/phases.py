@@ -75,7 +75,7 @@ class Phases:
             # Behind them: claims hand on to here what needs no runner.
             Phase("messages", parts.enqueuing.turn),
             # Runners hear how much waits here once claims have taken what they could get.
-            Phase("wishes", parts.places.tell),
+            Phase("demands", parts.places.tell),
             # The order of these two makes no difference: one asks rows, the other tells runners what was answered.
             Phase("overlap", parts.overlap_cancel.turn),
             Phase("cancels", parts.cancelling.turn, (Withdrawn,)),
@@ -124,24 +124,24 @@ class Phases:
             case RingChanged():
                 parts.take_duties()
                 if parts.lease.answered:
-                    parts.refetching.wish()
+                    parts.refetching.ask_soon()
             case Buried():
                 parts.verifying.doubt()
             case Gone(controller_ids):
                 parts.sweeping.adopt_from(controller_ids)
             case WindowAsked():
                 parts.membership.search()
-                parts.activating.wish()
+                parts.activating.ask_soon()
             case ClaimInDoubt():
                 parts.sweeping.doubt()
-                parts.refetching.wish()
+                parts.refetching.ask_soon()
             case DrillOver() | RowNewer():
-                parts.refetching.wish()
+                parts.refetching.ask_soon()
             case RunnerAwaited():
-                parts.refetching.wish_rarely()
+                parts.refetching.ask_rarely()
             case Withdrawn(execution_id, reason):
                 parts.ending.withdraw(execution_id, reason)
             case TickOverlooked(slot):
-                parts.looks.wish(slot)
+                parts.looks.ask_soon(slot)
             case _:
                 assert_never(each)

@@ -14,14 +14,14 @@ from cronring.controller.core.model import Job
 from cronring.controller.core.node.activation import WaitingActivation
 from cronring.controller.core.node.connected_runners import ConnectedRunners, Picker
 from cronring.controller.core.node.context import MS, NodeContext
-from cronring.controller.core.node.effects import Level, SendWishes
+from cronring.controller.core.node.effects import Level, SendDemands
 from cronring.controller.core.node.fair import FairQueue
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.stock import Place, Stock
 from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
 from cronring.schema.lanes import Grant, LaneDemand, LaneKey
 
-TELL_GAP_NS: Final = 50 * MS  # between two wishes of which the second is not urgent
+TELL_GAP_NS: Final = 50 * MS  # between two demands of which the second is not urgent
 SIFT_NS: Final = 1_000 * MS
 FEW: Final = 32  # that are counted each time
 LOGGED_LATE_MS: Final = 1_000
@@ -229,13 +229,13 @@ class Places:
             stock = runner.stocks.get(lane)
             if stock is None:
                 stock = runner.stocks[lane] = Stock(runner_id, lane)
-            wish = self._wish(stock)
-            if wish is not None:
-                told.setdefault(runner_id, []).append(wish)
-        for runner_id, wishes in told.items():
-            self._context.effects.append(SendWishes(runner_id, wishes))
+            demand = self._demand(stock)
+            if demand is not None:
+                told.setdefault(runner_id, []).append(demand)
+        for runner_id, demands in told.items():
+            self._context.effects.append(SendDemands(runner_id, demands))
 
-    def _wish(self, stock: Stock) -> LaneDemand | None:
+    def _demand(self, stock: Stock) -> LaneDemand | None:
         """What that runner is to be told of this lane now."""
         context = self._context
         queue = self._queues.get(stock.key)
@@ -247,15 +247,15 @@ class Places:
         # docs/decisions/0050: while others wait, what nobody waits for here is theirs
         elif stock.short:
             stock.return_all_but(stock.keep)
-        wish = stock.tell(count, standby, rank_us, self._claim_us, not self._open)
-        if wish is None:
+        demand = stock.tell(count, standby, rank_us, self._claim_us, not self._open)
+        if demand is None:
             return None
-        # Each start and each claim changes the count. Wishes are cumulative, so the last one says all.
-        if context.now_ns - stock.told_ns < TELL_GAP_NS and not stock.urgent(wish):
+        # Each start and each claim changes the count. Demands are cumulative, so the last one says all.
+        if context.now_ns - stock.told_ns < TELL_GAP_NS and not stock.urgent(demand):
             self._dirty[stock.runner_id, stock.key] = None
             return None
-        stock.told(wish, context.now_ns)
-        return wish
+        stock.told(demand, context.now_ns)
+        return demand
 
     def _look(self, lane: LaneKey, queue: LaneQueue) -> tuple[int, int, int]:
         """How many wait there, how many of them in others' stead, and the most urgent one's rank."""
@@ -267,7 +267,7 @@ class Places:
         oldest = queue.first.oldest(self._waits) or queue.standby.oldest(self._waits)
         if oldest is None:
             return 0, 0, 0
-        # Not the head: that may have come late, and go first as its share has its turn. This controller's wish is as
+        # Not the head: that may have come late, and go first as its share has its turn. This controller's demand is as
         # urgent as what has waited longest here.
         rank_us, _, item = oldest
         self._log_late(lane, queue, item)

@@ -1,7 +1,7 @@
 """When to read the window again, and the backup's looks for what was left lying.
 
-A refetch is wished for every minute, after a NOTIFY, after a change of the ring, and after PostgreSQL was away. Wishes
-that come close together are one, and at most one refetch is under way.
+A refetch is asked for every minute, after a NOTIFY, after a change of the ring, and after PostgreSQL was away. What is
+asked close together is one, and at most one refetch is under way.
 """
 
 from typing import Final
@@ -38,14 +38,14 @@ class Refetching:
         self._sent_ns = context.now_ns
         self.fetched_once = False
 
-    def wish(self, delay_ns: int = COALESCE_NS) -> None:
+    def ask_soon(self, delay_ns: int = COALESCE_NS) -> None:
         """Read it no later than in `delay_ns`."""
         at_ns = self._context.now_ns + delay_ns
         self._at_ns = at_ns if self._at_ns is None else min(self._at_ns, at_ns)
 
-    def wish_rarely(self) -> None:
+    def ask_rarely(self) -> None:
         """The same, but not again and again."""
-        self.wish(max(COALESCE_NS, self._sent_ns + RARELY_NS - self._context.now_ns))
+        self.ask_soon(max(COALESCE_NS, self._sent_ns + RARELY_NS - self._context.now_ns))
 
     def next_deadline(self) -> int | None:
         return self._at_ns if self._in_flight is None and self._context.store_ok and self._lease.valid else None
@@ -77,7 +77,7 @@ class Refetching:
 
     def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
         self._in_flight = None
-        self.wish(RETRY_NS)
+        self.ask_soon(RETRY_NS)
 
 
 # docs/decisions/0006: a third of a herd's claims were for nothing
@@ -91,6 +91,7 @@ class BackupLooks:
     """
 
     __slots__ = (
+        "_asked_slots",
         "_context",
         "_firsts",
         "_gap_ns",
@@ -99,7 +100,6 @@ class BackupLooks:
         "_slots",
         "_stood_in",
         "_window",
-        "_wishes",
     )
 
     def __init__(self, context: NodeContext, window: DueWindow) -> None:
@@ -109,25 +109,25 @@ class BackupLooks:
         self._in_flight: tuple[int, tuple[int, ...]] | None = None
         self._not_before_ns = 0
         self._gap_ns = OVERDUE_GAP_NS
-        self._wishes = Timers()
+        self._asked_slots = Timers()
         self._firsts: dict[int, int] = {}  # of herds that the latest look saw: primary -> job id
         self._stood_in: frozenset[int] = frozenset()  # primaries whose herds are claimed here
 
-    def wish(self, slot: int) -> None:
+    def ask_soon(self, slot: int) -> None:
         """Something in it is due, and its owners may not know: look at it as its backup would."""
-        self._wishes.arm(slot, self._context.now_ns + self._context.settings.backup_delay_ms * MS)
+        self._asked_slots.arm(slot, self._context.now_ns + self._context.settings.backup_delay_ms * MS)
 
     def next_deadline(self) -> int | None:
         if not self._context.store_ok:
             return None
         waiting = self._not_before_ns if self._slots and self._in_flight is None else None
-        wished = self._wishes.next_us()
-        return wished if waiting is None or (wished is not None and wished < waiting) else waiting
+        wanted = self._asked_slots.next_us()
+        return wanted if waiting is None or (wanted is not None and wanted < waiting) else waiting
 
     def turn(self) -> None:
         context = self._context
         self._slots.update(self._window.pop_backup(context.now_us))
-        self._slots.update(dict.fromkeys(self._wishes.pop_due(context.now_ns)))
+        self._slots.update(dict.fromkeys(self._asked_slots.pop_due(context.now_ns)))
         # What it would find is for others to claim.
         if context.abstains:
             self._slots.clear()
@@ -166,7 +166,7 @@ class BackupLooks:
         self._gap_ns = min(2 * self._gap_ns, AT_WORK_GAP_MAX_NS) if at_work & before.keys() else OVERDUE_GAP_NS
         for slot in slots:
             if self._window.primaries[slot] in at_work:
-                self._wishes.arm(slot, self._context.now_ns + self._gap_ns)
+                self._asked_slots.arm(slot, self._context.now_ns + self._gap_ns)
             # There may be more of it than one look brings.
             elif len(event.jobs) >= OVERDUE_AT_MOST:
                 self._slots[slot] = None

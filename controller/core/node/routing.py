@@ -83,7 +83,7 @@ class Routing:
         found = parts.membership.found(peers)
         alone = all(controller_id == parts.context.controller_id for controller_id, _ in peers)
         if alone and parts.lease.answered and not parts.refetching.fetched_once:
-            parts.refetching.wish()
+            parts.refetching.ask_soon()
         return found
 
     def _notified(
@@ -92,7 +92,7 @@ class Routing:
         parts = self._parts
         match event:
             case events.JobsNotified():
-                parts.refetching.wish()
+                parts.refetching.ask_soon()
             case events.CancelsNotified():
                 parts.lease.ask_soon()
             case events.PlacesFreed(limit):
@@ -100,7 +100,7 @@ class Routing:
                 parts.activating.places_freed(limit)
             case events.ConsumersNotified():
                 if parts.holding.has_queued:
-                    parts.collecting.wish()
+                    parts.collecting.ask_soon()
             case _:
                 assert_never(event)
 
@@ -162,7 +162,7 @@ class Routing:
         if since_ns is not None:
             context.store_down_since_ns = None
             context.log(Level.INFO, "store_up", away_ms=(context.now_ns - since_ns) // MS)
-            self._parts.refetching.wish()
+            self._parts.refetching.ask_soon()
         return self._take_answer(event, *asked)
 
     def _take_answer(self, event: events.StoreAnswer, asker: Asker, sent_ns: int) -> FollowUps:  # noqa: C901  a flat table
@@ -205,11 +205,11 @@ class Routing:
             parts.verifying.doubt()
         parts.sweeping.renewed(event.renewal)
         if event.renewal.queue_reports:
-            parts.collecting.wish()
+            parts.collecting.ask_soon()
         parts.cancelling.asked(event.renewal.cancels, parts.holding.executions)
         if first:
             parts.membership.search()
-            parts.refetching.wish(FIRST_FETCH_DELAY_NS)
+            parts.refetching.ask_soon(FIRST_FETCH_DELAY_NS)
         return parts.membership.listed(event.renewal.controllers)
 
     def _store_failed(self, event: events.StoreFailed) -> FollowUps:

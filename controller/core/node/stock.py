@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from cronring.schema.lanes import Grant, LaneDemand, LaneKey
 
-URGENT_PARTS: Final = 2  # a wish that has doubled is told at once
+URGENT_PARTS: Final = 2  # a demand that has doubled is told at once
 
 
 class Stock:
@@ -43,27 +43,27 @@ class Stock:
         self.returned += back
 
     def tell(self, count: int, standby: int, rank_us: int, claim_us: int, closed: bool) -> LaneDemand | None:
-        """The wish, if it is another than was told last."""
-        wish = LaneDemand(*self.key, self.epoch, self.seen, self.returned, count, standby, rank_us, claim_us, closed)
+        """The demand, if it is another than was told last."""
+        demand = LaneDemand(*self.key, self.epoch, self.seen, self.returned, count, standby, rank_us, claim_us, closed)
         told = self._told
-        news = wish.returned != told.returned or wish.closed != told.closed or (count, standby) != (0, 0)
+        news = demand.returned != told.returned or demand.closed != told.closed or (count, standby) != (0, 0)
         if not news and not (told.wanted or told.standby):
             return None
-        same = wish._replace(claim_us=told.claim_us) == told
-        return None if same else wish
+        same = demand._replace(claim_us=told.claim_us) == told
+        return None if same else demand
 
-    def urgent(self, wish: LaneDemand) -> bool:
+    def urgent(self, demand: LaneDemand) -> bool:
         """The runner's own idea of it, as it counts what it grants, is too far from the truth."""
         told = self._told
-        if (wish.returned, wish.closed) != (told.returned, told.closed):
+        if (demand.returned, demand.closed) != (told.returned, told.closed):
             return True
-        seen = wish.seen - told.seen if wish.epoch == told.epoch else wish.seen
+        seen = demand.seen - told.seen if demand.epoch == told.epoch else demand.seen
         expected = max(0, told.wanted + told.standby - seen)
-        count = wish.wanted + wish.standby
+        count = demand.wanted + demand.standby
         return count > URGENT_PARTS * expected or (not count and expected > 0)
 
-    def told(self, wish: LaneDemand, now_ns: int) -> None:
-        self._told, self.told_ns = wish, now_ns
+    def told(self, demand: LaneDemand, now_ns: int) -> None:
+        self._told, self.told_ns = demand, now_ns
 
 
 class Place(NamedTuple):

@@ -73,7 +73,7 @@ class Sweeping:
 
     @property
     def idle(self) -> bool:
-        """No adoption under way or wished for."""
+        """No adoption under way or asked for."""
         return self._adopting is None and not self._adopt and not self._echoes_ns
 
     def adopt_from(self, controller_ids: tuple[str, ...]) -> None:

@@ -26,7 +26,7 @@ DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000)
 
 
 class Verifying:
-    """Wishes to look up, and one lookup under way."""
+    """What is to be looked up, and one lookup under way."""
 
     __slots__ = (
         "_all_at_ns",
@@ -38,8 +38,8 @@ class Verifying:
         "_lease",
         "_not_before_ns",
         "_runners",
+        "_wanted",
         "_window",
-        "_wishes",
     )
 
     def __init__(
@@ -50,7 +50,7 @@ class Verifying:
         self._lease = lease
         self._runners = runners
         self._holding = holding
-        self._wishes: dict[int, None] = {}
+        self._wanted: dict[int, None] = {}
         self._asked: tuple[int, ...] | None = None
         self._asked_ns = 0
         self._echoes_ns: list[int] = []
@@ -60,7 +60,7 @@ class Verifying:
     def next_deadline(self) -> int | None:
         if self._asked is not None or not self._context.store_ok:
             return None
-        waiting = self._wishes and self._context.now_ns < self._not_before_ns
+        waiting = self._wanted and self._context.now_ns < self._not_before_ns
         return min([self._all_at_ns, *self._echoes_ns[:1], *([self._not_before_ns] if waiting else [])])
 
     # docs/decisions/0024: who was taken for dead may wait for ends that nobody will tell
@@ -75,7 +75,7 @@ class Verifying:
         What it never got, or may have reported elsewhere, or was declared lost meanwhile, is to be told apart.
         """
         self._holding.dispatch_later(executions)
-        self._wishes.update((execution.execution_id, None) for execution in executions)
+        self._wanted.update((execution.execution_id, None) for execution in executions)
 
     def soon(self) -> None:
         """Draining: look after what is held more often."""
@@ -85,23 +85,23 @@ class Verifying:
         context = self._context
         while self._echoes_ns and self._echoes_ns[0] <= context.now_ns:
             del self._echoes_ns[0]
-            self._wishes.update(dict.fromkeys(self._holding.executions))
+            self._wanted.update(dict.fromkeys(self._holding.executions))
         if context.now_ns >= self._all_at_ns:
-            self._wish_old()
+            self._ask_for_old()
         # Without a lease nothing may be dispatched, and others may adopt it before the answer is here.
-        if not self._wishes or self._asked is not None or not context.store_ok or not self._lease.valid:
+        if not self._wanted or self._asked is not None or not context.store_ok or not self._lease.valid:
             return
         if context.now_ns < self._not_before_ns:
             return
-        batch = list(islice(self._wishes, BATCH))
+        batch = list(islice(self._wanted, BATCH))
         for execution_id in batch:
-            del self._wishes[execution_id]
+            del self._wanted[execution_id]
         asked = tuple(sorted(execution_id for execution_id in batch if execution_id in self._holding.executions))
         if asked:
             self._asked, self._asked_ns = asked, context.now_ns
             context.effects.append(FetchHeld(context.request(self), asked))
 
-    def _wish_old(self) -> None:
+    def _ask_for_old(self) -> None:
         context = self._context
         interval_ms = DRAINING_INTERVAL_MS if context.draining else context.settings.refetch_interval_ms
         self._all_at_ns = context.now_ns + context.jittered_ns(interval_ms)
@@ -110,7 +110,7 @@ class Verifying:
             # They stand in the order in which they were last seen: those behind are newer still.
             if since_ns > before_ns:
                 break
-            self._wishes[execution_id] = None
+            self._wanted[execution_id] = None
 
     def fetched(self, event: ExecutionsFetched) -> None:
         """Let go of what is finished or another's; dispatch what still isn't and its runner may not have."""
@@ -123,7 +123,7 @@ class Verifying:
             if execution is None:
                 continue
             if execution_id not in own and self._holding.held_since_ns[execution_id] > self._asked_ns:
-                self._wishes[execution_id] = None  # adopted after PostgreSQL answered this, though that came before
+                self._wanted[execution_id] = None  # adopted after PostgreSQL answered this, though that came before
                 continue
             # docs/decisions/0024: ended elsewhere, or another's by now. Its end will not be told here.
             if execution_id not in own:
@@ -141,5 +141,5 @@ class Verifying:
         if not event.connection_lost:
             self._not_before_ns = self._context.now_ns + REFUSED_RETRY_NS
         # What is to be dispatched again waits for this answer, and nobody else asks for it.
-        self._wishes.update(dict.fromkeys(self._asked or ()))
+        self._wanted.update(dict.fromkeys(self._asked or ()))
         self._asked = None

@@ -410,12 +410,12 @@ def _body(own_id: str, kind: str, at: int, data: Mapping[str, Any]) -> str:
 
 
 def addressed(
-    cluster: str, wishes: Mapping[int, Subscription], notices: Iterable[Notice], console_url: str
+    cluster: str, subscriptions: Mapping[int, Subscription], notices: Iterable[Notice], console_url: str
 ) -> list[tuple[int, Letter]]:
     """(webhook id, letter) of everything that some webhook wants."""
     found: list[tuple[int, Letter]] = []
     for notice in notices:
-        wanting = [webhook_id for webhook_id, wish in wishes.items() if wish.wants(notice)]
+        wanting = [webhook_id for webhook_id, subscription in subscriptions.items() if subscription.wants(notice)]
         if wanting:
             told = letter(cluster, notice, console_url)
             found += [(webhook_id, told) for webhook_id in wanting]

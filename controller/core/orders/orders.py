@@ -136,8 +136,8 @@ class NotNext(NamedTuple):
         return f"the next tick of {self.key!r} is {format_instant(self.upcoming)}, and not {format_instant(self.tick)}"
 
 
-def order_of(wish: JobOrder) -> Order:
-    match wish:
+def order_of(order: JobOrder) -> Order:
+    match order:
         case Pause():
             return Order.PAUSE
         case Resume():
@@ -156,19 +156,19 @@ def refused(standing: OrderTarget, order: Order) -> OrderRefusal | None:
     return None if allowed(state, order) else OrderRefusal(key, order, state, refusal(key, state, order))
 
 
-def carry_out(standing: OrderTarget, wish: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
+def carry_out(standing: OrderTarget, order: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
     """What to write, or why nothing is written."""
-    refusing = refused(standing, order_of(wish))
+    refusing = refused(standing, order_of(order))
     if refusing is not None:
         return refusing
     if unread_of(standing.job.schedule, standing.job.policy):  # docs/decisions/0086
         message = f"{standing.job.key!r}: {newer_job(standing.job.schedule, standing.job.policy)}"
-        return OrderRefusal(standing.job.key, order_of(wish), None, message)
-    return _of_orphan(standing, wish, by, now) if standing.job.orphaned else _of_any(standing, wish, by, now)
+        return OrderRefusal(standing.job.key, order_of(order), None, message)
+    return _of_orphan(standing, order, by, now) if standing.job.orphaned else _of_any(standing, order, by, now)
 
 
 # docs/decisions/0048: planned as if its verb were back
-def _of_orphan(standing: OrderTarget, wish: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
+def _of_orphan(standing: OrderTarget, order: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
     """As if its verb were back by now, but that its next tick goes on waiting for that."""
     planned, skipped = upcoming(standing.job, now)
     tick, run_at = planned or (None, None)
@@ -176,43 +176,43 @@ def _of_orphan(standing: OrderTarget, wish: JobOrder, by: str, now: int) -> Orde
         job=standing.job._replace(orphaned=False, orphaned_tick=None, next_tick=tick),
         row=standing.row._replace(orphaned_tick=None, next_tick=tick, next_run_at=run_at),
     )  # fmt: skip
-    plan = _of_any(hosted, wish, by, now)
+    plan = _of_any(hosted, order, by, now)
     if not isinstance(plan, Ordered) or plan.row is None:
         return plan
     row = plan.row._replace(next_tick=None, next_run_at=None, orphaned_tick=plan.row.next_tick)
     return plan._replace(row=row, skipped=(*skipped, *plan.skipped))
 
 
-def _of_any(standing: OrderTarget, wish: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
-    match wish:
+def _of_any(standing: OrderTarget, order: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
+    match order:
         case Pause():
-            return _pause(standing, wish, by, now)
+            return _pause(standing, order, by, now)
         case Resume():
             return _resume(standing, now)
         case SkipNext():
-            return _skip_next(standing, wish, now)
+            return _skip_next(standing, order, now)
         case Cancel():
-            return _cancel(standing, wish, by, now)
+            return _cancel(standing, order, by, now)
         case Restore():
             return _restore(standing, now)
 
 
-def _pause(standing: OrderTarget, wish: Pause, by: str, now: int) -> Ordered:
+def _pause(standing: OrderTarget, order: Pause, by: str, now: int) -> Ordered:
     job, row = standing.job, standing.row
-    note = wish.note or (row.paused_note or "" if job.paused else "")
-    if job.paused and (note, wish.until) == (row.paused_note or "", job.paused_until):
+    note = order.note or (row.paused_note or "" if job.paused else "")
+    if job.paused and (note, order.until) == (row.paused_note or "", job.paused_until):
         return Ordered(None, {})
     table = _table(job)
     first, freed = _without_pause(standing, table, now) if job.paused else (_first(standing, table), None)
     first, owed = _behind_run(standing, table, first, now)
     ahead_from, ahead_until = _ahead_without_pause(job, table) if job.paused else (job.ahead_from, job.ahead_until)
     paused = OrderColumns(
-        None, None, row.paused_at if job.paused else now, None if first is None else first.tick, wish.until, by, note,
+        None, None, row.paused_at if job.paused else now, None if first is None else first.tick, order.until, by, note,
         ahead_from=ahead_from, ahead_until=ahead_until,
     )  # fmt: skip
-    held = None if first is None or wish.until is None else hold(table, job.key, first, wish.until)
+    held = None if first is None or order.until is None else hold(table, job.key, first, order.until)
     if held is None:
-        return Ordered(paused, _told(until=wish.until), owed, taken_back=freed)
+        return Ordered(paused, _told(until=order.until), owed, taken_back=freed)
     (tick, run_at), superseded = _distant(standing, held.next_tick, held.next_run_at)
     paused = paused._replace(next_tick=tick, next_run_at=run_at, paused_tick=held.paused_tick)
     if held.paused_tick is not None:
@@ -221,7 +221,7 @@ def _pause(standing: OrderTarget, wish: Pause, by: str, now: int) -> Ordered:
             ahead_from=ahead_from if chained else held.paused_tick, ahead_until=held.ahead_until
         )  # fmt: skip
     ticks = sum(part.ticks for part in held.skipped)
-    return Ordered(paused, _told(until=wish.until, ticks=ticks), owed + held.skipped + superseded, freed)
+    return Ordered(paused, _told(until=order.until, ticks=ticks), owed + held.skipped + superseded, freed)
 
 
 def _resume(standing: OrderTarget, now: int) -> Ordered:
@@ -246,7 +246,7 @@ def _resume(standing: OrderTarget, now: int) -> Ordered:
     return Ordered(OrderColumns(tick, run_at, ahead_from=ahead_from, ahead_until=ahead_until), {}, superseded, freed)
 
 
-def _skip_next(standing: OrderTarget, wish: SkipNext, now: int) -> Ordered | OrderRefusal | NotNext:
+def _skip_next(standing: OrderTarget, order: SkipNext, now: int) -> Ordered | OrderRefusal | NotNext:
     job, table = standing.job, _table(standing.job)
     upcoming, owed = _behind_run(standing, table, _first(standing, table), now)
     first = None if upcoming is None else upcoming.tick
@@ -255,8 +255,8 @@ def _skip_next(standing: OrderTarget, wish: SkipNext, now: int) -> Ordered | Ord
         message = f"{job.key!r} has no tick to come that could be skipped; `cronring jobs show` tells its schedule"
         return OrderRefusal(job.key, Order.SKIP_NEXT, None, message)
     # Who repeats the call names the tick that it meant: no second one is skipped for it.
-    if wish.tick is not None and wish.tick != planned.tick:
-        return NotNext(job.key, wish.tick, planned.tick)
+    if order.tick is not None and order.tick != planned.tick:
+        return NotNext(job.key, order.tick, planned.tick)
     closed_window = table.owed(first, planned.tick - 1, SkipReason.OUTSIDE_WINDOW.value) if first < planned.tick else ()
     outside = tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in closed_window)
     (following, run_at), superseded = _distant(standing, *(table.following(job.key, planned.tick) or (None, None)))
@@ -274,18 +274,18 @@ def _skip_next(standing: OrderTarget, wish: SkipNext, now: int) -> Ordered | Ord
     )  # fmt: skip
 
 
-def _cancel(standing: OrderTarget, wish: Cancel, by: str, now: int) -> Ordered:
+def _cancel(standing: OrderTarget, order: Cancel, by: str, now: int) -> Ordered:
     job, row = standing.job, standing.row
     if job.cancelled:
-        if wish.note in {"", row.cancelled_note or ""}:
+        if order.note in {"", row.cancelled_note or ""}:
             return Ordered(None, {})
-        return Ordered(row._replace(cancelled_by=by, cancelled_note=wish.note), {})
+        return Ordered(row._replace(cancelled_by=by, cancelled_note=order.note), {})
     skipped = closed(job, now, SkipReason.CANCELLED)
     reasons = SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW
     # The books end now, so what was decided ahead and has not come leaves them.
     freed = (job.ahead_from, reasons) if decided_ahead(job, now) and job.ahead_from is not None else None
     return Ordered(
-        OrderColumns(None, None, cancelled_at=now, cancelled_by=by, cancelled_note=wish.note),
+        OrderColumns(None, None, cancelled_at=now, cancelled_by=by, cancelled_note=order.note),
         _told(ticks=sum(part.ticks for part in skipped)), skipped, freed, closes_at=closes_at(job, now),
     )  # fmt: skip
 

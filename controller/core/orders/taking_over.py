@@ -37,8 +37,8 @@ class TakenOver(NamedTuple):
 
 def plan_taking_over(standing: OrderTarget, left: Left, now: int) -> TakenOver:
     """What to write of a new job, which nobody has given an order yet."""
-    wish = Cancel(left.note) if left.cancelled else Pause(left.note, left.until)
-    plan = carry_out(standing, wish, left.by, now)
+    order = Cancel(left.note) if left.cancelled else Pause(left.note, left.until)
+    plan = carry_out(standing, order, left.by, now)
     assert isinstance(plan, Ordered), f"a new job takes any order: {plan}"
     assert plan.row is not None, "it is neither paused nor cancelled yet"
     row = plan.row._replace(cancelled_at=left.since) if left.cancelled else plan.row._replace(paused_at=left.since)

@@ -22,7 +22,7 @@ from cronring.controller.store.memory.rows import ActivationRow, IntervalRow, St
 from cronring.schema.execution import Trigger
 from cronring.schema.keys import namespace_of
 
-_WISHES: Final[dict[IntervalOrder, JobOrder]] = {
+_ORDERS: Final[dict[IntervalOrder, JobOrder]] = {
     IntervalOrder.PAUSE: Pause(), IntervalOrder.RESUME: Resume(), IntervalOrder.CANCEL: Cancel()
 }  # fmt: skip
 
@@ -54,8 +54,8 @@ class MemoryIntervalJobs(MemoryControl):
     async def order_interval_job(self, namespace: str, interval_id: str, order: IntervalOrder, by: str) -> Changed:
         found = self._allowing(namespace, interval_id, order)
         status, waiting, activation = self._status(found.job), self._waiting(found.job), None
-        if order in _WISHES:
-            await self.order_job(found.job.key, _WISHES[order], by)
+        if order in _ORDERS:
+            await self.order_job(found.job.key, _ORDERS[order], by)
         elif waiting is None or waiting.attempt != 1:
             activation = self._run(found.job, by, failed=status is IntervalStatus.FAILED)
         found.changed_at = self.now_us()

@@ -36,14 +36,14 @@ _AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
 class MemoryOrders(MemoryActivations):
     """The part of MemoryStore that carries out orders."""
 
-    async def order_job(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
+    async def order_job(self, key: str, order: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
         row = self._job(key)
-        if isinstance(wish, Cancel) and not dry_run:
-            self._cancel_executions(row, wish, by)
-        return self._order(row, wish, by, dry_run=dry_run)
+        if isinstance(order, Cancel) and not dry_run:
+            self._cancel_executions(row, order, by)
+        return self._order(row, order, by, dry_run=dry_run)
 
     async def order_jobs(
-        self, job_ids: Sequence[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool = False
+        self, job_ids: Sequence[int], order: JobOrder | RunByHand, by: str, *, dry_run: bool = False
     ) -> list[Controlled | Conflict | None]:
         done: list[Controlled | Conflict | None] = []
         for job_id in job_ids:
@@ -51,34 +51,34 @@ class MemoryOrders(MemoryActivations):
             try:
                 if row is None or row.removed:
                     done.append(None)
-                elif isinstance(wish, RunByHand):
-                    done.append(self._run_by_hand(row, wish, by, dry_run=dry_run))
+                elif isinstance(order, RunByHand):
+                    done.append(self._run_by_hand(row, order, by, dry_run=dry_run))
                 else:
-                    done.append(await self.order_job(row.key, wish, by, dry_run=dry_run))
+                    done.append(await self.order_job(row.key, order, by, dry_run=dry_run))
             except Conflict as error:
                 done.append(error)
         return done
 
-    def _order(self, row: StoredJob, wish: JobOrder, by: str, *, dry_run: bool) -> Controlled:
+    def _order(self, row: StoredJob, order: JobOrder, by: str, *, dry_run: bool) -> Controlled:
         now, held = self.now_us(), row.execution_id
-        plan = carry_out(standing(row)._replace(latest=self._latest_start(row)), wish, by, now)
+        plan = carry_out(standing(row)._replace(latest=self._latest_start(row)), order, by, now)
         if isinstance(plan, OrderRefusal):
             raise error_of(plan)
         if isinstance(plan, NotNext):
             plan = self._fate(row, plan)
         cancelling = 0
         if plan.row is not None and not dry_run:
-            cancelling = self._write(row, plan, plan.row, wish, by, now)
+            cancelling = self._write(row, plan, plan.row, order, by, now)
         return Controlled(row.job(), plan.row is not None, plan.details, held, cancelling)
 
-    def _write(self, row: StoredJob, plan: Ordered, after: OrderColumns, wish: JobOrder, by: str, now: int) -> int:
+    def _write(self, row: StoredJob, plan: Ordered, after: OrderColumns, order: JobOrder, by: str, now: int) -> int:
         before = standing(row).row
         self._write_row(row, plan, after, by, now)
-        if isinstance(wish, Resume | Restore):
+        if isinstance(order, Resume | Restore):
             row.failures = 0
         cancelling = waiting = 0
-        if isinstance(wish, Cancel):
-            cancelling = self._cancel_executions(row, wish, by)
+        if isinstance(order, Cancel):
+            cancelling = self._cancel_executions(row, order, by)
             gone = [each for each in self.activations.values() if each.job is row]
             waiting = len(gone)
             for each in gone:
@@ -86,7 +86,7 @@ class MemoryOrders(MemoryActivations):
         counts = {name: count for name, count in (("running", cancelling), ("waiting", waiting)) if count}
         told = {**plan.details, **counts}
         changes = of_job(row.key, order_fields(before), order_fields(after) | told)
-        self._act(order_of(wish), by, wish.note, row, changes, **told)
+        self._act(order_of(order), by, order.note, row, changes, **told)
         self.on_notify()
         return cancelling
 
@@ -120,17 +120,17 @@ class MemoryOrders(MemoryActivations):
         found = (each for each in of_tick if each.trigger in OF_A_TICK)
         return next((Start(each.tick, each.run_at, each.claimed_at) for each in found), None)
 
-    def _run_by_hand(self, row: StoredJob, wish: RunByHand, by: str, *, dry_run: bool) -> Controlled:
+    def _run_by_hand(self, row: StoredJob, order: RunByHand, by: str, *, dry_run: bool) -> Controlled:
         self._check(row, Order.TRIGGER)
         activation: Activation | None = None
         if not dry_run:
             now = self.now_us()
             added = self._add_activation(
-                row, Trigger.MANUAL, manual_tick(now), run_at=now, payload=wish.payload, by=by
+                row, Trigger.MANUAL, manual_tick(now), run_at=now, payload=order.payload, by=by
             )  # fmt: skip
             activation = added.activation()
             changes = of_job(row.key, None, activation_fields(activation))
-            self._act(Order.TRIGGER, by, wish.note, row, changes, activation=activation.activation_id)
+            self._act(Order.TRIGGER, by, order.note, row, changes, activation=activation.activation_id)
             self.on_notify()
         return Controlled(row.job(), True, {}, row.execution_id, activation=activation)
 
@@ -158,10 +158,10 @@ class MemoryOrders(MemoryActivations):
             raise Conflict(f"tick {format_instant(other.tick)} of {row.key!r} was skipped already: {reasons[-1]}")
         raise Conflict(other.message)
 
-    def _cancel_executions(self, row: StoredJob, wish: Cancel, by: str) -> int:
+    def _cancel_executions(self, row: StoredJob, order: Cancel, by: str) -> int:
         running = [each for each in self.unfinished.values() if each.job is row]
         for each in running:
-            each.cancel = each.cancel or CancelRequest(each.execution_id, each.runner_id, by, wish.note)
+            each.cancel = each.cancel or CancelRequest(each.execution_id, each.runner_id, by, order.note)
         if running:
             self.on_cancels()
         return len(running)

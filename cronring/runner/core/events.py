@@ -25,7 +25,7 @@ class LinkUp(NamedTuple):
     """A controller welcomed this runner. `peers`: addresses of all controllers that may hold a lease.
 
     `beat_ms` and `fence_ms` are the cluster's; 0: it names none. `deployments`: the keys that it registered the modules
-    under, in the order of Hello ("": refused); None: it wishes no places, and sends what is due (in virtual time).
+    under, in the order of Hello ("": refused); None: it demands no places, and sends what is due (in virtual time).
     `registering_ms`: at least so long after Hello had come, by its clock, it renewed this runner's lease.
     """
 
@@ -74,11 +74,11 @@ class RunsEnded(NamedTuple):
     results: list[Report]
 
 
-class Wished(NamedTuple):
-    """A controller wishes places, or returns some."""
+class DemandsReceived(NamedTuple):
+    """A controller demands places, or returns some."""
 
     address: str
-    wishes: list[LaneDemand]
+    demands: list[LaneDemand]
 
 
 class DrainAsked(NamedTuple):
@@ -111,7 +111,7 @@ Event = (
     | CancelAsked
     | ReportsAcked
     | RunsEnded
-    | Wished
+    | DemandsReceived
     | DrainAsked
     | VerbAsked
     | VerbAnswered

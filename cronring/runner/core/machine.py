@@ -23,6 +23,7 @@ from cronring.runner.core.effects import (
 from cronring.runner.core.events import (
     BeatAcked,
     CancelAsked,
+    DemandsReceived,
     Dispatched,
     DrainAsked,
     Event,
@@ -34,7 +35,6 @@ from cronring.runner.core.events import (
     RunsEnded,
     VerbAnswered,
     VerbAsked,
-    Wished,
 )
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.ledger import Offer, RunLedger
@@ -120,8 +120,8 @@ class RunnerCore:
                 reason = reason or "cancelled"
                 held = self._ledger.cancel(execution_ids, reason)
                 self._stop(held, StopReason.CANCELLED, reason, grace_ms or STOP_GRACE_MS)
-            case Wished(address, wishes):
-                self.places.wished(address, wishes, now_ns, self._now_us(now_ns))
+            case DemandsReceived(address, demands):
+                self.places.demanded(address, demands, now_ns, self._now_us(now_ns))
             case VerbAsked() | VerbAnswered():
                 self._calls.take(event, now_ns)
             case DrainAsked():

@@ -3,7 +3,7 @@
 A place is for one run. It is granted to a controller, used by a run that comes, and free again when that has ended.
 What has no place is not claimed at all. While nobody waits, free places are spread over the controllers, so that the
 claim of a tick goes out at its run_at. When one waits, the others give back what they don't need, and free places go to
-the most urgent wish. A controller that neither uses nor returns what others wait for loses it after a while.
+the most urgent demand. A controller that neither uses nor returns what others wait for loses it after a while.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ PATIENCE_NS: Final = 700 * MS_NS  # with places that others wait for; longer whe
 STANDBY_TURN: Final = 10  # in shortage, each so many-th place goes to one who stands in for another controller
 FLOOR_PARTS: Final = 8  # of a controller's part of the lane it keeps one, however short places are
 FEW: Final = 64  # async places, up to which none of them is to stand still for as long as a claim takes
-BATCH_PARTS: Final = 32  # in large lanes wishes are met by so large a part at once, or
+BATCH_PARTS: Final = 32  # in large lanes demands are met by so large a part at once, or
 BATCH_NS: Final = 5 * MS_NS  # so often: a message for each run would cost more than the run
 BULK: Final = 8  # parts as large as this are filled up when half of them is used
 
@@ -36,8 +36,8 @@ class Lane:
         self.shares: dict[str, Share] = {}
         self.ahead = None if key[1] is LaneKind.ASYNC and places > FEW else Ahead(places)
         self.turns = 0
-        self.served_ns = 0  # when wishes were last met
-        self.turnarounds = Pace()  # from the grant of what was wished for to its use
+        self.served_ns = 0  # when demands were last met
+        self.turnarounds = Pace()  # from the grant of what was demanded to its use
         self.next_ns: int | None = None  # when time alone changes something
 
     @property
@@ -66,7 +66,7 @@ class GrantedPlaces:
     # What happens
 
     def link_up(self, address: str, deployments: tuple[str, ...], held: Iterable[Run], now_ns: int) -> None:
-        """A controller that wishes places is connected; it registered the modules under these keys ("": not)."""
+        """A controller that demands places is connected; it registered the modules under these keys ("": not)."""
         fresh: list[str] = []
         for deployment, module in zip(deployments, self._modules, strict=False):
             if deployment and deployment not in self._hosted:
@@ -135,12 +135,12 @@ class GrantedPlaces:
                 lane.ahead.ended(result.execution_id, _duration_ns(result), now_ns)
             self._touched[lane.key] = None
 
-    def wished(self, address: str, wishes: Iterable[LaneDemand], now_ns: int, now_us: int) -> None:
-        for wish in wishes:
-            lane = self._lanes.get((wish.deployment, wish.kind))
+    def demanded(self, address: str, demands: Iterable[LaneDemand], now_ns: int, now_us: int) -> None:
+        for demand in demands:
+            lane = self._lanes.get((demand.deployment, demand.kind))
             share = None if lane is None else lane.shares.get(address)
             if lane is not None and share is not None:
-                share.take_in(wish, now_ns, now_us)
+                share.take_in(demand, now_ns, now_us)
                 self._touched[lane.key] = None
 
     def _lane(self, run: Run) -> Lane | None:
@@ -196,14 +196,14 @@ class GrantedPlaces:
         self._plan(lane, short, now_ns)
 
     def _serve(self, lane: Lane, now_ns: int) -> None:
-        """Free places go to wishes: the most urgent first, now and then to one who stands in for another."""
+        """Free places go to demands: the most urgent first, now and then to one who stands in for another."""
         able = [share for share in lane.shares.values() if share.able(now_ns)]
         room = lane.room
         if lane.ahead is not None and any(share.unmet for share in able):
             room += lane.ahead.count(now_ns, self._lead_ns(lane))
         if room >= sum(share.unmet + share.unmet_standby for share in able):
             for share in able:
-                share.grant(share.unmet + share.unmet_standby, now_ns, wished=True)
+                share.grant(share.unmet + share.unmet_standby, now_ns, demanded=True)
             return
         if 0 < room < lane.places // BATCH_PARTS and now_ns < lane.served_ns + BATCH_NS:
             lane.next_ns = lane.served_ns + BATCH_NS
@@ -215,7 +215,7 @@ class GrantedPlaces:
             next_one = most_urgent(able, standby=standby) or most_urgent(able, standby=not standby)
             if next_one is None:
                 return
-            next_one.grant(1, now_ns, wished=True)
+            next_one.grant(1, now_ns, demanded=True)
             room -= 1
 
     def _spread(self, lane: Lane, part: int, now_ns: int) -> None:

@@ -1,4 +1,4 @@
-"""One controller's part of a lane's places: what it was granted, has used and returned, and what it wishes."""
+"""One controller's part of a lane's places: what it was granted, has used and returned, and what it demands."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Share:
         self.granted = self.used = self.returned = self.seen = 0
         self.kept = 0  # what it may keep while others wait
         self.moved_ns = now_ns  # since when nothing that is out has been used or returned
-        self._since_ns: deque[int] = deque()  # of what is out: when it was granted to a wish; 0: it was to none
+        self._since_ns: deque[int] = deque()  # of what is out: when it was granted to a demand; 0: it was to none
         self._told: tuple[int, int, bool, int] | None = None
 
     @property
@@ -69,7 +69,7 @@ class Share:
 
     @property
     def pressed(self) -> bool:
-        """It wishes some, or knows that others do."""
+        """It demands some, or knows that others do."""
         return bool(self.count or self.standby) or (self._told is not None and self._told[2])
 
     # docs/decisions/0038: who is silent gets none until it speaks
@@ -82,10 +82,10 @@ class Share:
         """Of what the next place is for, if those that wait there came due at even intervals."""
         return self._next_rank_us
 
-    def take_in(self, wish: LaneDemand, now_ns: int, now_us: int) -> None:
-        if wish.epoch == self.epoch:
-            self.seen = min(max(wish.seen, self.seen), self.granted)
-            returned = min(max(wish.returned, self.returned), self.granted - self.used)
+    def take_in(self, demand: LaneDemand, now_ns: int, now_us: int) -> None:
+        if demand.epoch == self.epoch:
+            self.seen = min(max(demand.seen, self.seen), self.granted)
+            returned = min(max(demand.returned, self.returned), self.granted - self.used)
             if returned != self.returned:
                 self.moved_ns = now_ns
             for _ in range(returned - self.returned):
@@ -93,23 +93,23 @@ class Share:
             self.returned = returned
         waited = bool(self.count or self.standby)
         self.suspended_ns = min(self.suspended_ns, self.voided_ns + SUSPENDED_NS)
-        self.closed = wish.closed
-        self.count, self.standby = (0, 0) if wish.closed else (wish.wanted, wish.standby)
-        self.claim_us = wish.claim_us
+        self.closed = demand.closed
+        self.count, self.standby = (0, 0) if demand.closed else (demand.wanted, demand.standby)
+        self.claim_us = demand.claim_us
         if not waited and (self.count or self.standby):
             self.moved_ns = now_ns
-        self._step_us = max(0, now_us - wish.rank_us) // max(1, wish.wanted)
-        self._next_rank_us = wish.rank_us + self._step_us * (self.granted - self.seen)
+        self._step_us = max(0, now_us - demand.rank_us) // max(1, demand.wanted)
+        self._next_rank_us = demand.rank_us + self._step_us * (self.granted - self.seen)
 
-    def grant(self, count: int, now_ns: int, *, wished: bool = False) -> None:
+    def grant(self, count: int, now_ns: int, *, demanded: bool = False) -> None:
         if count and not self.out:
             self.moved_ns = now_ns
         self.granted += count
-        self._since_ns.extend(repeat(now_ns if wished else 0, count))
+        self._since_ns.extend(repeat(now_ns if demanded else 0, count))
         self._next_rank_us += self._step_us * count
 
     def use(self, epoch: int, now_ns: int) -> int | None:
-        """A run came by a place of that epoch: how long after it had been granted, if that was by wish (ns)."""
+        """A run came by a place of that epoch: how long after it had been granted, if that was by demand (ns)."""
         self.suspended_ns = 0  # whoever sends is well
         if epoch != self.epoch or not self.out:
             return None
@@ -139,9 +139,9 @@ class Share:
 
 
 def most_urgent(shares: Sequence[Share], *, standby: bool) -> Share | None:
-    """Whose wish of that kind is next."""
-    wishing = [share for share in shares if (share.unmet_standby if standby else share.unmet)]
-    return min(wishing, key=_rank, default=None)
+    """Whose demand of that kind is next."""
+    demanding = [share for share in shares if (share.unmet_standby if standby else share.unmet)]
+    return min(demanding, key=_rank, default=None)
 
 
 def free_share(shares: Sequence[Share], turn: int) -> Share:

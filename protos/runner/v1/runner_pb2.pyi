@@ -248,7 +248,7 @@ class ControllerMessage(_message.Message):
     REPORTS_ACK_FIELD_NUMBER: _builtins.int
     CANCEL_FIELD_NUMBER: _builtins.int
     FOLLOW_FIELD_NUMBER: _builtins.int
-    WISHES_FIELD_NUMBER: _builtins.int
+    DEMANDS_FIELD_NUMBER: _builtins.int
     STANDINGS_FIELD_NUMBER: _builtins.int
     VERB_ANSWER_FIELD_NUMBER: _builtins.int
     @_builtins.property
@@ -264,7 +264,7 @@ class ControllerMessage(_message.Message):
     @_builtins.property
     def follow(self) -> Global___Follow: ...
     @_builtins.property
-    def wishes(self) -> Global___Wishes: ...
+    def demands(self) -> Global___LaneDemands: ...
     @_builtins.property
     def standings(self) -> Global___Standings: ...
     @_builtins.property
@@ -278,15 +278,15 @@ class ControllerMessage(_message.Message):
         reports_ack: Global___ReportsAck | None = ...,
         cancel: Global___Cancel | None = ...,
         follow: Global___Follow | None = ...,
-        wishes: Global___Wishes | None = ...,
+        demands: Global___LaneDemands | None = ...,
         standings: Global___Standings | None = ...,
         verb_answer: Global___VerbAnswer | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "verb_answer", b"verb_answer", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "demands", b"demands", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "verb_answer", b"verb_answer", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "verb_answer", b"verb_answer", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "demands", b"demands", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "verb_answer", b"verb_answer", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow", "wishes", "standings", "verb_answer"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow", "demands", "standings", "verb_answer"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -773,7 +773,7 @@ Global___Declined: _TypeAlias = Declined  # noqa: Y015
 @_typing.final
 class Grants(_message.Message):
     """Grants: the places that a controller may fill in a lane of this runner. A place is used by a run (place_epoch) or
-    given back (Wish.returned). When the run ends, the runner grants its place anew, to whoever wishes most urgently.
+    given back (LaneDemand.returned). When the run ends, the runner grants its place anew, to the most urgent demand.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -834,29 +834,29 @@ class Grant(_message.Message):
 Global___Grant: _TypeAlias = Grant  # noqa: Y015
 
 @_typing.final
-class Wishes(_message.Message):
-    """Wishes: what a controller would send to a lane of this runner if it had places."""
+class LaneDemands(_message.Message):
+    """LaneDemands: what a controller would send to a lane of this runner if it had places."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    WISHES_FIELD_NUMBER: _builtins.int
+    DEMANDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def wishes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Wish]: ...
+    def demands(self) -> _containers.RepeatedCompositeFieldContainer[Global___LaneDemand]: ...
     def __init__(
         self,
         *,
-        wishes: _abc.Iterable[Global___Wish] | None = ...,
+        demands: _abc.Iterable[Global___LaneDemand] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["wishes", b"wishes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["demands", b"demands"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Wishes: _TypeAlias = Wishes  # noqa: Y015
+Global___LaneDemands: _TypeAlias = LaneDemands  # noqa: Y015
 
 @_typing.final
-class Wish(_message.Message):
+class LaneDemand(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
@@ -907,7 +907,7 @@ class Wish(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Wish: _TypeAlias = Wish  # noqa: Y015
+Global___LaneDemand: _TypeAlias = LaneDemand  # noqa: Y015
 
 @_typing.final
 class Reports(_message.Message):

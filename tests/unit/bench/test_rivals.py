@@ -25,7 +25,7 @@ from cronring.schema.pattern import CronPattern
 
 
 @pytest.mark.parametrize(
-    ("wishes", "slots"),
+    ("requests", "slots"),
     [
         ([(12, True), (18, False)], [(0, 12, 60), (12, 18, 60)]),
         ([(40, False), (30, False)], [(0, 40, 120), (40, 30, 120)]),
@@ -33,8 +33,8 @@ from cronring.schema.pattern import CronPattern
         ([(400, False)], [(0, 400, 600)]),  # 7, 8 and 9 minutes don't make up an hour
     ],
 )
-def test_turns_do_not_overlap_and_a_cycle_divides_the_hour(wishes, slots):
-    assert [tuple(slot) for slot in arrange(wishes)] == slots
+def test_turns_do_not_overlap_and_a_cycle_divides_the_hour(requests, slots):
+    assert [tuple(slot) for slot in arrange(requests)] == slots
 
 
 def test_no_turns_longer_than_an_hour():

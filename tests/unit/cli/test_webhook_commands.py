@@ -11,7 +11,7 @@ NONE = "no job matches now"
 
 
 @pytest.mark.parametrize(
-    ("wish", "matches"),
+    ("options", "matches"),
     [
         ((), True),
         (("--job", "billing.refresh"), True),
@@ -20,17 +20,17 @@ NONE = "no job matches now"
     ],
 )
 def test_a_webhook_that_is_told_of_no_job_is_made_and_says_so(
-    asked: Cronring, wish: tuple[str, ...], matches: bool
+    asked: Cronring, options: tuple[str, ...], matches: bool
 ) -> None:
-    done = asked("webhook", "add", "pager", URL, *wish)
+    done = asked("webhook", "add", "pager", URL, *options)
     assert done.exit_code == 0
     assert "whsec_1" in done.stdout
     assert (NONE in done.stderr) is not matches
 
 
 def test_outcomes_and_events_are_asked_for_by_name(asked: Cronring, api: FakeApi) -> None:
-    wish = ("--event", "completed", "--event", "failed", "--outcome", "lost", "--label", "team=billing")
-    assert asked("webhook", "add", "pager", URL, *wish).exit_code == 0
+    options = ("--event", "completed", "--event", "failed", "--outcome", "lost", "--label", "team=billing")
+    assert asked("webhook", "add", "pager", URL, *options).exit_code == 0
     request = next(each for each in api.requests if hasattr(each, "outcomes") and hasattr(each, "url"))
     assert (list(request.events), list(request.outcomes)) == (["completed", "failed"], ["lost"])
     assert dict(request.labels) == {"team": "billing"}

@@ -152,7 +152,7 @@ def test_a_verb_that_goes_or_is_back_is_an_event_of_its_action(action: str, even
 
 
 @pytest.mark.parametrize(
-    ("wish", "wanted"),
+    ("options", "wanted"),
     [
         ({}, True),
         ({"events": ("failed", "paused")}, True),
@@ -167,9 +167,9 @@ def test_a_verb_that_goes_or_is_back_is_an_event_of_its_action(action: str, even
         ({"since": NOW + 1}, False),
     ],
 )
-def test_a_webhook_gets_what_it_wants(wish: dict[str, Any], wanted: bool) -> None:
+def test_a_webhook_gets_what_it_wants(options: dict[str, Any], wanted: bool) -> None:
     notice = paused(Paused(JOB, NOW, 3, "ticks in a row without success: 3"))
-    assert ALL._replace(**wish).wants(notice) is wanted
+    assert ALL._replace(**options).wants(notice) is wanted
 
 
 def test_completed_is_told_only_to_who_asks_for_it_by_name() -> None:

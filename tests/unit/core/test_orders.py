@@ -40,8 +40,8 @@ def standing(latest: Start | None, **changes: object) -> OrderTarget:
     return OrderTarget(job, row, job.executing, "completed", latest)
 
 
-def ordered(found: OrderTarget, wish: JobOrder, now: int = NOW) -> Ordered:
-    plan = carry_out(found, wish, "me", now)
+def ordered(found: OrderTarget, order: JobOrder, now: int = NOW) -> Ordered:
+    plan = carry_out(found, order, "me", now)
     assert isinstance(plan, Ordered)
     assert plan.row is not None
     return plan
@@ -53,7 +53,7 @@ CANCELLED = {"cancelled": True, "next_tick": None, "opened_at": at(35)}
 
 
 @pytest.mark.parametrize(
-    ("changes", "wish"),
+    ("changes", "order"),
     [
         (PAUSED, Resume()),
         (PAUSED_UNTIL | {"ahead_from": at(60), "ahead_until": at(60)}, Resume()),
@@ -63,10 +63,10 @@ CANCELLED = {"cancelled": True, "next_tick": None, "opened_at": at(35)}
 )
 @pytest.mark.parametrize(("latest", "next_tick"), [(LATE, at(120)), (ON_TIME, at(60)), (None, at(60))])
 def test_no_order_brings_two_runs_closer(
-    changes: dict[str, object], wish: JobOrder, latest: Start | None, next_tick: int
+    changes: dict[str, object], order: JobOrder, latest: Start | None, next_tick: int
 ) -> None:
     """The one at 60 s would come 30 s behind the latest, and 90 s is too close to the one after it."""
-    plan = ordered(standing(latest, **changes), wish)
+    plan = ordered(standing(latest, **changes), order)
     assert plan.row is not None
     assert (plan.row.next_tick, plan.row.next_run_at) == (next_tick, next_tick)
     assert plan.skipped == ((SUPERSEDED,) if next_tick == at(120) else ())
@@ -122,16 +122,16 @@ BY_HAND = RUNS | {"next_tick": at(10)}
 
 
 @pytest.mark.parametrize("changes", [RUNS, BY_HAND])
-@pytest.mark.parametrize("wish", [Pause(), Pause(until=at(75)), SkipNext()])
+@pytest.mark.parametrize("order", [Pause(), Pause(until=at(75)), SkipNext()])
 def test_what_passed_during_a_run_overlapped_whatever_is_ordered_then(
-    changes: dict[str, object], wish: JobOrder
+    changes: dict[str, object], order: JobOrder
 ) -> None:
     """A pause has been in force from when it was ordered, and not before."""
-    plan = ordered(standing(None, **changes), wish, at(42))
+    plan = ordered(standing(None, **changes), order, at(42))
     assert plan.skipped[0] == Skipped(SkipReason.OVERLAP, at(10), at(40), 4)
-    assert [part.first_tick for part in plan.skipped[1:]] == ([] if wish == Pause() else [at(50)])
+    assert [part.first_tick for part in plan.skipped[1:]] == ([] if order == Pause() else [at(50)])
     assert plan.row is not None
-    assert plan.row.paused_tick == (None if isinstance(wish, SkipNext) else at(50))
+    assert plan.row.paused_tick == (None if isinstance(order, SkipNext) else at(50))
 
 
 def test_a_tick_that_waits_for_the_end_of_a_run_is_paused() -> None:

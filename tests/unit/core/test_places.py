@@ -37,9 +37,9 @@ class Placed(Told):
         total = self.granted[runner_id, kind] = self.granted.get((runner_id, kind), 0) + count
         self.tell(events.PlacesGranted(runner_id, [Grant("d", kind, epoch, total, short, keep)]))
 
-    def wish(self) -> LaneDemand:
+    def demand(self) -> LaneDemand:
         """The latest."""
-        return self.take(effects.SendWishes)[-1].wishes[-1]
+        return self.take(effects.SendDemands)[-1].demands[-1]
 
     def claimed_jobs(self) -> list[int]:
         return [request.job_id for effect in self.take(effects.Claim) for request in effect.requests]
@@ -56,27 +56,28 @@ def test_with_places_for_all_the_claim_goes_out_at_once_and_says_which_places_it
     told = Placed()
     told.ready_with_places(*_jobs(3), places=5)
     told.due()
-    assert not told.take(effects.SendWishes)
+    assert not told.take(effects.SendDemands)
     told.claimed()
     dispatch = told.one(effects.Dispatch)
     assert (len(dispatch.executions), dispatch.epochs) == (3, [1, 1, 1])
 
 
-def test_what_has_no_place_is_not_claimed_but_wished_for_and_comes_in_when_there_is_one() -> None:
+def test_what_has_no_place_is_not_claimed_but_demanded_and_comes_in_when_there_is_one() -> None:
     told = Placed(claims_in_flight=5)
     told.ready_with_places(*_jobs(5), places=2)
     told.due()
     assert len(told.one(effects.Claim).requests) == 2
     assert told.node.stats().waiting_for_place == 3
-    wish = told.wish()
-    assert (wish.deployment, wish.kind, wish.wanted, wish.standby, wish.rank_us) == ("d", LaneKind.ASYNC, 3, 0, DUE)
+    demand = told.demand()
+    assert (demand.deployment, demand.kind) == ("d", LaneKind.ASYNC)
+    assert (demand.wanted, demand.standby, demand.rank_us) == (3, 0, DUE)
     told.grant(1)
     assert len(told.claimed_jobs()) == 1
     told.grant(5)
     assert len(told.claimed_jobs()) == 2
     assert told.node.stats().waiting_for_place == 0
     told.wait(60)
-    assert told.wish().wanted == 0
+    assert told.demand().wanted == 0
 
 
 def test_the_lane_is_that_of_the_verb() -> None:
@@ -88,8 +89,8 @@ def test_the_lane_is_that_of_the_verb() -> None:
     told.due()
     assert not told.take(effects.Claim)
     told.wait(60)
-    wishes = {wish.kind: wish.wanted for effect in told.take(effects.SendWishes) for wish in effect.wishes}
-    assert wishes == dict.fromkeys(LaneKind, 1)
+    demands = {demand.kind: demand.wanted for effect in told.take(effects.SendDemands) for demand in effect.demands}
+    assert demands == dict.fromkeys(LaneKind, 1)
     for kind, job_id in ((LaneKind.ISOLATED, 3), (LaneKind.SYNC, 1), (LaneKind.ASYNC, 2)):
         told.grant(1, kind=kind)
         assert told.claimed_jobs() == [job_id]
@@ -110,7 +111,7 @@ def test_the_most_urgent_comes_in_first() -> None:
     urgent = job(2, policy='{"priority":5}')
     told.ready_with_places(job(1), urgent, job(3))
     told.due()
-    assert told.wish().rank_us == DUE - 5 * S_US
+    assert told.demand().rank_us == DUE - 5 * S_US
     told.grant(1)
     assert told.claimed_jobs() == [2]
 
@@ -119,8 +120,8 @@ def test_others_wait_so_idle_places_go_back_but_for_what_may_be_kept() -> None:
     told = Placed()
     told.ready_with_places(*_jobs(1), places=6)
     told.grant(0, short=True, keep=2)
-    wish = told.wish()
-    assert (wish.returned, wish.wanted, wish.seen) == (4, 0, 6)
+    demand = told.demand()
+    assert (demand.returned, demand.wanted, demand.seen) == (4, 0, 6)
     told.due()
     assert len(told.claimed_jobs()) == 1
 
@@ -132,7 +133,7 @@ def test_a_new_epoch_voids_what_was_granted_before() -> None:
     told.grant(0, epoch=9)
     told.due()
     assert not told.take(effects.Claim)
-    assert (told.wish().epoch, told.node.stats().waiting_for_place) == (9, 2)
+    assert (told.demand().epoch, told.node.stats().waiting_for_place) == (9, 2)
 
 
 def test_what_was_under_way_when_its_place_was_taken_back_takes_none() -> None:
@@ -170,10 +171,10 @@ def test_who_cannot_claim_gives_everything_back_and_says_so() -> None:
     told = Placed()
     told.ready_with_places(*_jobs(1), places=4)
     told.wait(6_000)  # nobody renews its lease
-    wish = told.wish()
-    assert (wish.closed, wish.returned) == (True, 4)
+    demand = told.demand()
+    assert (demand.closed, demand.returned) == (True, 4)
     told.wait_renewing(3_000)
-    assert not told.wish().closed
+    assert not told.demand().closed
 
 
 def test_a_manual_run_waits_for_a_place_and_comes_in_by_its_rank() -> None:
@@ -184,7 +185,7 @@ def test_a_manual_run_waits_for_a_place_and_comes_in_by_its_rank() -> None:
     activation = Activation(5, by_hand, told.database_us, None, 1, Trigger.MANUAL, told.database_us, "", True)
     told.tell(events.ActivationsCreated([activation]))
     told.wait(60)
-    assert told.wish().wanted == 2
+    assert told.demand().wanted == 2
     told.grant(2)
     assert told.claimed_jobs() == [1]
     assert [request.job_id for request in told.one(effects.Activate).requests] == [7]
@@ -207,7 +208,7 @@ def test_stages_of_what_waits() -> None:
     assert not told.take(effects.Claim)
     told.wait(60)
     assert told.node.stats().waiting_for_place == 0
-    assert told.wish().wanted == 0
+    assert told.demand().wanted == 0
 
 
 def _late_lines(told: Placed) -> list[object]:

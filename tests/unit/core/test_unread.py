@@ -163,8 +163,8 @@ def test_past_its_hard_deadline_it_is_for_others_too() -> None:
     assert (lines.count("job_unread"), lines.count("hard_timeout")) == (1, 0)
 
 
-@pytest.mark.parametrize("wish", [Pause("for a while"), SkipNext(), Cancel()])
-def test_orders_are_for_who_reads_it(wish: Pause | SkipNext | Cancel) -> None:
-    answer = carry_out(standing(None, policy=NEWER), wish, "ann", T)
+@pytest.mark.parametrize("order", [Pause("for a while"), SkipNext(), Cancel()])
+def test_orders_are_for_who_reads_it(order: Pause | SkipNext | Cancel) -> None:
+    answer = carry_out(standing(None, policy=NEWER), order, "ann", T)
     assert isinstance(answer, OrderRefusal), answer
     assert "says blackout, which this release doesn't read: ask a controller of a newer release" in answer.message

@@ -35,13 +35,13 @@ class Divided:
                 if grant.kind is LaneKind.SYNC:
                     self.told[address] = grant
 
-    def wish(self, address: str, count: int = 0, *, returned: int = 0, rank_us: int = 0, closed: bool = False,
+    def demand(self, address: str, count: int = 0, *, returned: int = 0, rank_us: int = 0, closed: bool = False,
              standby: int = 0, seen: int | None = None) -> None:  # fmt: skip
         grant = self.told.get(address)
         epoch, granted = (grant.epoch, grant.granted) if grant else (0, 0)
         seen = granted if seen is None else seen
-        wish = LaneDemand(*SYNC, epoch, seen, returned, count, standby, rank_us, 4_000, closed)
-        self.places.wished(address, [wish], self.now_ns, 10_000_000)
+        demand = LaneDemand(*SYNC, epoch, seen, returned, count, standby, rank_us, 4_000, closed)
+        self.places.demanded(address, [demand], self.now_ns, 10_000_000)
         self.settle()
 
     def send(self, address: str, execution_id: int) -> None:
@@ -84,21 +84,21 @@ def test_what_is_used_is_not_granted_again_until_it_ends() -> None:
     assert divided.told["a"].granted == 3
 
 
-def test_a_wish_is_met_by_what_others_dont_need() -> None:
+def test_a_demand_is_met_by_what_others_dont_need() -> None:
     divided = Divided(2, "a", "b")
-    divided.wish("a", 3)
+    divided.demand("a", 3)
     assert divided.told["b"].short
     assert divided.told["b"].keep == 0
-    divided.wish("b", returned=1)
+    divided.demand("b", returned=1)
     assert divided.out() == {"a": 2, "b": 0}
 
 
-def test_a_free_place_goes_to_the_most_urgent_wish() -> None:
+def test_a_free_place_goes_to_the_most_urgent_demand() -> None:
     divided = Divided(1, "a")
     divided.send("a", 1)
     divided.places.link_up("b", ("d",), (), divided.now_ns)
-    divided.wish("a", 2, rank_us=9_000_000)
-    divided.wish("b", 2, rank_us=8_000_000)
+    divided.demand("a", 2, rank_us=9_000_000)
+    divided.demand("b", 2, rank_us=8_000_000)
     divided.end(1)
     assert divided.out() == {"a": 0, "b": 1}
 
@@ -108,8 +108,8 @@ def test_who_was_granted_waits_behind_others_of_the_same_age() -> None:
     divided = Divided(4, "a", "b")
     for number, address in enumerate(("a", "a", "b", "b")):
         divided.send(address, number)
-    divided.wish("a", 4, rank_us=9_000_000)
-    divided.wish("b", 4, rank_us=9_000_000)
+    divided.demand("a", 4, rank_us=9_000_000)
+    divided.demand("b", 4, rank_us=9_000_000)
     for number in range(4):
         divided.end(number, 0)
     assert divided.out() == {"a": 2, "b": 2}
@@ -119,8 +119,8 @@ def test_who_stands_in_for_others_gets_what_is_left_and_now_and_then_one() -> No
     divided = Divided(1, "a", "b")
     first = next(address for address, count in divided.out().items() if count)
     divided.send(first, 0)
-    divided.wish("a", 1_000, rank_us=1)
-    divided.wish("b", standby=1_000, rank_us=0)
+    divided.demand("a", 1_000, rank_us=1)
+    divided.demand("b", standby=1_000, rank_us=0)
     got: list[str] = []
     for number in range(40):
         divided.end(number, 0)
@@ -132,7 +132,7 @@ def test_who_stands_in_for_others_gets_what_is_left_and_now_and_then_one() -> No
 
 def test_a_controller_that_doesnt_answer_loses_what_others_wait_for_until_it_speaks() -> None:
     divided = Divided(2, "a", "b")
-    divided.wish("a", 5)
+    divided.demand("a", 5)
     divided.wait(PATIENCE_NS // MS_NS - 1)
     assert divided.out() == {"a": 1, "b": 1}
     divided.wait(2)
@@ -144,7 +144,7 @@ def test_a_controller_that_doesnt_answer_loses_what_others_wait_for_until_it_spe
     divided.places.took(old, divided.now_ns)
     divided.settle()
     assert divided.out() == {"a": 1, "b": 0}
-    divided.wish("b", 1)
+    divided.demand("b", 1)
     divided.send("a", 2)
     divided.end(7, 1)
     divided.end(1, 1)
@@ -154,22 +154,22 @@ def test_a_controller_that_doesnt_answer_loses_what_others_wait_for_until_it_spe
 def test_an_answer_of_an_epoch_before_counts_for_nothing() -> None:
     divided = Divided(2, "a", "b")
     before = divided.told["b"]
-    divided.wish("a", 5)
+    divided.demand("a", 5)
     divided.wait(PATIENCE_NS // MS_NS + 1)
-    wish = LaneDemand(*SYNC, before.epoch, before.granted, 1, 0, 0, 0, 4_000, False)
-    divided.places.wished("b", [wish], divided.now_ns, 10_000_000)
+    demand = LaneDemand(*SYNC, before.epoch, before.granted, 1, 0, 0, 0, 4_000, False)
+    divided.places.demanded("b", [demand], divided.now_ns, 10_000_000)
     divided.settle()
     assert divided.out() == {"a": 2, "b": 0}
 
 
 def test_a_closed_controller_keeps_none_and_a_gone_one_leaves_its_places() -> None:
     divided = Divided(4, "a", "b")
-    divided.wish("b", closed=True, returned=2)
+    divided.demand("b", closed=True, returned=2)
     assert divided.out()["b"] == 0
-    divided.wish("a", 9)
+    divided.demand("a", 9)
     assert divided.out() == {"a": 4, "b": 0}
     divided.places.link_down("a")
-    divided.wish("b", 3)
+    divided.demand("b", 3)
     assert divided.out() == {"b": 4}
 
 
@@ -181,7 +181,7 @@ def test_runs_that_took_no_place_take_room_all_the_same() -> None:
     divided.settle()
     divided.send("a", 8)
     divided.send("a", 9)
-    divided.wish("a", 4)
+    divided.demand("a", 4)
     for number in range(5):
         divided.end(number)
         assert divided.out() == {"a": 0}
@@ -203,7 +203,7 @@ def test_a_draining_runner_grants_none() -> None:
     divided = Divided(1, "a")
     divided.send("a", 1)
     divided.places.close()
-    divided.wish("a", 4)
+    divided.demand("a", 4)
     divided.end(1)
     assert divided.out() == {"a": 0}
 
@@ -213,7 +213,7 @@ def test_while_nobody_takes_its_results_a_runner_grants_no_places() -> None:
     divided.send("a", 1)
     divided.send("a", 2)
     divided.places.pause(True)
-    divided.wish("a", 4)
+    divided.demand("a", 4)
     divided.end(1)
     assert divided.out() == {"a": 0}
     divided.places.pause(False)
@@ -221,10 +221,10 @@ def test_while_nobody_takes_its_results_a_runner_grants_no_places() -> None:
     assert divided.out() == {"a": 1}
 
 
-def test_a_wish_for_a_lane_that_isnt_here_is_ignored() -> None:
+def test_a_demand_for_a_lane_that_isnt_here_is_ignored() -> None:
     divided = Divided(1, "a")
-    divided.places.wished("a", [LaneDemand("other", LaneKind.SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
-    divided.places.wished("z", [LaneDemand(*SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
+    divided.places.demanded("a", [LaneDemand("other", LaneKind.SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
+    divided.places.demanded("z", [LaneDemand(*SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
     assert divided.places.settle(divided.now_ns) == {}
 
 
@@ -276,11 +276,11 @@ def test_the_lead_is_what_it_took_lately_or_a_claim_and_a_half() -> None:
     assert lead_ns(turnarounds, 4_000) == pytest.approx(30 * MS_NS, rel=0.1)
 
 
-def test_wishes_of_a_large_lane_are_met_in_batches() -> None:
+def test_demands_of_a_large_lane_are_met_in_batches() -> None:
     divided = Divided(3_200, "a")
     for number in range(3_200):
         divided.send("a", number)
-    divided.wish("a", 9_000)
+    divided.demand("a", 9_000)
     before = divided.messages
     for number in range(1_000):
         divided.end(number, 0)

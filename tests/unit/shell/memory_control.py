@@ -132,27 +132,27 @@ class MemoryControl:
     async def resume_job(self, key: str, by: str) -> Job:
         return (await self.order_job(key, Resume(), by)).job
 
-    async def order_job(self, key: str, wish: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
-        self._asked(order_of(wish).value, by, wish)
+    async def order_job(self, key: str, order: JobOrder, by: str, *, dry_run: bool = False) -> Controlled:
+        self._asked(order_of(order).value, by, order)
         row = self._row(key)
-        match wish:
+        match order:
             case Pause():
                 row = row._replace(
-                    status="paused", paused_at=NOW, paused_by=by, paused_note=wish.note, paused_until=wish.until,
+                    status="paused", paused_at=NOW, paused_by=by, paused_note=order.note, paused_until=order.until,
                     next_tick=None, next_run_at=None,
                 )  # fmt: skip
             case Cancel():
-                row = row._replace(status="cancelled", cancelled_at=NOW, cancelled_by=by, cancelled_note=wish.note)
+                row = row._replace(status="cancelled", cancelled_at=NOW, cancelled_by=by, cancelled_note=order.note)
             case _:
                 row = self._following(row._replace(status="scheduled", paused_at=None, cancelled_at=None))
         changed = row != self.rows[key]
         if not dry_run:
             self.rows[key] = row
-        details = {"tick": format_instant(wish.tick or NOW)} if isinstance(wish, SkipNext) else {}
-        return Controlled(self._job(row), changed or isinstance(wish, SkipNext), details)
+        details = {"tick": format_instant(order.tick or NOW)} if isinstance(order, SkipNext) else {}
+        return Controlled(self._job(row), changed or isinstance(order, SkipNext), details)
 
     async def order_jobs(
-        self, job_ids: Sequence[int], wish: JobOrder | RunByHand, by: str, *, dry_run: bool = False
+        self, job_ids: Sequence[int], order: JobOrder | RunByHand, by: str, *, dry_run: bool = False
     ) -> list[Controlled | Conflict | None]:
         keys = {row.job_id: key for key, row in self.rows.items()}
         done: list[Controlled | Conflict | None] = []
@@ -160,11 +160,11 @@ class MemoryControl:
             key = keys[job_id]
             if key in self.refusing:
                 done.append(self.refusing[key])
-            elif isinstance(wish, RunByHand):
-                made = None if dry_run else await self.trigger_job(key, by, wish.payload, wish.note)
+            elif isinstance(order, RunByHand):
+                made = None if dry_run else await self.trigger_job(key, by, order.payload, order.note)
                 done.append(Controlled(self._job(self.rows[key]), True, {}, activation=made))
             else:
-                done.append(await self.order_job(key, wish, by, dry_run=dry_run))
+                done.append(await self.order_job(key, order, by, dry_run=dry_run))
         return done
 
     async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:

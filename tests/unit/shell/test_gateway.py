@@ -14,7 +14,7 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.judging import Insecure
 from cronring.controller.api.policy import LARGEST
 from cronring.controller.core.model import Execution
-from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, ReportRefusal, SendWishes
+from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, ReportRefusal, SendDemands
 from cronring.controller.core.node.events import (
     JobsCreated,
     PlacesGranted,
@@ -39,7 +39,7 @@ from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
-from cronring.runner.codec import wishes_from
+from cronring.runner.codec import demands_from
 from cronring.schema.execution import Outcome
 from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 from tests.support.callers import counting
@@ -238,7 +238,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     assert not (await runner.hear()).beat_ack.controllers, "as before"
 
 
-async def test_places_are_granted_wished_and_taken(world: World) -> None:
+async def test_places_are_granted_demanded_and_taken(world: World) -> None:
     runner = await world.connect(hello())
     welcome = await runner.hear()
     assert welcome.HasField("welcome")
@@ -256,12 +256,12 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     assert world.inbox.of(PlacesGranted) == [granted]
     await runner.say(declined=wire.Declined(execution_ids=[5, 7]))
     await wait_until(lambda: world.inbox.of(RunsDeclined) == [RunsDeclined("r-1", (5, 7))], "nothing is declined")
-    wish = LaneDemand(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
-    world.streams.send(SendWishes("r-1", [wish._replace(wanted=9)]))
-    world.streams.send(SendWishes("r-1", [wish]))
+    demand = LaneDemand(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
+    world.streams.send(SendDemands("r-1", [demand._replace(wanted=9)]))
+    world.streams.send(SendDemands("r-1", [demand]))
     world.streams.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
-    dispatch, wishes = await runner.hear(), await runner.hear()
-    assert wishes_from(wishes.wishes) == [wish]
+    dispatch, demands = await runner.hear(), await runner.hear()
+    assert demands_from(demands.demands) == [demand]
     assert [run.place_epoch for run in decode_runs(dispatch.dispatch.runs)] == [3, 0]
     assert list(dispatch.dispatch.runs.place_epoch) == [3, 0]
 

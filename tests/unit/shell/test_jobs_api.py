@@ -282,7 +282,7 @@ async def test_the_clusters_jitter_is_told_from_a_jobs_own(api: Api) -> None:
     assert not (await api.create(name="c", schedule="manual")).jitter_is_default
 
 
-async def test_the_clusters_jitter_is_nobodys_wish(api: Api) -> None:
+async def test_the_clusters_jitter_is_no_jobs_own(api: Api) -> None:
     """What the cluster gave a pattern must not stand in the way when it becomes a manual job."""
     key = (await api.create()).key
     job = await api.update(key, "schedule", schedule="manual")

@@ -8,7 +8,7 @@ from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.timetable import timetable
 from tests.simulation.policy_ticks import ticks_between
 from tests.simulation.year_books import Book, brief
-from tests.simulation.year_history import Wish, YearStore
+from tests.simulation.year_history import Requested, YearStore
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -17,55 +17,55 @@ SECOND_US: Final = 1_000_000
 PATIENCE_US: Final = 5 * SECOND_US  # what may start is tried every other second, at least
 
 
-def check_wishes(world: "World", store: YearStore, books: dict[int, Book], promised: list[int]) -> None:
-    wished = {wish.activation_id: wish for wish in store.wishes}
+def check_requests(world: "World", store: YearStore, books: dict[int, Book], promised: list[int]) -> None:
+    requested = {request.activation_id: request for request in store.requested}
     for activation_id in promised:
-        assert activation_id in wished, f"lost: activation {activation_id}, of which the operator was told"
-    for wish in store.wishes:
-        _check_wish(store, books[wish.job.job_id], wish)
+        assert activation_id in requested, f"lost: activation {activation_id}, of which the operator was told"
+    for request in store.requested:
+        _check_request(store, books[request.job.job_id], request)
     for row in store.activations.values():
         _check_not_stuck(world, books[row.job.job_id], row)
 
 
-def _check_wish(store: YearStore, book: Book, wish: Wish) -> None:
-    started = store.started_by.get(wish.activation_id, [])
-    ended = wish.activation_id not in store.activations
-    dropped = wish.job.removed or wish.activation_id in store.cancelled
-    told = f"{wish.trigger} {wish.activation_id} of tick {wish.tick}"
-    if wish.trigger is Trigger.BACKFILL:
+def _check_request(store: YearStore, book: Book, request: Requested) -> None:
+    started = store.started_by.get(request.activation_id, [])
+    ended = request.activation_id not in store.activations
+    dropped = request.job.removed or request.activation_id in store.cancelled
+    told = f"{request.trigger} {request.activation_id} of tick {request.tick}"
+    if request.trigger is Trigger.BACKFILL:
         ran = [row.tick for row in started]
         assert all(before < after for before, after in pairwise(ran)), book.says(f"{told} ran {ran}")
-        _check_backfill(store, book, wish, ran, dropped=dropped)
+        _check_backfill(store, book, request, ran, dropped=dropped)
         return
     assert len(started) <= 1, book.says(f"{told} ran {len(started)} times: {[brief(row) for row in started]}")
     assert ended or not started, book.says(f"{told} ran, and still waits")
     if ended and not started and not dropped:
-        assert wish.activation_id not in store.by_hand, book.says(f"{told} was asked for, is gone, and never ran")
-        attempts = store.attempts.get((book.job.job_id, wish.tick), [])
-        of_schedule = wish.trigger is Trigger.RETRY and any(row.of_schedule for row in attempts)
-        overtaken = of_schedule and any(row.tick > wish.tick for row in book.of_ticks)
+        assert request.activation_id not in store.by_hand, book.says(f"{told} was asked for, is gone, and never ran")
+        attempts = store.attempts.get((book.job.job_id, request.tick), [])
+        of_schedule = request.trigger is Trigger.RETRY and any(row.of_schedule for row in attempts)
+        overtaken = of_schedule and any(row.tick > request.tick for row in book.of_ticks)
         assert overtaken, book.says(f"{told} is gone, and never ran")
 
 
-def _check_backfill(store: YearStore, book: Book, wish: Wish, ran: list[int], *, dropped: bool) -> None:
+def _check_backfill(store: YearStore, book: Book, request: Requested, ran: list[int], *, dropped: bool) -> None:
     """Each of its ticks was run by it, or had completed; as far as it came, or was to come."""
-    assert wish.until_tick is not None
-    if len(book.spans) > wish.span + 1:
+    assert request.until_tick is not None
+    if len(book.spans) > request.span + 1:
         return  # its ticks became others meanwhile
-    span = book.spans[wish.span]
+    span = book.spans[request.span]
     table = timetable(span.schedule, span.anchor, span.policy)
-    wanted = ticks_between(span, wish.tick - 1, wish.until_tick)
+    wanted = ticks_between(span, request.tick - 1, request.until_tick)
     wanted = [tick for tick in wanted if table.next_within(tick - 1, tick) == tick]
     strange = [tick for tick in ran if tick not in wanted]
-    assert not strange, book.says(f"backfill {wish[2:]} ran {strange}, which are none of its ticks")
-    waiting = store.activations.get(wish.activation_id)
+    assert not strange, book.says(f"backfill {request[2:]} ran {strange}, which are none of its ticks")
+    waiting = store.activations.get(request.activation_id)
     if waiting is not None:
         wanted = [tick for tick in wanted if tick < waiting.tick]
     elif dropped:
         return
     for tick in wanted:
-        done = tick in ran or (not wish.again and _completed(store, book, tick))
-        assert done, book.says(f"backfill {wish.activation_id} {wish[2:]} left {tick} out; it ran {ran}")
+        done = tick in ran or (not request.again and _completed(store, book, tick))
+        assert done, book.says(f"backfill {request.activation_id} {request[2:]} left {tick} out; it ran {ran}")
 
 
 def _completed(store: YearStore, book: Book, tick: int) -> bool:
