@@ -18,18 +18,18 @@ from cronring.controller.core.notify.notices import (
     Notice,
     NoticeJob,
     NoticeRun,
+    Orphaning,
     OverdueTick,
     Passed,
     Paused,
     Subscription,
-    Turn,
     addressed,
     decide,
+    orphaning_notice,
     overdue,
     paused,
     skipped,
     timeout_near,
-    turned,
 )
 from cronring.controller.ports.webhooks import BooksReading
 from cronring.controller.store.changes import SeenRow, Stream, beginning, pack, unpack
@@ -71,7 +71,7 @@ _OVERDUE_AT_ONCE: Final = 5_000
 # By the cluster's default jobs are looked for by slots, so many at each look: all of them within four seconds.
 _SLOTS_AT_ONCE: Final = SLOTS // 8
 _RUN_FIELDS: Final = NoticeRun._fields[1:]
-_TURN_FIELDS: Final = Turn._fields[1:]
+_ORPHANING_FIELDS: Final = Orphaning._fields[1:]
 _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "labels", "policy")
 
 
@@ -183,10 +183,12 @@ async def _follow(
     notices += passed
     notices += [paused(Paused(_subject(row), row["paused_at"], row["failures"], row["note"]))
                 for row in await transaction.fetch(TakePauses())]  # fmt: skip
-    turns = await transaction.fetch(TakeOrphanings())
-    notices += [turned(Turn(_subject(row), *(row[name] for name in _TURN_FIELDS))) for row in turns]
+    orphanings = await transaction.fetch(TakeOrphanings())
+    changes = (Orphaning(_subject(row), *(row[name] for name in _ORPHANING_FIELDS)) for row in orphanings)
+    notices += [orphaning_notice(each) for each in changes]
     notices += await _overdue(transaction, look)
-    return NotifierPosition(executions, oldest, skips, look.now), notices, more or more_skips or len(turns) >= _AT_ONCE
+    more = more or more_skips or len(orphanings) >= _AT_ONCE
+    return NotifierPosition(executions, oldest, skips, look.now), notices, more
 
 
 async def _executions(

@@ -36,7 +36,7 @@ _OPTIONS: Final = (
 )
 
 
-class _Turn:
+class _Preferred:
     """Which address is asked first: an index. All that share channels share it, and learn from each other."""
 
     at = 0
@@ -64,7 +64,7 @@ class Failover:
         self._metadata = _credentials(token)
         self._waiting = waiting
         self._channels: dict[str, BoundedChannel] = {}
-        self._turn = _Turn()
+        self._preferred = _Preferred()
         self._places = asyncio.Semaphore(AT_ONCE_MAX)
         self._key = ""
 
@@ -81,7 +81,7 @@ class Failover:
 
     @property
     def current_address(self) -> str:
-        return self._addresses[self._turn.at]
+        return self._addresses[self._preferred.at]
 
     @property
     def timeout_s(self) -> float:
@@ -107,7 +107,7 @@ class Failover:
 
     def _round(self) -> list[str]:
         """Every address once, the one that answered last first."""
-        return self._addresses[self._turn.at :] + self._addresses[: self._turn.at]
+        return self._addresses[self._preferred.at :] + self._addresses[: self._preferred.at]
 
     async def unary(self, call: Callable[[Channel], Awaitable[Response]]) -> Response:
         """The first answer. Raises Unreachable when none of the controllers answers, or what the answer means."""
@@ -148,7 +148,7 @@ class Failover:
             for address in self._round():
                 answer = await self._tried(address, call, change)
                 if not isinstance(answer, Failed):
-                    self._turn.at = self._addresses.index(address)
+                    self._preferred.at = self._addresses.index(address)
                     return answer
                 tried.append((address, answer))
                 if change is not None:
@@ -246,7 +246,7 @@ class Failover:
                     if failed.kind is Kind.LOST:
                         yield None
                 else:
-                    self._turn.at = self._addresses.index(address)
+                    self._preferred.at = self._addresses.index(address)
                     return
             if not await patience.again(tried):
                 raise await self._none_of(tried)
@@ -281,7 +281,7 @@ class Failover:
                 if failed.kind is Kind.REFUSED:
                     raise meaning(error) from error
             tried.append((address, failed))
-            self._turn.at = (self._addresses.index(address) + 1) % len(self._addresses)
+            self._preferred.at = (self._addresses.index(address) + 1) % len(self._addresses)
             yield None
         raise await self._none_of(tried)
 

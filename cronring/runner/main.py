@@ -101,9 +101,9 @@ async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
         log.warning("verbs_run_as_root", remedy="--run-as USER, or start the runner as another user")
     hello = hello_message(modules, config, trust.grant)
     settings = RunnerSettings(drain_ns=int(config.drain_timeout * SECOND_NS))
-    turn = random.randrange(1_000)  # noqa: S311 - guards nothing # nosec B311
+    rotation = random.randrange(1_000)  # noqa: S311 - guards nothing # nosec B311
     lanes = tuple(module_lanes(item.module, config) for item in modules)
-    service = RunnerService(settings, trust, hello, config.sync_children, turn, lanes)
+    service = RunnerService(settings, trust, hello, config.sync_children, rotation, lanes)
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, service.drain)

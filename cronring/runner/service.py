@@ -54,7 +54,7 @@ class RunnerService:
         trust: RunnerTrust,
         hello: runner_pb2.RunnerMessage,
         sync_children: int,
-        turn: int,
+        rotation: int,
         lanes: tuple[ModuleLanes, ...] = (),
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ class RunnerService:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = 0
         self._core_of: Callable[[], RunnerCore] = lambda: RunnerCore(
-            settings, trust.controllers, turn, time.monotonic_ns(), lanes
+            settings, trust.controllers, rotation, time.monotonic_ns(), lanes
         )
         self._core: RunnerCore | None = None
         self._undelivered: asyncio.Future[int] = self._loop.create_future()

@@ -105,19 +105,19 @@ def _ends_not_repeated() -> dict[tuple[Any, str], Any]:
 
 
 def _read_once() -> dict[tuple[Any, str], Any]:
-    ask_soon, turn = Refetching.ask_soon, Refetching.turn
+    ask_soon, act = Refetching.ask_soon, Refetching.act
 
     def ask_once(self: Refetching, *arguments: int) -> None:
         if not self.fetched_once:
             ask_soon(self, *arguments)
 
-    def turn_once(self: Refetching) -> FollowUps:
-        sent = turn(self)
+    def act_once(self: Refetching) -> FollowUps:
+        sent = act(self)
         if sent:
             self._at_ns = None
         return sent
 
-    return {(Refetching, "ask_soon"): ask_once, (Refetching, "turn"): turn_once}
+    return {(Refetching, "ask_soon"): ask_once, (Refetching, "act"): act_once}
 
 
 def _begun_again() -> dict[tuple[Any, str], Any]:
@@ -181,7 +181,7 @@ SABOTAGES: Final = (
     Sabotage("adoption", "kill_controller,database_slow", lambda: {(Sweeping, "adopt_from"): _nothing}),
     Sabotage("ends are repeated", "connections_break", _ends_not_repeated),
     Sabotage("acknowledged after the commit", "kill_controller,database_away", _acknowledged_at_once),
-    Sabotage("backup", TAKEOVER, lambda: {(BackupLooks, "turn"): _looks_away}),
+    Sabotage("backup", TAKEOVER, lambda: {(BackupLooks, "act"): _looks_away}),
     Sabotage("refetch", "kill_controller,cut_controllers", _read_once),
     Sabotage("looked up when its runner is back", "flap,cut_runner", lambda: {(Verifying, "dispatch_again"): _nothing}),
     # Runners

@@ -157,7 +157,7 @@ class Activating:
             for activation_id in ids
         )
 
-    def turn(self) -> None:
+    def act(self) -> None:
         context = self._context
         self._ready.update(dict.fromkeys(self._timers.pop_due(context.now_us)))
         if context.draining or not context.store_ok or context.now_ns < self._not_before_ns:

@@ -98,7 +98,7 @@ class AwaitingRunner:
     def next_us(self) -> int | None:
         return self._grace.next_us()
 
-    def turn(self) -> None:
+    def act(self) -> None:
         """Skip the ticks of those whose grace is over."""
         context = self._context
         for job_id in self._grace.pop_due(context.now_us):

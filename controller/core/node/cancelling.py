@@ -77,7 +77,7 @@ class Cancelling:
             self._due.pop(execution_id, None)
             self._timers.disarm(execution_id)
 
-    def turn(self) -> FollowUps:
+    def act(self) -> FollowUps:
         """Ask the runners that are connected, one effect for each of them and reason. What none has is withdrawn."""
         context = self._context
         self._due.update(dict.fromkeys(self._timers.pop_due(context.now_us)))

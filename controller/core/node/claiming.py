@@ -147,10 +147,10 @@ class Claiming:
             return self._context.now_ns
         return self._not_before_ns if self._ready and self._context.now_ns < self._not_before_ns else None
 
-    def turn(self, precedes: Callable[[Entry], bool]) -> FollowUps:
+    def act(self, precedes: Callable[[Entry], bool]) -> FollowUps:
         """`precedes`: whether something beside the schedule goes before that tick, and is under way."""
         context = self._context
-        for entry in self._limiting.turn():
+        for entry in self._limiting.act():
             self._take_in(entry)
         # Whatever went before them may be over by now: they are asked about in each step.
         self._ready.update(self._behind)

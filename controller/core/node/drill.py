@@ -81,7 +81,7 @@ class NodeDrill:
         return True
 
     # docs/decisions/0054: it ends by itself, whoever asked for it
-    def turn(self) -> FollowUps:
+    def act(self) -> FollowUps:
         if self._until_ns is None:
             return NONE
         if self._context.draining:

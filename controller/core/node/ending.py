@@ -191,7 +191,7 @@ class Ending:
             or sum(self._unheld.values()) >= UNHELD_MAX
         )
 
-    def turn(self) -> None:
+    def act(self) -> None:
         """Look up and end what there is, within the limit of statements under way."""
         context = self._context
         if not (self._ready or self._unknown) or not context.store_ok or context.now_ns < self._not_before_ns:

@@ -85,7 +85,7 @@ class Enqueuing:
     def next_deadline(self) -> int | None:
         return self._not_before_ns if self._ready and self._context.now_ns < self._not_before_ns else None
 
-    def turn(self) -> None:
+    def act(self) -> None:
         context = self._context
         if not self._lease.may_claim or context.now_ns < self._not_before_ns:
             return

@@ -68,7 +68,7 @@ class Lease:
             return renewal
         return self.valid_until_ns if renewal is None else min(renewal, self.valid_until_ns)
 
-    def turn(self) -> None:
+    def act(self) -> None:
         """Renew if it is time; notice that it ran out."""
         context = self._context
         if not self._told_lost and not self.valid:

@@ -68,7 +68,7 @@ class Leaving:
         self._verifying.soon()
         return found
 
-    def turn(self) -> FollowUps:
+    def act(self) -> FollowUps:
         """Leave once nothing is left to do."""
         if self._context.draining and not self.left and self._is_done():
             return self.leave()

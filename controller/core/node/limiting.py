@@ -100,7 +100,7 @@ class Limiting:
             return None
         return self._context.now_ns if self._stirred else self._retries.next_us()
 
-    def turn(self) -> list[Entry]:
+    def act(self) -> list[Entry]:
         """Those that are to be tried now."""
         if not self._queues or not self._lease.may_claim:
             return []

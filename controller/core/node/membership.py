@@ -47,7 +47,7 @@ class Membership:
             return swim
         return self._search_at_ns if swim is None else min(swim, self._search_at_ns)
 
-    def turn(self) -> FollowUps:
+    def act(self) -> FollowUps:
         """Let Swim do what is due; look for peers while alone, or while somebody may be cut off."""
         context = self._context
         deadline = self.swim.next_deadline()

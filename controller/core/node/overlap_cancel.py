@@ -52,7 +52,7 @@ class OverlapCancel:
         """Without a lease, or PostgreSQL, the next tick isn't claimed either: let it run."""
         return self._context.store_ok and self._lease.valid
 
-    def turn(self) -> None:
+    def act(self) -> None:
         """Ask the rows of what is due."""
         if self._asked or not self._can_ask():
             return

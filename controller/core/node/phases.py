@@ -55,45 +55,45 @@ class Phases:
         parts = self._parts
         return (
             # The renewal goes out first, as all else hangs on it; and whoever follows knows that the lease ran out.
-            Phase("lease", parts.lease.turn),
+            Phase("lease", parts.lease.act),
             # Who owns which slot decides what is due here: a ring of this step is the ring of all that follows.
-            Phase("gossip", parts.membership.turn, (RingChanged, Buried, Gone)),
+            Phase("gossip", parts.membership.act, (RingChanged, Buried, Gone)),
             # Before claims: a drill that is over lets them go on in this very step.
-            Phase("drill", parts.drill.turn, (DrillOver,)),
+            Phase("drill", parts.drill.act, (DrillOver,)),
             # Behind gossip: by the slots as they are now. What else is read each minute is read along with it.
-            Phase("refetch", parts.refetching.turn, (WindowAsked,)),
+            Phase("refetch", parts.refetching.act, (WindowAsked,)),
             # What has come due is in the first claim after that.
             Phase("due", self._offer_due),
             # A slot is looked over only while it is this controller's: behind gossip, too.
-            Phase("backup looks", parts.looks.turn),
+            Phase("backup looks", parts.looks.act),
             # What waits for a place has those that are free now, before the claims of this step look for one.
             Phase("called in", self._call_in),
             # Before claims: a tick is not claimed while an activation that was due before it is under way.
-            Phase("activations", parts.activating.turn),
+            Phase("activations", parts.activating.act),
             # All that is due by now is known.
             Phase("claims", self._claim),
             # Behind them: claims hand on to here what needs no runner.
-            Phase("messages", parts.enqueuing.turn),
+            Phase("messages", parts.enqueuing.act),
             # Runners hear how much waits here once claims have taken what they could get.
             Phase("demands", parts.places.tell),
             # The order of these two makes no difference: one asks rows, the other tells runners what was answered.
-            Phase("overlap", parts.overlap_cancel.turn),
-            Phase("cancels", parts.cancelling.turn, (Withdrawn,)),
+            Phase("overlap", parts.overlap_cancel.act),
+            Phase("cancels", parts.cancelling.act, (Withdrawn,)),
             # A grace that is over makes skips, as claims do; one statement writes them all.
-            Phase("graces", parts.awaiting_runner.turn),
-            Phase("skips", parts.skipping.turn),
+            Phase("graces", parts.awaiting_runner.act),
+            Phase("skips", parts.skipping.act),
             # Before ends: what their messages say of executions is known there a step later.
             Phase("consumers", self._collect),
             # Behind claims: whatever goes before a claim makes its ticks later, while a result only waits.
             # What is followed up here asks for reads and looks, so it stands behind those that this step has sent.
             # These are older than what was found out, and must not be taken for the ones that are asked for now.
-            Phase("ends", parts.ending.turn, (ClaimInDoubt, RowNewer, RunnerAwaited, TickOverlooked)),
+            Phase("ends", parts.ending.act, (ClaimInDoubt, RowNewer, RunnerAwaited, TickOverlooked)),
             # Behind what was found in doubt: its first adoption goes out at once.
-            Phase("sweeps", parts.sweeping.turn),
+            Phase("sweeps", parts.sweeping.act),
             # Anywhere behind gossip, which may say that this controller was held dead.
-            Phase("verification", parts.verifying.turn),
+            Phase("verification", parts.verifying.act),
             # At the end nothing can be under way that is not known.
-            Phase("leaving", parts.leaving.turn),
+            Phase("leaving", parts.leaving.act),
         )
 
     def _offer_due(self) -> None:
@@ -105,7 +105,7 @@ class Phases:
         self._parts.call_in(self._parts.places.call())
 
     def _claim(self) -> FollowUps:
-        return self._parts.claiming.turn(self._parts.activating.precedes)
+        return self._parts.claiming.act(self._parts.activating.precedes)
 
     def _collect(self) -> None:
         if self._parts.collecting.looks:

@@ -50,7 +50,7 @@ class Refetching:
     def next_deadline(self) -> int | None:
         return self._at_ns if self._in_flight is None and self._context.store_ok and self._lease.valid else None
 
-    def turn(self) -> FollowUps:
+    def act(self) -> FollowUps:
         """Send it, if it is time."""
         context = self._context
         due = self._at_ns is not None and context.now_ns >= self._at_ns
@@ -124,7 +124,7 @@ class BackupLooks:
         wanted = self._asked_slots.next_us()
         return wanted if waiting is None or (wanted is not None and wanted < waiting) else waiting
 
-    def turn(self) -> None:
+    def act(self) -> None:
         context = self._context
         self._slots.update(self._window.pop_backup(context.now_us))
         self._slots.update(dict.fromkeys(self._asked_slots.pop_due(context.now_ns)))

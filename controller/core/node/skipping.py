@@ -36,7 +36,7 @@ class Skipping:
         job = entry.job
         self._waiting.append((entry, SkipRequest(job.job_id, entry.tick, job.revision, skipped, tick, run_at)))
 
-    def turn(self) -> None:
+    def act(self) -> None:
         context = self._context
         if not self._waiting or self._in_flight:
             return

@@ -146,7 +146,7 @@ class Sweeping:
         steady = stepped_ns is None or context.now_ns - stepped_ns >= context.settings.runner_lost_after_ms * MS
         return steady and self._had_time_to_return()
 
-    def turn(self) -> None:
+    def act(self) -> None:
         context = self._context
         if not context.store_ok:
             return

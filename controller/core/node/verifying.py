@@ -81,7 +81,7 @@ class Verifying:
         """Draining: look after what is held more often."""
         self._all_at_ns = min(self._all_at_ns, self._context.now_ns + DRAINING_INTERVAL_MS * MS)
 
-    def turn(self) -> None:
+    def act(self) -> None:
         context = self._context
         while self._echoes_ns and self._echoes_ns[0] <= context.now_ns:
             del self._echoes_ns[0]

@@ -101,7 +101,7 @@ class Paused(NamedTuple):
     note: str
 
 
-class Turn(NamedTuple):
+class Orphaning(NamedTuple):
     """A job is orphaned, or brought back, as an action says. `deployment`: by which, or by whose end."""
 
     job: NoticeJob
@@ -298,7 +298,7 @@ def paused(row: Paused) -> Notice:
     return Notice(Event.PAUSED, row.job, f"paused:{row.job.job_id}:{row.paused_at}", row.paused_at, data)
 
 
-def turned(row: Turn) -> Notice:
+def orphaning_notice(row: Orphaning) -> Notice:
     event = Event.ORPHANED if row.action == "orphan" else Event.BROUGHT_BACK
     data = {"deployment": row.deployment, "by": row.actor, "note": row.note}
     return Notice(event, row.job, f"{event.value}:{row.action_id}", row.at, data)

@@ -66,7 +66,7 @@ class Contact:
         self.renewer: str | None = None
         self.settings = settings
         self._renewer_since_ns = now_ns
-        self._turn = 0
+        self._rotation = 0
 
     def up_addresses(self) -> list[str]:
         return sorted(address for address, link in self.links.items() if link.up)
@@ -199,10 +199,10 @@ class Contact:
             self.renewer = None
             return
         others = [address for address in candidates if address != self.renewer] or candidates
-        self.renewer = others[self._turn % len(others)]
-        self._turn += 1
+        self.renewer = others[self._rotation % len(others)]
+        self._rotation += 1
         self._renewer_since_ns = now_ns
 
-    def start_turn(self, turn: int) -> None:
-        """Spread runners over controllers: the first renewer is the `turn`-th."""
-        self._turn = turn
+    def start_rotation(self, rotation: int) -> None:
+        """Spread runners over controllers: the first renewer is the `rotation`-th."""
+        self._rotation = rotation

@@ -55,22 +55,22 @@ TOO_LATE = "not started: it was past its deadline when it got here"
 class RunnerCore:
     """Which runs to start and to stop, whom to tell of their ends, and whether there is contact.
 
-    `addresses` are those of --controllers: they are never dropped. `turn` spreads runners over controllers. `lanes` of
-    the modules in the order of Hello; without them it takes whatever comes.
+    `addresses` are those of --controllers: they are never dropped. `rotation` spreads runners over controllers.
+    `lanes` of the modules in the order of Hello; without them it takes whatever comes.
     """
 
     def __init__(
         self,
         settings: RunnerSettings,
         addresses: tuple[str, ...],
-        turn: int,
+        rotation: int,
         now_ns: int,
         lanes: tuple[ModuleLanes, ...] = (),
     ) -> None:
         self._settings = settings
         self._given = addresses
         self._contact = Contact(settings, now_ns)
-        self._contact.start_turn(turn)
+        self._contact.start_rotation(rotation)
         self._ledger = RunLedger()
         self.places = GrantedPlaces(lanes)
         self._calls = OpenCalls()

@@ -32,7 +32,7 @@ def test_nothing_is_kept_of_jobs_that_moved_on_or_went_while_they_waited_for_a_r
     assert sorted(awaiting_runner._waiting) == ["d0", "d19"]
     window.forget(2)
     context.now_ns = ClusterSettings().runner_grace_ms * MS + S_US * 1_000
-    awaiting_runner.turn()
+    awaiting_runner.act()
     assert sorted(awaiting_runner._waiting) == []
 
 
@@ -42,13 +42,13 @@ def test_a_later_tick_has_a_grace_of_its_own_though_that_of_one_before_ended_whi
     awaiting_runner.wait(window.learn(job(1, due=T)))
     context.store_down_since_ns = 0
     context.now_ns = (ClusterSettings().runner_grace_ms + 1_000) * MS
-    awaiting_runner.turn()
+    awaiting_runner.act()
     awaiting_runner.wait(window.learn(job(1, due=context.now_us, revision=2)))
     context.store_down_since_ns = None
-    awaiting_runner.turn()
-    skipping.turn()
+    awaiting_runner.act()
+    skipping.act()
     assert context.effects == []
     context.now_ns += (ClusterSettings().runner_grace_ms + 1_000) * MS
-    awaiting_runner.turn()
-    skipping.turn()
+    awaiting_runner.act()
+    skipping.act()
     assert [type(effect) for effect in context.effects] == [LogLine, SkipTicks]

@@ -13,19 +13,19 @@ from cronring.controller.core.notify.notices import (
     GivenUp,
     NoticeJob,
     NoticeRun,
+    Orphaning,
     OverdueTick,
     Passed,
     Paused,
     Subscription,
-    Turn,
     addressed,
     decide,
     letter,
+    orphaning_notice,
     overdue,
     paused,
     skipped,
     timeout_near,
-    turned,
 )
 from cronring.schema.execution import Outcome
 
@@ -146,7 +146,7 @@ def test_a_range_that_grows_is_one_event() -> None:
 
 @pytest.mark.parametrize(("action", "event"), [("orphan", Event.ORPHANED), ("bring_back", Event.BROUGHT_BACK)])
 def test_a_verb_that_goes_or_is_back_is_an_event_of_its_action(action: str, event: Event) -> None:
-    notice = turned(Turn(JOB, 9, action, NOW, "billing@1", "ada", "moved"))
+    notice = orphaning_notice(Orphaning(JOB, 9, action, NOW, "billing@1", "ada", "moved"))
     assert (notice.event, notice.key, notice.at) == (event, f"{event.value}:9", NOW)
     assert notice.data == {"deployment": "billing@1", "by": "ada", "note": "moved"}
 
