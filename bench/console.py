@@ -59,8 +59,8 @@ SELECT j.id, j.deployment_id, t.at, t.at, t.at, t.at, t.at + n % 50 * interval '
        CASE WHEN n % 40 = 0 THEN 'failed' ELSE 'completed' END, CASE WHEN n % 40 = 0 THEN 'ConnectionError' END,
        'before', 'before', t.at + interval '1 hour'
 FROM generate_series(1, $1::bigint) n
-JOIN (SELECT id, deployment_id, row_number() OVER () - 1 AS place FROM cron_jobs WHERE verb = 'far') j
-ON j.place = n % $2::bigint,
+JOIN (SELECT id, deployment_id, row_number() OVER () - 1 AS position FROM cron_jobs WHERE verb = 'far') j
+ON j.position = n % $2::bigint,
      LATERAL (SELECT date_trunc('second', now()) - ($1 - n) * interval '604800 s' / $1 AS at) t
 ORDER BY n
 """

@@ -48,5 +48,5 @@ def _inner(descriptor: Any, value: Any) -> Iterator[tuple[str, Message]]:
     if isinstance(value, Message):
         yield descriptor.name, value
         return
-    for place, each in enumerate(value):
-        yield f"{descriptor.name}[{place}]", each
+    for index, each in enumerate(value):
+        yield f"{descriptor.name}[{index}]", each

@@ -35,7 +35,7 @@ class AuditRow(NamedTuple):
 
 
 class ChainLink(NamedTuple):
-    """A place of the chain, and its hash."""
+    """A position in the chain, and its hash."""
 
     seq: int
     hash: bytes
@@ -79,7 +79,7 @@ def fields_of(row: AuditRow) -> dict[str, int | str | None]:
 
 
 def hash_after(previous: bytes, row: AuditRow) -> bytes:
-    """Of the row at its `seq`, behind the hash of the place before."""
+    """Of the row at its `seq`, behind the hash of the one before."""
     parts = [previous]
     for value in fields_of(row).values():
         if value is None:
@@ -91,7 +91,7 @@ def hash_after(previous: bytes, row: AuditRow) -> bytes:
 
 
 def sealed(last: ChainLink, rows: Iterable[AuditRow]) -> list[AuditRow]:
-    """The rows in the places that follow `last`."""
+    """The rows in the positions that follow `last`."""
     found = []
     for row in rows:
         placed = row._replace(seq=last.seq + 1)

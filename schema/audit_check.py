@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from cronring.schema.audit_chain import AuditRow, ChainLink, hash_after, instant_words
 
-# Rows that don't fit, of which it is found out what happened to them: each is tried in the places of all others.
+# Rows that don't fit, of which it is found out what happened to them: each is tried in the positions of all others.
 EXPLAINED_MAX: Final = 24
 FAULTS_MAX: Final = 100
 
@@ -28,17 +28,17 @@ class ChainFault(NamedTuple):
 
 
 class _Stray(NamedTuple):
-    """A row that doesn't fit behind `previous`, which is the stored hash of the place before."""
+    """A row that doesn't fit behind `previous`, which is the stored hash of the position before."""
 
     row: AuditRow
     previous: bytes
 
 
 class ChainCheck:
-    """Takes rows in the order of the chain. `expected`: places whose hashes somebody kept elsewhere."""
+    """Takes rows in the order of the chain. `expected`: positions whose hashes somebody kept elsewhere."""
 
     def __init__(self, start: ChainLink, expected: Iterable[ChainLink] = ()) -> None:
-        """`start`: the place before the first row."""
+        """`start`: the position before the first row."""
         self._last = start
         self._known = True  # whether the hash before the next row is
         self._expected = {link.seq: link.hash for link in expected}
@@ -53,11 +53,11 @@ class ChainCheck:
 
     @property
     def last(self) -> ChainLink:
-        """The latest row's place, as it is stored."""
+        """The latest row's position, as it is stored."""
         return self._last
 
     def cut(self, link: ChainLink) -> None:
-        """Retention has removed the rows up to that place, while others were read."""
+        """Retention has removed the rows up to that position, while others were read."""
         if link.seq > self._last.seq:
             self._last, self._known = link, True
             self._compare(link)
@@ -83,7 +83,7 @@ class ChainCheck:
         self._compare(self._last)
 
     def finish(self, head: ChainLink | None = None) -> list[ChainFault]:
-        """What is wrong. `head`: the last place, as the controllers noted it; None: that is not known."""
+        """What is wrong. `head`: the last position, as the controllers noted it; None: that is not known."""
         if head is not None:
             self._end(head)
         self._explain(() if head is None else (head.hash,))
@@ -126,12 +126,12 @@ class ChainCheck:
 
     def _explain(self, heads: tuple[bytes, ...]) -> None:
         """A row is intact if it fits behind a hash of another stray: then it is only what stood before it."""
-        places = {stray.row.seq + step for stray in self._strays for step in (-1, 0, 1)}
+        positions = {stray.row.seq + step for stray in self._strays for step in (-1, 0, 1)}
         computed = [hash_after(stray.previous, stray.row) for stray in self._strays]
         stored = {digest for stray in self._strays for digest in (stray.previous, stray.row.hash)}
         hashes = {*heads, *stored, *computed}
         for (row, _), digest in zip(self._strays, computed, strict=True):
-            fitting = _fitting(row, hashes, (row.seq, *sorted(places - {row.seq})))
+            fitting = _fitting(row, hashes, (row.seq, *sorted(positions - {row.seq})))
             if fitting is None:
                 fits = any(hash_after(digest, each.row) == each.row.hash for each in self._strays)
                 words = f"row {row.seq} is as it was sealed, but for its hash: that was changed"
@@ -149,12 +149,12 @@ class ChainCheck:
         self._faults.append(ChainFault(kind, seq, text))
 
 
-def _fitting(row: AuditRow, hashes: set[bytes], places: Iterable[int]) -> int | None:
-    """Of these places the first one, in which the row has its hash behind one of the hashes."""
-    for place in places:
-        moved = row._replace(seq=place)
+def _fitting(row: AuditRow, hashes: set[bytes], positions: Iterable[int]) -> int | None:
+    """Of these positions the first one, in which the row has its hash behind one of the hashes."""
+    for position in positions:
+        moved = row._replace(seq=position)
         if any(hash_after(previous, moved) == row.hash for previous in hashes):
-            return place
+            return position
     return None
 
 

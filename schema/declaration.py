@@ -31,10 +31,10 @@ class Problem(NamedTuple):
     remedy: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
+        where = f"{self.file}:{self.line}" if self.line else self.file
         verb = f" verb {self.verb}:" if self.verb else ""
         remedy = f" ({self.remedy})" if self.remedy else ""
-        return f"{place}:{verb} {self.message}{remedy}"
+        return f"{where}:{verb} {self.message}{remedy}"
 
 
 def read_declaration(dump: object) -> Module | list[Problem]:

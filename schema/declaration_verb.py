@@ -112,8 +112,8 @@ class VerbReader:
         except ScheduleError as error:
             decorator, given = ("every", every) if cron is None else ("cron", cron)
             # A pattern's message says which character itself.
-            place = f", character {error.position + 1}" if cron is None else ""
-            message = f'@{decorator}("{shown(given or "")}"){place}: {error.message}'
+            where = f", character {error.position + 1}" if cron is None else ""
+            message = f'@{decorator}("{shown(given or "")}"){where}: {error.message}'
             remedy = f'write @{decorator}("{error.suggestion}")' if error.suggestion is not None else ""
             self._report(message, remedy or "the dialect stands in docs/schedules.md")
             return ""
@@ -157,11 +157,11 @@ class VerbReader:
 
     def _report_policy(self, error: PolicyError, value: object) -> None:
         quotes = '"' if isinstance(value, str) else ""
-        place = f", character {error.position + 1}" if isinstance(value, str) else ""
+        where = f", character {error.position + 1}" if isinstance(value, str) else ""
         remedy = "docs/schedules.md says what it may be"
         if error.suggestion is not None:
             remedy = f"write {error.field}={quotes}{error.suggestion}{quotes}"
-        self._report(f"{error.field}={quotes}{shown(str(value))}{quotes}{place}: {error.message}", remedy)
+        self._report(f"{error.field}={quotes}{shown(str(value))}{quotes}{where}: {error.message}", remedy)
 
     def _find_contradictions(self, reading: Reading, schedule: str) -> None:
         for field, message in policy_faults(reading.policy, schedule, reading.unread):

@@ -38,8 +38,8 @@ class PolicyError(ValueError):
 
         A number has no characters, and a list's items are named by themselves.
         """
-        place = f" (at character {self.position + 1})" if isinstance(value, str) and value else ""
-        return f"{self.message}{place}" + ("" if self.suggestion is None else f"; write {self.suggestion!r}")
+        where = f" (at character {self.position + 1})" if isinstance(value, str) and value else ""
+        return f"{self.message}{where}" + ("" if self.suggestion is None else f"; write {self.suggestion!r}")
 
     def __reduce__(self) -> tuple[type["PolicyError"], tuple[str, str, int, str | None]]:
         return type(self), (self.field, self.message, self.position, self.suggestion)

@@ -34,7 +34,7 @@ MEMORY_LIMIT_LEAST: Final = 32 << 20
 MEMORY_LIMIT_MOST: Final = 64 << 40
 # A runner looks 20 times a second, and Linux counts CPU time in hundredths.
 CPU_LIMIT_LEAST_MS: Final = 100
-_PLACES: Final = {field.name: place for place, field in enumerate(FIELDS)}
+_INDEXES: Final = {field.name: index for index, field in enumerate(FIELDS)}
 _DURATIONS: Final = frozenset({"backoff", "catch_up_window", "late_after", "cpu_limit", "history"})
 _NAMES_LIMIT: Final = 50
 _NAME_LIMIT: Final = 200
@@ -78,8 +78,8 @@ def read_each(raw: Mapping[str, object]) -> Reading:
         return _NOTHING
     values: dict[str, str | int | tuple[str, ...]] = {}
     errors: list[PolicyError] = []
-    for name in sorted(_PLACES.keys() & raw, key=_PLACES.__getitem__):
-        field, value = FIELDS[_PLACES[name]], raw[name]
+    for name in sorted(_INDEXES.keys() & raw, key=_INDEXES.__getitem__):
+        field, value = FIELDS[_INDEXES[name]], raw[name]
         if value is None:  # JSON's null, and an argument that an author left at None: not given
             continue
         try:

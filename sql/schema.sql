@@ -64,7 +64,7 @@ BEGIN
     placed.seq := OLD.seq;
     placed.hash := OLD.hash;
     IF OLD.seq IS NOT NULL OR placed IS DISTINCT FROM OLD THEN
-        RAISE EXCEPTION 'row % of the audit log is kept as it is: nothing but its place in the chain is ever set',
+        RAISE EXCEPTION 'row % of the audit log is kept as it is: nothing but its position in the chain is ever set',
             OLD.id USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     RETURN NEW;
@@ -643,7 +643,7 @@ CREATE FUNCTION cronring.cron_note_controllers_life() RETURNS trigger
     SET search_path TO 'cronring', 'pg_temp'
     AS $$
 BEGIN
-    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version)
+    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, address, version)
     VALUES ('controller', old.id, old.held_since, old.lease_expires_at, old.draining, old.grpc_address, old.version);
     IF tg_op = 'DELETE' THEN
         RETURN old;
@@ -685,7 +685,7 @@ CREATE FUNCTION cronring.cron_note_runners_life() RETURNS trigger
     SET search_path TO 'cronring', 'pg_temp'
     AS $$
 BEGIN
-    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version, deployments)
+    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, address, version, deployments)
     VALUES ('runner', old.id, old.held_since, coalesce(old.left_at, old.last_seen_at), old.left_at IS NOT NULL,
             old.hostname, old.version, old.deployments);
     IF tg_op = 'DELETE' THEN
@@ -761,7 +761,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT u.id, coalesce(decided ->> u.id::text, CASE WHEN u.id = ANY(held) THEN 'gone' ELSE 'refused' END)
-    FROM unnest(ids) WITH ORDINALITY u (id, place) ORDER BY u.place;
+    FROM unnest(ids) WITH ORDINALITY u (id, position) ORDER BY u.position;
     IF strict THEN
         SELECT string_agg(u.id::text, ', ') INTO undone FROM unnest(ids) u (id) WHERE decided ->> u.id::text IS NULL;
         IF undone IS NOT NULL THEN
@@ -842,9 +842,9 @@ BEGIN
     WHERE l.id = held.id;
     RETURN QUERY
     SELECT g.id, CASE WHEN m.id IS NULL THEN 'gone' ELSE 'held' END
-    FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) WITH ORDINALITY g (id, place)
+    FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) WITH ORDINALITY g (id, position)
     LEFT JOIN cron_queue m ON m.id = g.id AND m.ended_at IS NULL
-    WHERE l.lease = cron_queue_extend.lease ORDER BY l.id, g.place;
+    WHERE l.lease = cron_queue_extend.lease ORDER BY l.id, g.position;
 END $$;
 
 CREATE TABLE cronring.cron_queue_lanes (
@@ -1052,7 +1052,7 @@ BEGIN
         INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
         SELECT asked[1], asked[2], coalesce(m.workspace, ''), coalesce(m.payload::text, 'null'),
                coalesce(not_before, now())
-        FROM unnest(payloads, workspaces) WITH ORDINALITY m (payload, workspace, place) ORDER BY m.place
+        FROM unnest(payloads, workspaces) WITH ORDINALITY m (payload, workspace, position) ORDER BY m.position
         RETURNING id
     )
     SELECT array_agg(a.id ORDER BY a.id) INTO messages FROM added a;
@@ -1854,7 +1854,7 @@ CREATE TABLE cronring.cron_lives (
     from_at timestamp with time zone NOT NULL,
     until_at timestamp with time zone NOT NULL,
     departed boolean NOT NULL,
-    place text NOT NULL,
+    address text NOT NULL,
     version text NOT NULL,
     deployments text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT cron_lives_kind_check CHECK ((kind = ANY (ARRAY['controller'::text, 'runner'::text])))

@@ -176,7 +176,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
 
 def _check_followed(described: schema_pb2.Module) -> None:
     """Raises InvalidRequest. What is no key at all is found out by whoever judges the module."""
-    for place, verb in enumerate(described.verbs):
+    for index, verb in enumerate(described.verbs):
         if verb.policy.after:
             with contextlib.suppress(PolicyError):
-                check_followed(f"schema.verbs[{place}].policy.after", canonical_after(verb.policy.after))
+                check_followed(f"schema.verbs[{index}].policy.after", canonical_after(verb.policy.after))

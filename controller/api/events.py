@@ -51,7 +51,7 @@ class _Seen(NamedTuple):
         return within(self.where, row.job)
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Where somebody has come to, of both. `resync`: they must read anew what was before."""
 
     jobs: WatchPosition
@@ -74,69 +74,69 @@ class EventsService(events_pb2_grpc.EventsServicer):
 
     async def WatchEvents(self, request: events_pb2.WatchEventsRequest, context: Context) -> AsyncIterator[Event]:
         seen = _asked(request.namespace)
-        place = await self._place(request.resume_token)
+        at = await self._position(request.resume_token)
         while True:
-            kind = Event.KIND_RESYNC if place.resync else Event.KIND_POSITION
-            yield Event(kind=kind, resume_token=place.trails.text())
+            kind = Event.KIND_RESYNC if at.resync else Event.KIND_POSITION
+            yield Event(kind=kind, resume_token=at.trails.text())
             try:
-                async with contextlib.aclosing(self._since(seen, place)) as events:
+                async with contextlib.aclosing(self._since(seen, at)) as events:
                     async for event in events:
                         yield event
             except InvalidRequest:  # too much has changed since
-                place = (await self._now())._replace(resync=True)
+                at = (await self._now())._replace(resync=True)
 
     async def PollEvents(
         self, request: events_pb2.PollEventsRequest, context: Context
     ) -> events_pb2.PollEventsResponse:
         seen = _asked(request.namespace)
-        place = await self._place(request.resume_token)
-        found = [] if place.resync or not request.resume_token else await self._page(seen, place)
+        at = await self._position(request.resume_token)
+        found = [] if at.resync or not request.resume_token else await self._page(seen, at)
         if found is None:
-            place, found = (await self._now())._replace(resync=True), []
+            at, found = (await self._now())._replace(resync=True), []
         # Where no token can hold all that runs, these come again.
-        token = place.trails.text() or request.resume_token
-        if not token or (place.resync and token == request.resume_token):
+        token = at.trails.text() or request.resume_token
+        if not token or (at.resync and token == request.resume_token):
             raise TooMany("too much runs at once for a token to hold it; watch instead, or read lists")
-        return events_pb2.PollEventsResponse(events=found, resume_token=token, resync=place.resync)
+        return events_pb2.PollEventsResponse(events=found, resume_token=token, resync=at.resync)
 
-    async def _page(self, seen: _Seen, place: _Place) -> list[Event] | None:
-        """What has happened since, and `place` is told so. The rest is for the next page. None: it is too much."""
-        ((position, rows),) = await self._jobs.feed.changes(place.jobs)
+    async def _page(self, seen: _Seen, at: _Position) -> list[Event] | None:
+        """What has happened since, and `at` is told so. The rest is for the next page. None: it is too much."""
+        ((position, rows),) = await self._jobs.feed.changes(at.jobs)
         events = [self._of_job(_kind_of(row), row) for row in rows if seen.sees(row)]
-        found = [event for event in events if place.trails.jobs.is_news(event)]
+        found = [event for event in events if at.trails.jobs.is_news(event)]
         if len(found) > PAGE_MAX:
             return None
-        place.trails.jobs.come_to(self._jobs.feed.encode(position))
-        for position, changes in await self._executions.feed.changes(place.executions):
+        at.trails.jobs.come_to(self._jobs.feed.encode(position))
+        for position, changes in await self._executions.feed.changes(at.executions):
             told = [each for change in changes for each in events_of(change) if seen.has(each.kind, change.row)]
             events = [_of_execution(each.kind, each.row) for each in told]
-            found += [event for event in events if place.trails.executions.is_news(event)]
+            found += [event for event in events if at.trails.executions.is_news(event)]
             reached = position
             if len(found) > PAGE_MAX:
                 break
-        place.trails.executions.come_to(self._executions.feed.encode(reached))
+        at.trails.executions.come_to(self._executions.feed.encode(reached))
         return found
 
-    async def _place(self, token: str) -> _Place:
+    async def _position(self, token: str) -> _Position:
         """That a token stands for; now, where there is none."""
         if not token:
             return await self._now()
         trails, now = Trails(token), await self._reads.database_now()
         try:
             jobs = self._jobs.resumed(trails.jobs.token, now)
-            return _Place(jobs, self._executions.resumed(trails.executions.token, now), trails)
+            return _Position(jobs, self._executions.resumed(trails.executions.token, now), trails)
         except InvalidRequest:
             return (await self._now())._replace(resync=True)
 
-    async def _now(self) -> _Place:
+    async def _now(self) -> _Position:
         jobs, executions = await self._jobs.feed.position(), await self._executions.feed.position()
         trails = Trails.begun(self._jobs.feed.encode(jobs), self._executions.feed.encode(executions))
-        return _Place(jobs, executions, trails)
+        return _Position(jobs, executions, trails)
 
-    async def _since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:
+    async def _since(self, seen: _Seen, at: _Position) -> AsyncGenerator[Event, None]:
         """For ever. Raises InvalidRequest once that is too far back; SlowReaderError, StoreUnavailable, StoreError."""
-        trails = place.trails
-        sources = (self._jobs_since(seen, place), self._executions_since(seen, place), self._cluster())
+        trails = at.trails
+        sources = (self._jobs_since(seen, at), self._executions_since(seen, at), self._cluster())
         async with contextlib.aclosing(_merged(*sources)) as events:
             async for event in events:
                 if event.kind == Event.KIND_CLUSTER_CHANGED:
@@ -152,14 +152,14 @@ class EventsService(events_pb2_grpc.EventsServicer):
                 elif event.resume_token and (token := trails.text()):  # of an event that was told before
                     yield Event(kind=Event.KIND_POSITION, resume_token=token)
 
-    async def _jobs_since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:
-        async with contextlib.aclosing(self._jobs.resume(seen, place.jobs)) as events:
+    async def _jobs_since(self, seen: _Seen, at: _Position) -> AsyncGenerator[Event, None]:
+        async with contextlib.aclosing(self._jobs.resume(seen, at.jobs)) as events:
             async for event in events:
                 assert event.row is not None, "nothing is listed"
                 yield self._of_job(event.kind, event.row, event.token)
 
-    async def _executions_since(self, seen: _Seen, place: _Place) -> AsyncGenerator[Event, None]:
-        async with contextlib.aclosing(self._executions.resume(seen.has, place.executions)) as events:
+    async def _executions_since(self, seen: _Seen, at: _Position) -> AsyncGenerator[Event, None]:
+        async with contextlib.aclosing(self._executions.resume(seen.has, at.executions)) as events:
             async for event in events:
                 if event.row is not None or event.token:
                     yield _of_execution(event.kind, event.row, event.token)

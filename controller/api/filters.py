@@ -117,8 +117,8 @@ def _query(read: Callable[[], Query]) -> Query:
     try:
         return read()
     except FilterError as error:
-        place = "" if error.at is None else f"character {error.at + 1}: "
-        raise InvalidRequest([(TEXT, f"{place}{error.message}")]) from None
+        where = "" if error.at is None else f"character {error.at + 1}: "
+        raise InvalidRequest([(TEXT, f"{where}{error.message}")]) from None
 
 
 def _sort(field: str, word: str, allowed: tuple[str, ...]) -> str:

@@ -59,17 +59,17 @@ class HistoryService(history_pb2_grpc.HistoryServicer):
     async def ListTimeline(self, request: pb2.ListTimelineRequest, context: Context) -> pb2.ListTimelineResponse:
         pages = Pages(self._box, "ListTimeline", _asked(request, "since"), _asked(request, "until"))
         limit, cursor = page_size(request), pages.text_cursor(request.page_token)
-        since, until, *place = await self._span(request) if not cursor else _read(cursor)
+        since, until, *position = await self._span(request) if not cursor else _read(cursor)
         found = await self._past.timeline(int(since), int(until), namespaces(Permission.VIEW))
         rest = found.happenings
-        if place:
-            before = (int(place[0]), place[1])
-            rest = [each for each in rest if each.place < before]
+        if position:
+            before = (int(position[0]), position[1])
+            rest = [each for each in rest if each.position < before]
         page = rest[:limit]
         more = len(rest) > limit
         return pb2.ListTimelineResponse(
             entries=map(_entry, page),
-            next_page_token=pages.token(" ".join(map(str, (since, until, *page[-1].place)))) if more else "",
+            next_page_token=pages.token(" ".join(map(str, (since, until, *page[-1].position)))) if more else "",
             looked_to=timestamp(found.looked_to),
         )
 
@@ -97,14 +97,14 @@ def _asked(request: pb2.ListTimelineRequest, field: Literal["since", "until"]) -
 
 
 def _read(cursor: str) -> tuple[str, ...]:
-    """Since, until, and the place of the last entry: its instant, and the rest."""
+    """Since, until, and the position of the last entry: its instant, and the rest."""
     return tuple(cursor.split(" ", 3))
 
 
 def _member(life: Life, ring: Ring) -> pb2.PastMember:
     primary, backup = len(ring.primary_slots(life.member)), len(ring.backup_slots(life.member))
     return pb2.PastMember(
-        id=life.member, grpc_address=life.place, version=life.version, share=primary / SLOTS, primary_slots=primary,
+        id=life.member, grpc_address=life.address, version=life.version, share=primary / SLOTS, primary_slots=primary,
         backup_slots=backup, held_since=timestamp(life.from_at), held_until=timestamp(life.until_at),
         departed=life.departed and life.until_at is not None,
     )  # fmt: skip
@@ -112,7 +112,7 @@ def _member(life: Life, ring: Ring) -> pb2.PastMember:
 
 def _runner(life: Life, deployments: tuple[str, ...]) -> pb2.PastRunner:
     return pb2.PastRunner(
-        id=life.member, hostname=life.place, version=life.version, deployments=deployments,
+        id=life.member, hostname=life.address, version=life.version, deployments=deployments,
         seen_since=timestamp(life.from_at), seen_until=timestamp(life.until_at),
         departed=life.departed and life.until_at is not None,
     )  # fmt: skip

@@ -31,11 +31,11 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
         by, why = actor(request.requested_by, context), note("note", request.note)
         namespace, module, label = _named(request.namespace, request.module, request.label)
         require(Permission.ADMIN, namespace)
-        places = request.max_concurrent
-        if not 1 <= places <= PLACES_MAX:
-            raise InvalidRequest([("max_concurrent", f"is {places}; it must be from 1 to {PLACES_MAX}")])
+        most = request.max_concurrent
+        if not 1 <= most <= PLACES_MAX:
+            raise InvalidRequest([("max_concurrent", f"is {most}; it must be from 1 to {PLACES_MAX}")])
         check = self._check(request.etag, namespace, module, label)
-        return self._told(await self._limits.set_limit(namespace, module, places, by, why, check, label=label))
+        return self._told(await self._limits.set_limit(namespace, module, most, by, why, check, label=label))
 
     async def RemoveLimit(self, request: limits_pb2.RemoveLimitRequest, context: Context) -> limits_pb2.Limit:
         by, why = actor(request.requested_by, context), note("note", request.note)
@@ -49,7 +49,7 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
     ) -> limits_pb2.ListLimitsResponse:
         named, size = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._box, "ListLimits", named)
-        after, module, label = _place(pages.text_cursor(request.page_token))
+        after, module, label = _after(pages.text_cursor(request.page_token))
         seen = namespaces(Permission.VIEW, named)
         rows = await self._limits.list_limits(named or None, None, seen, after=(after, module, label), limit=size + 1)
         page = rows[:size]
@@ -92,7 +92,7 @@ def _key(row: LimitRow) -> tuple[str, str, str]:
     return row.namespace, row.module, row.label
 
 
-def _place(cursor: str) -> tuple[str, str, str]:
+def _after(cursor: str) -> tuple[str, str, str]:
     """What `_key` was of. Only a label has slashes."""
     namespace, _, rest = cursor.partition("/")
     module, _, label = rest.partition("/")

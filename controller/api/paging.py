@@ -34,10 +34,10 @@ async def total(request: Message, count: Callable[[], Awaitable[int]]) -> lists_
 def fitting(rows: list[Row], size: int, weight: Callable[[Row], int]) -> list[Row]:
     """Of `rows`, those of one page: `size` at most, and none beyond that with which they weigh PAGE_BYTES."""
     weighed = 0
-    for place, row in enumerate(rows[:size]):
+    for index, row in enumerate(rows[:size]):
         weighed += weight(row)
         if weighed > PAGE_BYTES:
-            return rows[: place + 1]
+            return rows[: index + 1]
     return rows[:size]
 
 

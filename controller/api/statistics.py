@@ -72,15 +72,15 @@ class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
             timezone=zone.name,
             days=[
                 statistics_pb2.JobDay(
-                    day=(today - (days - 1 - place) * _DAY).isoformat(),
-                    from_at=timestamp(starts[place]),
-                    until_at=timestamp(starts[place + 1]),
+                    day=(today - (days - 1 - index) * _DAY).isoformat(),
+                    from_at=timestamp(starts[index]),
+                    until_at=timestamp(starts[index + 1]),
                     runs=each.runs,
                     completed=each.completed,
                     duration=_day_spread(each.duration),
                     lateness=_day_spread(each.lateness),
                 )
-                for place, each in enumerate(found)
+                for index, each in enumerate(found)
             ],
         )
 

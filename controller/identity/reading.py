@@ -86,7 +86,7 @@ class _Table:
         return ConfigError(f"{self.where}{key} is {_shown(self._values.get(key))}; it must be {right}")
 
     def placed(self, make: Callable[[], Settings]) -> Settings:
-        """What `make` makes; its errors begin with a key of this table, which they say the place of."""
+        """What `make` makes; its errors begin with a key of this table, which they name."""
         try:
             return make()
         except ConfigError as error:
@@ -97,22 +97,22 @@ def _issuers(values: Mapping[str, Any], folder: Path) -> tuple[IssuerSettings, .
     tables = _Table(values, "", ("issuer",)).tables("issuer")
     if not tables:
         raise ConfigError("issuer is missing; there must be one [[issuer]] or more")
-    found = tuple(_issuer(_Table(each, f"issuer[{place}].", _ISSUER_KEYS), folder) for place, each in enumerate(tables))
+    found = tuple(_issuer(_Table(each, f"issuer[{index}].", _ISSUER_KEYS), folder) for index, each in enumerate(tables))
     for key in ("name", "issuer"):
         seen: dict[str, int] = {}
-        for place, each in enumerate(found):
-            first = seen.setdefault(getattr(each, key), place)
-            if first != place:
+        for index, each in enumerate(found):
+            first = seen.setdefault(getattr(each, key), index)
+            if first != index:
                 raise ConfigError(
-                    f"issuer[{place}].{key} is {getattr(each, key)!r}, as issuer[{first}]'s; it must be its own"
+                    f"issuer[{index}].{key} is {getattr(each, key)!r}, as issuer[{first}]'s; it must be its own"
                 )
     return found
 
 
 def _issuer(table: _Table, folder: Path) -> IssuerSettings:
     login = table.get("login")
-    grants = tuple(_grant(_Table(each, f"{table.where}grant[{place}].", _GRANT_KEYS))
-                   for place, each in enumerate(table.tables("grant")))  # fmt: skip
+    grants = tuple(_grant(_Table(each, f"{table.where}grant[{index}].", _GRANT_KEYS))
+                   for index, each in enumerate(table.tables("grant")))  # fmt: skip
     made = partial(
         IssuerSettings,
         name=table.text("name"),

@@ -65,14 +65,14 @@ class AuditLog(Protocol):
         ...
 
     async def read_chain(self, after_seq: int, limit: int) -> ChainPart:
-        """Rows behind a place; where the chain begins behind it, its first ones. Fewer rows than there are, if large.
+        """Rows behind a position, or the first of a chain that begins behind it. Fewer rows than there are, if large.
 
         An empty page is the last one.
         """
         ...
 
     async def seal(self) -> Sealed:
-        """One batch of the rows that are committed get their places."""
+        """One batch of the rows that are committed get their positions."""
         ...
 
     async def note_refusals(self, refusals: Sequence[NotedRefusal], controller_id: str) -> None: ...

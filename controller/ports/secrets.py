@@ -14,7 +14,7 @@ class WrappedKey:
 
 
 class KeySource(Protocol):
-    """Who has keys that wrap data keys. `place`: of the secret, to which its key is bound.
+    """Who has keys that wrap data keys. `context`: of the secret, to which its key is bound.
 
     Raises cronring.controller.errors.KeysAway while it gives no answer; SecretLocked for what it can't, or won't, open.
     """
@@ -27,16 +27,16 @@ class KeySource(Protocol):
         """Whether to ask it for what that key has wrapped."""
         ...
 
-    async def wrap(self, data_key: bytes, place: str) -> WrappedKey: ...
-    async def unwrap(self, wrapped: WrappedKey, place: str) -> bytes: ...
+    async def wrap(self, data_key: bytes, context: str) -> WrappedKey: ...
+    async def unwrap(self, wrapped: WrappedKey, context: str) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptedRow:
-    """An envelope, and where it lies. Where `place` says, no two have one `row_id`."""
+    """An envelope, and where it lies. Where `context` says, no two have one `row_id`."""
 
     row_id: int
-    place: str
+    context: str
     encrypted: str = field(repr=False)
 
 

@@ -55,19 +55,19 @@ class CommandKeys:
             self._learn(_key_id(await self._ask({"do": "current"})))
         return self._current
 
-    async def wrap(self, data_key: bytes, place: str) -> WrappedKey:
-        answer = await self._ask({"do": "wrap", "data_key": _base64(data_key), "context": place})
+    async def wrap(self, data_key: bytes, context: str) -> WrappedKey:
+        answer = await self._ask({"do": "wrap", "data_key": _base64(data_key), "context": context})
         key_id, wrapped = _key_id(answer), _bytes(answer, "wrapped")
         self._learn(key_id)
         return WrappedKey(key_id, wrapped)
 
-    async def unwrap(self, wrapped: WrappedKey, place: str) -> bytes:
-        name = (wrapped.key_id, wrapped.wrapped, place)
+    async def unwrap(self, wrapped: WrappedKey, context: str) -> bytes:
+        name = (wrapped.key_id, wrapped.wrapped, context)
         known = self._remembered.get(name)
         if known is not None and known.until_s > self._now_s():
             return known.data_key
         question = {"do": "unwrap", "key": wrapped.key_id.removeprefix(PREFIX), "wrapped": _base64(wrapped.wrapped)}
-        data_key = _bytes(await self._ask({**question, "context": place}), "data_key")
+        data_key = _bytes(await self._ask({**question, "context": context}), "data_key")
         if len(data_key) != KEY_BYTES:
             raise SecretLocked(f"--secrets-command unwrapped {len(data_key)} bytes; a data key has {KEY_BYTES}")
         self._remembered.pop(name, None)

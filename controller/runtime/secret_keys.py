@@ -30,18 +30,18 @@ class KeyFileSource:
     def has(self, key_id: str) -> bool:
         return self._file.find(key_id) is not None
 
-    async def wrap(self, data_key: bytes, place: str) -> WrappedKey:
+    async def wrap(self, data_key: bytes, context: str) -> WrappedKey:
         first = self._file.keys[0]
-        return WrappedKey(first.key_id, encrypt(first.key, data_key, Purpose.KEY, place))
+        return WrappedKey(first.key_id, encrypt(first.key, data_key, Purpose.KEY, context))
 
-    async def unwrap(self, wrapped: WrappedKey, place: str) -> bytes:
+    async def unwrap(self, wrapped: WrappedKey, context: str) -> bytes:
         found = self._file.find(wrapped.key_id)
         try:
             if found is not None:
-                return decrypt(found.key, wrapped.wrapped, Purpose.KEY, place)
+                return decrypt(found.key, wrapped.wrapped, Purpose.KEY, context)
         except EnvelopeError as error:
-            raise SecretLocked(f"key {wrapped.key_id} does not open {place}: {error}") from error
-        raise SecretLocked(f"key {wrapped.key_id} of {place} is no longer in {self._file.file}")
+            raise SecretLocked(f"key {wrapped.key_id} does not open {context}: {error}") from error
+        raise SecretLocked(f"key {wrapped.key_id} of {context} is no longer in {self._file.file}")
 
 
 class SecretKeys:

@@ -143,9 +143,9 @@ class _Reader(Generic[Item]):
     """Rows in their order, a portion at a time: `rows` are those not fed yet. None left: there are no more."""
 
     def __init__(self, fetch: Callable[[tuple[int, int], int], Awaitable[list[Item]]],
-                 place: Callable[[Item], tuple[int, int]], after: tuple[int, int]) -> None:  # fmt: skip
+                 position: Callable[[Item], tuple[int, int]], after: tuple[int, int]) -> None:  # fmt: skip
         self._fetch = fetch
-        self._place = place
+        self._position = position
         self._after = after
         self._more = True
         self.rows: list[Item] = []
@@ -157,7 +157,7 @@ class _Reader(Generic[Item]):
         self.rows = await self._fetch(self._after, CHUNK_ROWS)
         self._more = len(self.rows) == CHUNK_ROWS
         if self.rows:
-            self._after = self._place(self.rows[-1])
+            self._after = self._position(self.rows[-1])
 
     @property
     def is_last(self) -> bool:

@@ -63,9 +63,9 @@ class Past:
         troubles, looked_to = await self._history.troubles(since, until, namespaces)
         deeds, deeds_to = await self._history.deeds(since, until, namespaces)
         found = [*of_lives(list(_shown(lives, namespaces))), *of_troubles(troubles), *of_deeds(deeds)]
-        within = {each.place: each for each in found if since <= each.at <= until}
+        within = {each.position: each for each in found if since <= each.at <= until}
         known = [instant for instant in (looked_to, deeds_to) if instant is not None]
-        return Timeline([within[place] for place in sorted(within, reverse=True)], max(known, default=None))
+        return Timeline([within[position] for position in sorted(within, reverse=True)], max(known, default=None))
 
 
 class _Rings:

@@ -30,9 +30,9 @@ async def reencrypt(rows: EncryptedRows, vault: Vault) -> Reencrypted:
     while page := await rows.encrypted_otherwise(key_id, after_id, _AT_ONCE):
         for row in page:
             try:
-                secret = await vault.open(row.place, row.encrypted)
+                secret = await vault.open(row.context, row.encrypted)
                 # A data key of its own again: whoever has found the old one has no use for it.
-                await rows.replace(row, await vault.encrypt(row.place, secret))
+                await rows.replace(row, await vault.encrypt(row.context, secret))
             except SecretLocked as error:
                 troubles.append(str(error))
         after_id = page[-1].row_id

@@ -29,48 +29,50 @@ class Vault:
         """The id of the key that encrypts now. Raises KeysAway."""
         return await self._sources[0].current() if self._sources else PLAIN
 
-    async def encrypt(self, place: str, secret: bytes) -> str:
+    async def encrypt(self, context: str, secret: bytes) -> str:
         """By a data key of its own. Raises Conflict where there is no key; KeysAway, SecretLocked."""
         if not self._sources:
             if not self._plain_allowed:
                 raise Conflict(_NO_KEY)
             return Envelope(PLAIN, b"", secret).text()
         data_key = new_key()
-        wrapped = await self._sources[0].wrap(data_key, place)
-        content = encrypt(data_key, secret, Purpose.SECRET, place)
+        wrapped = await self._sources[0].wrap(data_key, context)
+        content = encrypt(data_key, secret, Purpose.SECRET, context)
         return Envelope(wrapped.key_id, wrapped.wrapped, content).text()
 
-    async def open(self, place: str, encrypted: str) -> bytes:
-        """What was encrypted for that place. Raises SecretLocked, KeysAway."""
+    async def open(self, context: str, encrypted: str) -> bytes:
+        """What was encrypted in that context. Raises SecretLocked, KeysAway."""
         try:
             envelope = Envelope.parse(encrypted)
             if envelope.key_id == PLAIN:
                 return envelope.content
             source = self._source(envelope.key_id)
             if source is None:
-                raise SecretLocked(f"{place} is encrypted by key {envelope.key_id}, which this controller doesn't have")
-            data_key = await source.unwrap(WrappedKey(envelope.key_id, envelope.wrapped), place)
-            return decrypt(data_key, envelope.content, Purpose.SECRET, place)
+                raise SecretLocked(
+                    f"{context} is encrypted by key {envelope.key_id}, which this controller doesn't have"
+                )
+            data_key = await source.unwrap(WrappedKey(envelope.key_id, envelope.wrapped), context)
+            return decrypt(data_key, envelope.content, Purpose.SECRET, context)
         except EnvelopeError as error:
-            raise SecretLocked(f"{place} does not open: {error}") from error
+            raise SecretLocked(f"{context} does not open: {error}") from error
 
     def _source(self, key_id: str) -> KeySource | None:
         return next((source for source in self._sources if source.has(key_id)), None)
 
 
-def place_of_webhook(name: str) -> str:
+def context_of_webhook(name: str) -> str:
     """As sql/queries/secrets.sql has it."""
     return f"cron_webhooks/{name}"
 
 
 async def encrypt_endpoint(vault: Vault, webhook: str, endpoint: Endpoint) -> str:
     """Raises as Vault.encrypt does."""
-    return await vault.encrypt(place_of_webhook(webhook), endpoint.packed())
+    return await vault.encrypt(context_of_webhook(webhook), endpoint.packed())
 
 
 async def open_endpoint(vault: Vault, webhook: str, encrypted: str) -> Endpoint:
     """Raises as Vault.open does."""
-    raw = await vault.open(place_of_webhook(webhook), encrypted)
+    raw = await vault.open(context_of_webhook(webhook), encrypted)
     try:
         return Endpoint.unpacked(raw)
     except (ValueError, TypeError, RecursionError):

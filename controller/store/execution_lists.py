@@ -41,7 +41,7 @@ LOOKED: Final = 50_000  # executions that one answer looks at
 JOBS_MAX: Final = 200  # whose ticks are gone through; more jobs than that are found by id
 _HIGHEST: Final = 2**63 - 1
 _LAST_TICK: Final = 4_102_444_800_000_000  # the year 2100: no tick is later
-_FIRST_PLACE: Final = (_LAST_TICK, 0, 0)  # a tick, an attempt at it, and the id of its job
+_FIRST_POSITION: Final = (_LAST_TICK, 0, 0)  # a tick, an attempt at it, and the id of its job
 _COMPLETED: Final = "completed"
 
 Fetch = Callable[[Statement], Awaitable[list[asyncpg.Record]]]
@@ -91,11 +91,11 @@ class ExecutionLists:
         way = await self._way(where)
         fitting = _fitting(where, way)
         if way.job_ids is not None:
-            place = await self._place(where, way.job_ids, _FIRST_PLACE)
-            if place is not None:
-                fitting["since"] = max(where.since or 0, place[0] + 1)
+            position = await self._position(where, way.job_ids, _FIRST_POSITION)
+            if position is not None:
+                fitting["since"] = max(where.since or 0, position[0] + 1)
             asked = CountJobExecutions(job_ids=way.job_ids, above_id=way.above_id, **fitting)
-            return ExecutionCount((await self._fetch(asked))[0][0], at_least=place is not None)
+            return ExecutionCount((await self._fetch(asked))[0][0], at_least=position is not None)
         end = await self._end(where, way, _HIGHEST)
         kind = CountTroubledExecutions if way.troubled else CountExecutions
         above = way.above_id if end is None else end[0]
@@ -133,8 +133,8 @@ class ExecutionLists:
     async def _by_tick(
         self, where: ExecutionFilter, way: _Way, job_ids: list[int], cursor: Cursor, limit: int
     ) -> ExecutionPage:
-        tick, attempt, job = cursor or _FIRST_PLACE
-        end = None if _all_fit(where, way) else await self._place(where, job_ids, (tick, attempt, job))
+        tick, attempt, job = cursor or _FIRST_POSITION
+        end = None if _all_fit(where, way) else await self._position(where, job_ids, (tick, attempt, job))
         end_tick, end_attempt, end_job = end or (0, 0, 0)
         records = await self._fetch(
             ListJobExecutions(
@@ -154,16 +154,16 @@ class ExecutionLists:
         self, where: ExecutionFilter, way: _Way, sort: ExecutionSort, cursor: Cursor, limit: int
     ) -> ExecutionPage:
         value, execution_id = cursor or (_HIGHEST, _HIGHEST)
-        place: dict[str, Any] = {"sort": sort.value, "below_value": value, "below_id": execution_id, "limit": limit + 1}
+        after: dict[str, Any] = {"sort": sort.value, "below_value": value, "below_id": execution_id, "limit": limit + 1}
         fitting = _fitting(where, way)
         asked: Statement
         if way.job_ids is not None:
             too_many = await self._met(where, way.job_ids) > self._looked
-            asked = RankJobExecutions(job_ids=way.job_ids, above_id=way.above_id, **place, **fitting)
+            asked = RankJobExecutions(job_ids=way.job_ids, above_id=way.above_id, **after, **fitting)
         else:
             too_many = await self._end(where, way, _HIGHEST) is not None
             kind = RankTroubledExecutions if way.troubled else RankExecutions
-            asked = kind(before_id=_HIGHEST, above_id=way.above_id, **place, **fitting)
+            asked = kind(before_id=_HIGHEST, above_id=way.above_id, **after, **fitting)
         if too_many:
             raise Conflict(
                 f"more than {self._looked:,} executions would have to be looked through to say which are {sort}; "
@@ -176,19 +176,19 @@ class ExecutionLists:
 
     async def _end(self, where: ExecutionFilter, way: _Way, before: int) -> tuple[int, int] | None:
         """Id and tick of the first that one answer doesn't look at; None: it looks at all."""
-        place = {"before_id": before, "above_id": way.above_id}
+        position = {"before_id": before, "above_id": way.above_id}
         asked: Statement
         if way.troubled:
             asked = FindTroubledEnd(
                 outcomes=where.outcomes, looked=max(self._looked // len(where.outcomes), 1), since=where.since,
-                until=where.until, **place,
+                until=where.until, **position,
             )  # fmt: skip
         else:
-            asked = FindExecutionsEnd(looked=self._looked, since=where.since, until=where.until, **place)
+            asked = FindExecutionsEnd(looked=self._looked, since=where.since, until=where.until, **position)
         records = await self._fetch(asked)
         return (records[0][0], records[0][1]) if records else None
 
-    async def _place(
+    async def _position(
         self, where: ExecutionFilter, job_ids: list[int], before: tuple[int, int, int]
     ) -> tuple[int, int, int] | None:
         """Of the first that one answer doesn't look at, among those of these jobs; None: it looks at all."""

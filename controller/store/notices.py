@@ -106,9 +106,9 @@ async def begin(transaction: Transaction) -> None:
     # The highest ids before what runs: what begins between the two statements is above them, and read as new.
     execution_id, skip_id, _ = (await transaction.fetch(GetLastIds()))[0]
     unfinished = [record[0] for record in await transaction.fetch(GetUnfinishedIds())]
-    place = NotifierPosition(beginning(execution_id, unfinished), 0, beginning(skip_id, []), now)
+    position = NotifierPosition(beginning(execution_id, unfinished), 0, beginning(skip_id, []), now)
     await transaction.fetch(SeedFailing())
-    await transaction.fetch(SetPosition(position=place.text()))
+    await transaction.fetch(SetPosition(position=position.text()))
     await transaction.fetch(NotifyWebhooks())
 
 
@@ -162,10 +162,10 @@ class PostgresNotifier:
             before = NotifierPosition.of(position)
             slots = range(self._slot, self._slot + _SLOTS_AT_ONCE)
             look = Look(now, self._hard_grace_ms, late_after_ms, slots)
-            place, notices, more = await _follow(transaction, before, look)
+            position, notices, more = await _follow(transaction, before, look)
             added = await _add(transaction, addressed(cluster, subscriptions, notices, self._console_url))
             await transaction.fetch(
-                SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=place.text())
+                SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=position.text())
             )
         self._slot = slots.stop % SLOTS
         return BooksReading(True, added, more)
@@ -176,10 +176,10 @@ class PostgresNotifier:
 
 
 async def _follow(
-    transaction: Transaction, place: NotifierPosition, look: Look
+    transaction: Transaction, position: NotifierPosition, look: Look
 ) -> tuple[NotifierPosition, list[Notice], bool]:
-    executions, oldest, notices, more = await _executions(transaction, place, look)
-    skips, passed, more_skips = await _skips(transaction, place.skips, look.now)
+    executions, oldest, notices, more = await _executions(transaction, position, look)
+    skips, passed, more_skips = await _skips(transaction, position.skips, look.now)
     notices += passed
     notices += [paused(Paused(_subject(row), row["paused_at"], row["failures"], row["note"]))
                 for row in await transaction.fetch(TakePauses())]  # fmt: skip
@@ -192,9 +192,9 @@ async def _follow(
 
 
 async def _executions(
-    transaction: Transaction, place: NotifierPosition, look: Look
+    transaction: Transaction, position: NotifierPosition, look: Look
 ) -> tuple[Stream, int, list[Notice], bool]:
-    before = place.executions
+    before = position.executions
     # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
     given_up = [GivenUp(_run(row), row["last_success"]) for row in await transaction.fetch(GetRetriesGivenUp())]
     firsts, lasts = before.gaps()
@@ -202,10 +202,10 @@ async def _executions(
         FollowExecutions(
             after_execution_id=before.highest,
             execution_ids=sorted(before.unsettled),
-            from_tick=place.oldest,
+            from_tick=position.oldest,
             first_execution_ids=firsts,
             last_execution_ids=lasts,
-            looked_at=place.looked_at,
+            looked_at=position.looked_at,
             near_percent=NEAR_PERCENT,
             hard_grace_ms=look.hard_grace_ms,
             late_after_ms=look.late_after_ms,
@@ -222,7 +222,7 @@ async def _executions(
         failing = {row[0]: Failing(row[1], row[2]) for row in await transaction.fetch(GetFailing(job_ids=job_ids))}
     decided = decide(runs, given_up, failing, look.late_after_ms * 1_000)
     await _remember(transaction, decided.failing, decided.retrying)
-    oldest: int = place.oldest if head["oldest"] is None else head["oldest"]
+    oldest: int = position.oldest if head["oldest"] is None else head["oldest"]
     near = [timeout_near(_run(row), row["near_timeout_ms"]) for row in rows if row["near_timeout_ms"] is not None]
     more = after.highest - before.highest >= _AT_ONCE
     return after, oldest, near + decided.notices, more

@@ -110,7 +110,7 @@ class PostgresConsuming:
         asked = GetReadyQueues(
             namespaces=[each.namespace for each in names], queues=[each.queue for each in names]
         )  # fmt: skip
-        return [names[place - 1] for (place,) in await self._database.fetch(asked)]
+        return [names[index - 1] for (index,) in await self._database.fetch(asked)]
 
 
 class PostgresQueues(PostgresConsuming):

@@ -126,4 +126,4 @@ def _figures(executions: int, outcomes: Counter[str], duration_us: int, lateness
 
 
 def _histogram(first: int, counts: list[int | None]) -> Counter[int]:
-    return Counter({first + place: count for place, count in enumerate(counts) if count})
+    return Counter({first + bucket: count for bucket, count in enumerate(counts) if count})

@@ -67,7 +67,7 @@ def exported_line(row: AuditRow, previous: bytes) -> str:
 
 
 def rows_of_files(files: Sequence[Path]) -> Iterator[tuple[AuditRow, ChainLink]]:
-    """Rows as they stand there, each with the place before it by its own line. Raises Failure."""
+    """Rows as they stand there, each with the position before it by its own line. Raises Failure."""
     for path in files:
         try:
             with path.open(encoding="utf-8") as lines:

@@ -74,7 +74,7 @@ class AuditLogCalls:
         return await follow(fetch, limit)
 
     async def chain(self, after_seq: int = 0) -> ChainPart:
-        """Sealed rows behind that place; the last part has none. Raises PermissionDenied.
+        """Sealed rows behind that position; the last part has none. Raises PermissionDenied.
 
         `cronring.schema.audit_check.ChainCheck` says whether they are whole.
         """

@@ -1,8 +1,8 @@
 """Envelopes: how a secret lies in the database. Its own data key encrypts it, and another key wraps that one.
 
 An envelope is one line of text: `cronring1$KEY$WRAPPED$CONTENT`. KEY is the id of the key that wraps. WRAPPED is the
-data key and CONTENT the secret, both encrypted and in base64. Encryption is AES-256-GCM. The place of a secret, such as
-`cron_webhooks/pager`, is authenticated with it: in another row the same text does not open.
+data key and CONTENT the secret, both encrypted and in base64. Encryption is AES-256-GCM. The context of a secret, such
+as `cron_webhooks/pager`, is authenticated with it: in another row the same text does not open.
 """
 
 import base64
@@ -62,23 +62,23 @@ def new_key() -> bytes:
     return os.urandom(KEY_BYTES)
 
 
-def encrypt(key: bytes, plain: bytes, purpose: Purpose, place: str) -> bytes:
+def encrypt(key: bytes, plain: bytes, purpose: Purpose, context: str) -> bytes:
     """The nonce, and what it comes to."""
     nonce = os.urandom(NONCE_BYTES)
-    return nonce + AESGCM(key).encrypt(nonce, plain, _bound_to(purpose, place))
+    return nonce + AESGCM(key).encrypt(nonce, plain, _bound_to(purpose, context))
 
 
-def decrypt(key: bytes, encrypted: bytes, purpose: Purpose, place: str) -> bytes:
-    """What `encrypt` was given. Raises EnvelopeError for another key or place, and for what was changed."""
+def decrypt(key: bytes, encrypted: bytes, purpose: Purpose, context: str) -> bytes:
+    """What `encrypt` was given. Raises EnvelopeError for another key or context, and for what was changed."""
     nonce, rest = encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:]
     try:
-        return AESGCM(key).decrypt(nonce, rest, _bound_to(purpose, place))
+        return AESGCM(key).decrypt(nonce, rest, _bound_to(purpose, context))
     except (InvalidTag, ValueError):
         raise EnvelopeError("the key does not fit, or somebody changed it, or moved it here from another row") from None
 
 
-def _bound_to(purpose: Purpose, place: str) -> bytes:
-    return b"\0".join((FORMAT.encode(), purpose.value, place.encode()))
+def _bound_to(purpose: Purpose, context: str) -> bytes:
+    return b"\0".join((FORMAT.encode(), purpose.value, context.encode()))
 
 
 def _base64(raw: bytes) -> str:

@@ -61,7 +61,7 @@ CREATE TABLE cron_lives (
     -- It went by itself. Else its lease ran out, or nobody saw it any more.
     departed       boolean NOT NULL,
     -- Of a controller the address that people connect to, of a runner its machine.
-    place          text NOT NULL,
+    address        text NOT NULL,
     version        text NOT NULL,
     -- Of a runner, what it hosted.
     deployments    text[] NOT NULL DEFAULT '{}'
@@ -71,7 +71,7 @@ CREATE INDEX cron_lives_until ON cron_lives (until_at);
 CREATE FUNCTION cron_note_controllers_life() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version)
+    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, address, version)
     VALUES ('controller', old.id, old.held_since, old.lease_expires_at, old.draining, old.grpc_address, old.version);
     IF tg_op = 'DELETE' THEN
         RETURN old;
@@ -88,7 +88,7 @@ FOR EACH ROW EXECUTE FUNCTION cron_note_controllers_life();
 CREATE FUNCTION cron_note_runners_life() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version, deployments)
+    INSERT INTO cron_lives (kind, member, from_at, until_at, departed, address, version, deployments)
     VALUES ('runner', old.id, old.held_since, coalesce(old.left_at, old.last_seen_at), old.left_at IS NOT NULL,
             old.hostname, old.version, old.deployments);
     IF tg_op = 'DELETE' THEN
@@ -1030,7 +1030,7 @@ CREATE TABLE cron_audit_log (
     -- What the caller says of who asked for it and why; of a refusal, what it was refused for.
     remark         text NOT NULL DEFAULT '',
     controller_id  text NOT NULL DEFAULT '',
-    -- Its place in the chain, from 1 on without a gap, and SHA-256 of the place before and of this row.
+    -- Its position in the chain, from 1 on without a gap, and SHA-256 of the one before and of this row.
     seq            bigint UNIQUE CHECK (seq > 0),
     hash           bytea CHECK (octet_length(hash) = 32),
     CONSTRAINT cron_audit_log_sealed CHECK ((seq IS NULL) = (hash IS NULL))
@@ -1058,7 +1058,7 @@ BEGIN
     placed.seq := OLD.seq;
     placed.hash := OLD.hash;
     IF OLD.seq IS NOT NULL OR placed IS DISTINCT FROM OLD THEN
-        RAISE EXCEPTION 'row % of the audit log is kept as it is: nothing but its place in the chain is ever set',
+        RAISE EXCEPTION 'row % of the audit log is kept as it is: nothing but its position in the chain is ever set',
             OLD.id USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     RETURN NEW;
@@ -1862,7 +1862,7 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT u.id, coalesce(decided ->> u.id::text, CASE WHEN u.id = ANY(held) THEN 'gone' ELSE 'refused' END)
-    FROM unnest(ids) WITH ORDINALITY u (id, place) ORDER BY u.place;
+    FROM unnest(ids) WITH ORDINALITY u (id, position) ORDER BY u.position;
     IF strict THEN
         SELECT string_agg(u.id::text, ', ') INTO undone FROM unnest(ids) u (id) WHERE decided ->> u.id::text IS NULL;
         IF undone IS NOT NULL THEN
@@ -1941,7 +1941,7 @@ BEGIN
         INSERT INTO cron_queue (namespace, queue, workspace, payload, run_at)
         SELECT asked[1], asked[2], coalesce(m.workspace, ''), coalesce(m.payload::text, 'null'),
                coalesce(not_before, now())
-        FROM unnest(payloads, workspaces) WITH ORDINALITY m (payload, workspace, place) ORDER BY m.place
+        FROM unnest(payloads, workspaces) WITH ORDINALITY m (payload, workspace, position) ORDER BY m.position
         RETURNING id
     )
     SELECT array_agg(a.id ORDER BY a.id) INTO messages FROM added a;
@@ -2057,9 +2057,9 @@ BEGIN
     WHERE l.id = held.id;
     RETURN QUERY
     SELECT g.id, CASE WHEN m.id IS NULL THEN 'gone' ELSE 'held' END
-    FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) WITH ORDINALITY g (id, place)
+    FROM cron_queue_lanes l CROSS JOIN LATERAL unnest(l.given) WITH ORDINALITY g (id, position)
     LEFT JOIN cron_queue m ON m.id = g.id AND m.ended_at IS NULL
-    WHERE l.lease = cron_queue_extend.lease ORDER BY l.id, g.place;
+    WHERE l.lease = cron_queue_extend.lease ORDER BY l.id, g.position;
 END $$;
 
 -- These messages are done: `done`; or gone, as cron_queue_extend says; or refused: the lease no longer has them. In the
@@ -2183,7 +2183,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Workspaces by namespace and name, from after that place on, that have messages or dead letters; at most `most`. Each
+-- Workspaces by namespace and name, from after that position on, that have messages or dead letters; at most `most`. Each
 -- is found by a look into two indexes, whatever it has, and in however many queues. `spaces`: namespaces; null: all.
 CREATE FUNCTION cron_queue_workspaces(spaces text[], after_namespace text, after_workspace text, most bigint)
 RETURNS TABLE (namespace text, workspace text) LANGUAGE plpgsql STABLE

@@ -7,7 +7,7 @@ SELECT count(*) AS unsealed, min(at) AS oldest, now() AS now
 FROM (SELECT at FROM cron_audit_log WHERE seq IS NULL ORDER BY id LIMIT :limit) u;
 
 -- name: TakeAuditChain
--- The last place. No row: somebody else seals, or cuts.
+-- The last position. No row: somebody else seals, or cuts.
 SELECT head_seq, head_hash FROM cron_audit_chain FOR UPDATE SKIP LOCKED;
 
 -- name: GetUnsealedRows

@@ -160,7 +160,7 @@ WHERE (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
 LIMIT :limit;
 
 -- name: ListJobExecutions
--- Of these jobs, the newest tick first: from before one place up to after another. A place is a tick, an attempt at it,
+-- Of these jobs, the newest tick first: from before one position up to after another. A position is a tick, an attempt at it,
 -- and the job.
 SELECT e.*
 FROM unnest(:job_ids::bigint[]) AS j (id)

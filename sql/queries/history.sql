@@ -3,7 +3,7 @@
 -- name: ListLives
 -- What lived at some time from `:since` to `:until`: the `:limit` lives that ended latest, and all that go on. Of these
 -- `until_at` is null. A runner goes on if it was seen in the last `:lost_after_ms`.
-SELECT kind, member, from_at, until_at, departed, place, version, deployments
+SELECT kind, member, from_at, until_at, departed, address, version, deployments
 FROM (SELECT * FROM cron_lives WHERE until_at >= :since::timestamptz AND from_at <= :until::timestamptz
       ORDER BY until_at DESC LIMIT :limit) ended
 UNION ALL

@@ -253,7 +253,7 @@ LIMIT :limit;
 -- name: ListBooks
 -- The latest entries of the books of some jobs, by tick: executions, and ranges that didn't run.
 SELECT j.key, b.*
-FROM unnest(:keys::text[]) WITH ORDINALITY k (key, place)
+FROM unnest(:keys::text[]) WITH ORDINALITY k (key, position)
 JOIN cron_jobs j ON j.key = k.key AND j.removed_at IS NULL
     AND (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
 CROSS JOIN LATERAL (
@@ -272,4 +272,4 @@ CROSS JOIN LATERAL (
     ORDER BY 1 DESC, 8 DESC
     LIMIT :last
 ) b
-ORDER BY k.place, b.tick DESC, b.attempt DESC;
+ORDER BY k.position, b.tick DESC, b.attempt DESC;

@@ -43,8 +43,8 @@ SELECT cron_queue_put(
 
 -- name: GetReadyQueues
 -- Which of these queues, by parallel arrays, may have something to take now: their places in the arrays, from 1 on.
-SELECT u.place
-FROM unnest(:namespaces::text[], :queues::text[]) WITH ORDINALITY u (namespace, queue, place)
+SELECT u.position
+FROM unnest(:namespaces::text[], :queues::text[]) WITH ORDINALITY u (namespace, queue, position)
 WHERE coalesce(
     (SELECT true FROM cron_queue_wakes w WHERE w.namespace = u.namespace AND w.queue = u.queue LIMIT 1),
     (SELECT true FROM cron_queue_lanes l
@@ -105,7 +105,7 @@ ORDER BY m.id
 LIMIT :limit::bigint;
 
 -- name: ListLane
--- Of a queue's messages of one workspace, in the order in which consumers get them, from after that place on.
+-- Of a queue's messages of one workspace, in the order in which consumers get them, from after that position on.
 SELECT m.id, m.workspace, m.payload, m.job_id, (SELECT key FROM cron_jobs j WHERE j.id = m.job_id) AS job,
        m.execution_id, m.tick, m.run_at, m.attempt, m.enqueued_at, m.failures, m.awaited, m.error_type, m.error_message,
        CASE WHEN m.id = ANY(l.given) AND l.ready_at > now() THEN l.consumer ELSE '' END AS consumer,

@@ -6,7 +6,7 @@ SELECT split_part(encrypted, '$', 2) AS key_id, count(*) AS secrets FROM cron_we
 
 -- name: ListEncryptedOtherwise
 -- By another key than `:key_id`, from after a row on.
-SELECT id, 'cron_webhooks/' || name AS place, encrypted FROM cron_webhooks
+SELECT id, 'cron_webhooks/' || name AS context, encrypted FROM cron_webhooks
 WHERE split_part(encrypted, '$', 2) <> :key_id AND id > :after_id
 ORDER BY id LIMIT :limit;
 

@@ -103,7 +103,7 @@ FROM (
 SELECT count(r.outcome)::integer AS runs, (count(*) FILTER (WHERE r.outcome = 'completed'))::integer AS completed,
        percentile_disc(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY r.lasted_us) AS durations_us,
        percentile_disc(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY r.late_us) AS latenesses_us
-FROM unnest(:starts::timestamptz[], :ends::timestamptz[]) WITH ORDINALITY d (from_at, until_at, place)
+FROM unnest(:starts::timestamptz[], :ends::timestamptz[]) WITH ORDINALITY d (from_at, until_at, position)
 LEFT JOIN LATERAL (
     SELECT e.outcome, (date_part('epoch', e.ended_at - e.started_at) * 1e6)::bigint AS lasted_us,
            (date_part('epoch', coalesce(e.started_at, e.claimed_at) - e.run_at) * 1e6)::bigint AS late_us
@@ -112,8 +112,8 @@ LEFT JOIN LATERAL (
     ORDER BY e.tick DESC
     LIMIT :limit::integer
 ) r ON true
-GROUP BY d.place
-ORDER BY d.place;
+GROUP BY d.position
+ORDER BY d.position;
 
 -- name: GetSchedulerFigures
 -- Reads every job's row: its caller keeps the answer for a while. Of jobs in `:namespaces`; null: of all, those that

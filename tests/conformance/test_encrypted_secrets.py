@@ -19,7 +19,7 @@ from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures
 from cronring.controller.services.reencrypting import Reencrypted, reencrypt
-from cronring.controller.services.vault import Vault, encrypt_endpoint, open_endpoint, place_of_webhook
+from cronring.controller.services.vault import Vault, context_of_webhook, encrypt_endpoint, open_endpoint
 from cronring.controller.store.pool import Database
 from cronring.controller.store.secrets import PostgresEncryptedRows
 from cronring.controller.store.webhooks import PostgresOutbox, PostgresWebhooks
@@ -53,7 +53,7 @@ async def test_rows_are_counted_by_key_and_replaced_once(database: Database, tmp
     assert await rows.by_key() == {FIRST.key_id: 5, "plain": 1}
     page = await rows.encrypted_otherwise("plain", 0, 3)
     rest = await rows.encrypted_otherwise("plain", page[-1].row_id, 3)
-    assert [row.place for row in (*page, *rest)] == [place_of_webhook(f"w{number}") for number in range(5)]
+    assert [row.context for row in (*page, *rest)] == [context_of_webhook(f"w{number}") for number in range(5)]
     row = page[0]
     assert await rows.replace(row, "cronring1$a$$")
     assert not await rows.replace(row, "cronring1$b$$"), "it is no longer what was read"
@@ -95,7 +95,7 @@ async def test_what_does_not_open_is_counted_and_left_as_it_is(database: Databas
         await add(database, old, name)
     webhooks = PostgresWebhooks(database)
     moved = (await webhooks.addressee("a")).encrypted
-    (last,) = [row for row in await rows.encrypted_otherwise("", 0, 9) if row.place == place_of_webhook("c")]
+    (last,) = [row for row in await rows.encrypted_otherwise("", 0, 9) if row.context == context_of_webhook("c")]
     await rows.replace(last, moved)
     seen = await reencrypt(rows, file_vault(key_file(tmp_path / "both", SECOND, FIRST)))
     assert seen[:4] == (SECOND.key_id, 3, 1, 1)

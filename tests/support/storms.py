@@ -85,7 +85,7 @@ INSERT INTO cron_verb_calls (execution_id, number, made_at)
 SELECT i, 1, now() - i * interval '1 day' FROM generate_series(1, 3) i;
 INSERT INTO cron_actions (at, job_id, action, actor, untold)
 SELECT now() - interval '9 days', id, 'orphan', '', id < 10 FROM cron_jobs;
-INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version)
+INSERT INTO cron_lives (kind, member, from_at, until_at, departed, address, version)
 SELECT 'runner', 'r' || i, now() - interval '9 days', now() - interval '8 days', false, '', ''
 FROM generate_series(1, 9) i;
 INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
@@ -111,7 +111,7 @@ CHANGED = {
     "cron_late": "tick", "cron_pauses": "note", "cron_templates": "payload",
     "cron_actions": "note", "cron_skips": "reason", "cron_closings": "until_at", "cron_closed_books": "until_at",
     "cron_notifier": "holder", "cron_followers": "after", "cron_figures": "duration_us",
-    "cron_interval_jobs": "terms", "cron_lives": "place",
+    "cron_interval_jobs": "terms", "cron_lives": "address",
     "cron_tokens": "created_by", "cron_runner_grants": "created_by", "cron_sessions": "origin",
     "cron_request_keys": "answer", "cron_verb_calls": "made_at",
 }  # fmt: skip

@@ -40,9 +40,9 @@ def read_comments() -> Comments:
 def _of_file(file: Any) -> dict[str, str]:
     names = _names(file)
     found = {}
-    for place in file.source_code_info.location:
-        name = names.get(tuple(place.path))
-        text = " ".join(f"{place.leading_comments} {place.trailing_comments}".split())
+    for location in file.source_code_info.location:
+        name = names.get(tuple(location.path))
+        text = " ".join(f"{location.leading_comments} {location.trailing_comments}".split())
         if name and text:
             found[name] = text
     return found
@@ -56,12 +56,12 @@ def _names(file: Any) -> dict[tuple[int, ...], str]:
         for number, message in enumerate(found):
             at, name = (*path, number), f"{prefix}.{message.name}"
             names[at] = name
-            names.update({(*at, _FIELDS, place): f"{name}.{field.name}" for place, field in enumerate(message.field)})
+            names.update({(*at, _FIELDS, index): f"{name}.{field.name}" for index, field in enumerate(message.field)})
             messages((*at, _NESTED), name, message.nested_type)
 
     messages((_MESSAGES,), file.package, file.message_type)
     for number, service in enumerate(file.service):
         at, name = (_SERVICES, number), f"{file.package}.{service.name}"
         names[at] = name
-        names.update({(*at, _METHODS, place): f"{name}.{each.name}" for place, each in enumerate(service.method)})
+        names.update({(*at, _METHODS, index): f"{name}.{each.name}" for index, each in enumerate(service.method)})
     return names

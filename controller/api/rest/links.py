@@ -56,9 +56,9 @@ class OperationLinks:
         properties = self._properties(schema)
         yield "", _plain(properties)
         for name, each in properties.items():
-            for place, inner in ((f"/{name}", each), (f"/{name}/0", each.get("items", {}))):
+            for pointer, inner in ((f"/{name}", each), (f"/{name}/0", each.get("items", {}))):
                 if found := self._properties(inner):
-                    yield place, _plain(found)
+                    yield pointer, _plain(found)
                     return
 
     def _properties(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -80,17 +80,17 @@ class OperationLinks:
         asked = {_bare(each): f"$request.path.{_bare(each)}" for each in other[:same] if _is_name(each)}
         first, *more = names
         rest = list(map(_bare, more))
-        for place, properties in told:
+        for pointer, properties in told:
             for alias in self._aliases(other[: other.index(first)], first):
                 if {alias, *rest} <= properties and not asked.keys() & properties:
-                    found = {each: f"$response.body#{place}/{each}" for each in rest}
-                    return asked | {_bare(first): f"$response.body#{place}/{alias}"} | found
+                    found = {each: f"$response.body#{pointer}/{each}" for each in rest}
+                    return asked | {_bare(first): f"$response.body#{pointer}/{alias}"} | found
         return {}
 
     def _aliases(self, before: Pieces, name: str) -> list[str]:
-        """What stands at that place has one name in this path, and maybe another in that one."""
-        place = len(before)
-        others = {each[place] for each in self._pieces.values() if each[:place] == before and len(each) > place}
+        """What stands at that depth has one name in this path, and maybe another in that one."""
+        depth = len(before)
+        others = {each[depth] for each in self._pieces.values() if each[:depth] == before and len(each) > depth}
         return [_bare(each) for each in (name, *sorted(others - {name})) if _is_name(each)]
 
 

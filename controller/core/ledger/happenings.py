@@ -39,8 +39,8 @@ class Happened(NamedTuple):
     detail: str = ""
 
     @property
-    def place(self) -> tuple[int, str]:
-        """No two are at the same place."""
+    def position(self) -> tuple[int, str]:
+        """No two have the same."""
         return self.at, f"{self.kind} {self.subject} {self.number}"
 
 

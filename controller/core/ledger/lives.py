@@ -10,7 +10,7 @@ RUNNER: Final = "runner"
 class Life(NamedTuple):
     """`until_at` None: it goes on. `departed`: it ended as its member went by itself.
 
-    `place`: of a controller the address that people connect to, of a runner its machine.
+    `address`: of a controller, where people connect to; of a runner, its machine.
     """
 
     kind: str
@@ -18,7 +18,7 @@ class Life(NamedTuple):
     from_at: int
     until_at: int | None
     departed: bool
-    place: str
+    address: str
     version: str
     deployments: tuple[str, ...] = ()
 

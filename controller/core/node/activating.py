@@ -335,7 +335,7 @@ class Activating:
 
     def _in_turn(self, tried: list[WaitingActivation], requests: list[ActivationRequest]) -> list[ActivationRequest]:
         """The requests, with the turns of those that a limit had no place for."""
-        order = sorted(range(len(tried)), key=lambda place: tried[place].rank_us)
+        order = sorted(range(len(tried)), key=lambda index: tried[index].rank_us)
         ahead: Counter[tuple[int, str]] = Counter()
         for place in order:
             waiting = tried[place]

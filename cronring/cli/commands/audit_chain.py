@@ -40,7 +40,7 @@ class ChainPlace(click.ParamType[ChainLink]):
 @click.command()
 @click.option("--file", type=FILE, help="Write to this new file; with --after, append to it.")
 @click.option("--after", type=ROW_ID, metavar="SEQ",
-              help="Only rows behind that place: go on where the last export ended.")  # fmt: skip
+              help="Only rows behind that position: go on where the last export ended.")  # fmt: skip
 @database_option
 @schema_option
 @controllers_option
@@ -124,7 +124,7 @@ def _writing(path: Path | None, *, goes_on: bool) -> Iterator[Callable[[str], No
 @click.option("--file", type=FILE, multiple=True,
               help="Check exported rows, without any controller. May be repeated, in order.")  # fmt: skip
 @click.option("--expect", type=ChainPlace(), multiple=True, metavar="SEQ:HASH",
-              help="A place that you kept: its hash must still be that. May be repeated.")  # fmt: skip
+              help="A position that you kept: its hash must still be that. May be repeated.")  # fmt: skip
 @database_option
 @schema_option
 @output_option

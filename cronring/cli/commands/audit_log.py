@@ -49,7 +49,7 @@ def list_audit_log(  # noqa: PLR0917 - click passes them by name
     """List changes and refusals, the latest first.
 
     You see those of namespaces that you are admin of. What concerns the whole cluster, refusals among it, takes admin
-    in all namespaces. SEQ is a row's place in the
+    in all namespaces. SEQ is a row's position in the
     chain. What stood before and after, and from where, is in `-o json`.
 
     \b

@@ -58,8 +58,8 @@ def warn_of_idle(file: str, module: "Module") -> "list[LintFinding]":
 
     findings = [*never_again(module, to_us(wall_now())), *follows_nobody(module)]
     for finding in findings:
-        place = f"{file}:{finding.line}" if finding.line else file
-        say(f"{place}: {finding.level}: verb {finding.verb}: {finding.message}; {finding.remedy}", err=True)
+        where = f"{file}:{finding.line}" if finding.line else file
+        say(f"{where}: {finding.level}: verb {finding.verb}: {finding.message}; {finding.remedy}", err=True)
     return findings
 
 

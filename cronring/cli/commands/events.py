@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 POSITION_MAX: Final = 1_000_000  # characters; what is longer is no position
 
 
-class _Place:
+class _KeptPosition:
     """A position in a file; None: it is kept nowhere."""
 
     def __init__(self, path: Path | None) -> None:
@@ -75,25 +75,25 @@ def events(follow: bool, position: Path | None, namespace: str, output: str, con
     """
     if not follow and position is None:
         raise click.UsageError("since when? Give --position FILE, which keeps where you came to; or --follow")
-    place = _Place(position)
-    after = place.read()
+    kept = _KeptPosition(position)
+    after = kept.read()
 
     async def question(client: "AsyncClient") -> None:
         if not follow:
-            await _tell_page(client, place, after, namespace, output)
+            await _tell_page(client, kept, after, namespace, output)
             return
         async for event in client.events(after, namespace):
             _tell(event, output)
-            place.keep(event.position)
+            kept.keep(event.position)
 
     ask(controllers, question)
 
 
-async def _tell_page(client: "AsyncClient", place: _Place, after: str, namespace: str, output: str) -> None:
+async def _tell_page(client: "AsyncClient", kept: _KeptPosition, after: str, namespace: str, output: str) -> None:
     page = await client.poll_events(after, namespace)
     for event in page.events:
         _tell(event, output)
-    place.keep(page.position)
+    kept.keep(page.position)
     if page.resync:
         say("that position is too old, or none: what was before may be left out; look at lists", err=True)
     elif not after:

@@ -78,12 +78,12 @@ def import_jobs(
     keeps = file != "-" and not all_or_nothing and not dry_run
     if kept and not keeps:
         raise click.UsageError("--position: nothing is kept of standard input, --all-or-nothing or --dry-run")
-    place = Kept(Path(file), Path(kept or f"{file}.position")) if keeps else None
+    position = Kept(Path(file), Path(kept or f"{file}.position")) if keeps else None
     with contextlib.ExitStack() as stack:
         opened = sys.stdin.buffer if file == "-" else stack.enter_context(Path(file).open("rb"))
         size = 0 if file == "-" else Path(file).stat().st_size
         bar = stack.enter_context(progress_bar(size, "importing"))
-        run = _Import(opened, place, how, lambda offset: bar.update(offset - bar.pos))
+        run = _Import(opened, position, how, lambda offset: bar.update(offset - bar.pos))
         stack.callback(run.say_reached)
         ask(controllers, run.whole if all_or_nothing else run.through)
     _tell(run, how, output)

@@ -94,9 +94,9 @@ def lint(
 
 def finding_text(file: str, finding: "LintFinding") -> str:
     """A line of its own, as editors read FILE:LINE at the beginning of one."""
-    place = f"{file}:{finding.line}" if finding.line else file
+    where = f"{file}:{finding.line}" if finding.line else file
     what = "job" if ":" in finding.verb else "verb"  # a job's name stands behind its verb's
-    return f"{place}: {finding.level}: {what} {finding.verb}: {finding.message} [{finding.rule}]"
+    return f"{where}: {finding.level}: {what} {finding.verb}: {finding.message} [{finding.rule}]"
 
 
 def text_lines(file: str) -> dict[str, int]:

@@ -72,7 +72,7 @@ def upcoming(within: float, output: str, controllers: tuple[str, ...]) -> None:
 
 def _rows(steps: "Sequence[ForecastStep]") -> "list[ComingHours]":
     each = max(1, -(-len(steps) // _ROWS))
-    parts = [steps[place : place + each] for place in range(0, len(steps), each)]
+    parts = [steps[first : first + each] for first in range(0, len(steps), each)]
     return [
         ComingHours(part[0].at, sum(s.starts for s in part), max(s.load for s in part), max(s.herd for s in part))
         for part in parts

@@ -24,7 +24,7 @@ async def storied(filled: Filled, scene: Scene, database_url: str) -> Filled:
     connection = await connect(database_url, "cronring test scene")
     await connection.execute(
         """
-        INSERT INTO cron_lives (kind, member, from_at, until_at, departed, place, version, deployments) VALUES
+        INSERT INTO cron_lives (kind, member, from_at, until_at, departed, address, version, deployments) VALUES
             ('controller', 'c0', now() - interval '3 h', now() - interval '1 h', false, '127.0.0.1:9', '1', '{}'),
             ('controller', 'c9', now() - interval '2 h', now() - interval '1 min', true, '127.0.0.1:9', '1', '{}'),
             ('runner', 'hush_old', now() - interval '3 h', now() - interval '1 h', false, 'hush_host', '1',
