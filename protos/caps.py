@@ -194,6 +194,13 @@ def rules_of(descriptor: Any) -> Mapping[int, FieldRule]:
 _RULES: Final[dict[Any, dict[int, FieldRule]]] = {}
 
 
+def cap_of(name: str) -> Cap:
+    """Of all fields of that name. Raises KeyError, which says what is to be done."""
+    if name not in CAPS:
+        raise KeyError(f"protos/caps.py names no {name}: give it a cap there, then run `make protos`")
+    return CAPS[name]
+
+
 def can_grow(field: FieldDescriptor) -> bool:
     return field.is_repeated or field.type in _TEXT_TYPES or field.message_type is not None
 
@@ -203,7 +210,7 @@ _TEXT_TYPES: Final = frozenset({FieldDescriptor.TYPE_STRING, FieldDescriptor.TYP
 
 def _rule(field: FieldDescriptor) -> FieldRule:
     inner, is_text = field.message_type, field.type in _TEXT_TYPES
-    cap = _BY_PLACE.get(field.full_name) or (CAPS[field.name] if field.is_repeated or is_text else Cap())
+    cap = _BY_PLACE.get(field.full_name) or (cap_of(field.name) if field.is_repeated or is_text else Cap())
     if (field.is_repeated and not cap.items) or (is_text and not cap.length):
         raise KeyError(f"protos/caps.py has no cap that fits {field.full_name}")
     is_map = inner is not None and inner.GetOptions().map_entry

@@ -66,7 +66,13 @@ def _plain(value: RawValue) -> str:
 
 def _policy(policy: Policy) -> Iterator[str]:
     for name, value in policy.raw().items():
-        yield f"+{name} {value}" if isinstance(value, int) else f'+{name} "{_plain(value)}"'
+        yield f"+{name} {value}" if isinstance(value, int) else f"+{name} {_quoted(_plain(value))}"
+
+
+def _quoted(text: str) -> str:
+    """As Cursor.quoted reads it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _verb_lines(verb: Verb) -> list[str]:

@@ -443,7 +443,7 @@ CREATE VIEW cronring.cron_job_status AS
     schedule,
     next_tick,
         CASE
-            WHEN (policy !~~ '%"window"%'::text) THEN next_execution
+            WHEN (policy !~~ '%"window":%'::text) THEN next_execution
             ELSE NULL::timestamp with time zone
         END AS next_execution,
     last_outcome,
@@ -2636,7 +2636,7 @@ CREATE UNIQUE INDEX cron_jobs_key ON cronring.cron_jobs USING btree (key) WHERE 
 
 CREATE INDEX cron_jobs_labels ON cronring.cron_jobs USING gin (labels jsonb_path_ops) WHERE (labels <> '{}'::jsonb);
 
-CREATE INDEX cron_jobs_late ON cronring.cron_jobs USING btree (next_execution) WHERE ((next_execution IS NOT NULL) AND (policy ~~ '%"late_after"%'::text));
+CREATE INDEX cron_jobs_late ON cronring.cron_jobs USING btree (next_execution) WHERE ((next_execution IS NOT NULL) AND (policy ~~ '%"late_after":%'::text));
 
 CREATE INDEX cron_jobs_orphaned ON cronring.cron_jobs USING btree (module, verb) WHERE (orphaned_at IS NOT NULL);
 

@@ -1,6 +1,6 @@
 """Writes cronring.ts, the types of the REST API, from the OpenAPI document: `make protos`.
 
-tests/integration/client/test_typescript.py holds it fresh.
+tests/integration/client/test_other_languages.py holds it fresh.
 """
 
 import json

@@ -268,7 +268,7 @@ CREATE INDEX cron_jobs_paused_until ON cron_jobs (paused_until) WHERE paused_unt
 CREATE INDEX cron_jobs_orphaned ON cron_jobs (module, verb) WHERE orphaned_at IS NOT NULL;
 -- Jobs that want to be watched for late ticks, by when they are due. Hot statements name no such condition.
 CREATE INDEX cron_jobs_late ON cron_jobs (next_execution)
-    WHERE next_execution IS NOT NULL AND policy LIKE '%"late_after"%';
+    WHERE next_execution IS NOT NULL AND policy LIKE '%"late_after":%';
 
 -- Refuses the row that a trigger was called for, as a CHECK of the trigger's name would.
 CREATE FUNCTION cron_refuse() RETURNS trigger
@@ -387,7 +387,7 @@ LEFT JOIN deployments d ON d.id = j.deployment_id; -- each has one: so who asks 
 -- which a window may forbid: controllers reckon that, and SQL can't. So it doesn't tell when a job with one runs.
 CREATE VIEW cron_job_status AS
 SELECT id AS job_id, key, namespace, module, verb, status, schedule, next_tick,
-       CASE WHEN policy NOT LIKE '%"window"%' THEN next_execution END AS next_execution, last_outcome,
+       CASE WHEN policy NOT LIKE '%"window":%' THEN next_execution END AS next_execution, last_outcome,
        last_started_at, last_ended_at, last_success, failures, labels, template, set_name, paused_by, paused_note,
        deployment
 FROM cron_job_details
@@ -2183,8 +2183,9 @@ BEGIN
     END LOOP;
 END $$;
 
--- Workspaces by namespace and name, from after that position on, that have messages or dead letters; at most `most`. Each
--- is found by a look into two indexes, whatever it has, and in however many queues. `spaces`: namespaces; null: all.
+-- Workspaces by namespace and name, from after that position on, that have messages or dead letters; at most `most`.
+-- Each is found by a look into two indexes, whatever it has, and in however many queues. `spaces`: namespaces; null:
+-- all.
 CREATE FUNCTION cron_queue_workspaces(spaces text[], after_namespace text, after_workspace text, most bigint)
 RETURNS TABLE (namespace text, workspace text) LANGUAGE plpgsql STABLE
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$

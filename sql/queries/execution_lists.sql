@@ -160,8 +160,8 @@ WHERE (:namespaces?::text[] IS NULL OR j.namespace = ANY(:namespaces))
 LIMIT :limit;
 
 -- name: ListJobExecutions
--- Of these jobs, the newest tick first: from before one position up to after another. A position is a tick, an attempt at it,
--- and the job.
+-- Of these jobs, the newest tick first: from before one position up to after another. A position is a tick, an attempt
+-- at it, and the job.
 SELECT e.*
 FROM unnest(:job_ids::bigint[]) AS j (id)
 CROSS JOIN LATERAL (

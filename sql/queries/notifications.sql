@@ -91,7 +91,7 @@ SELECT NULL, NULL, NULL, NULL, j.id, j.key, j.namespace, j.module, j.verb, j.lab
 FROM seen e
 CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 WHERE e.outcome NOT IN ('completed', 'cancelled') OR e.near_timeout_ms IS NOT NULL
-   OR j.policy LIKE '%"late_after"%'
+   OR j.policy LIKE '%"late_after":%'
    -- By the cluster's default; 0: there is none.
    OR :late_after_ms::bigint > 0
       AND coalesce(e.started_at, e.claimed_at) > e.run_at + :late_after_ms * interval '1 millisecond'
@@ -178,7 +178,7 @@ ORDER BY t.id;
 SELECT j.next_tick AS tick, j.next_execution AS run_at, now() AS database_now, j.id AS job_id, j.key, j.namespace,
        j.module, j.verb, j.labels::text, j.policy
 FROM cron_jobs j
-WHERE j.next_execution IS NOT NULL AND j.policy LIKE '%"late_after"%' AND j.state = 'idle'
+WHERE j.next_execution IS NOT NULL AND j.policy LIKE '%"late_after":%' AND j.state = 'idle'
   AND j.next_execution <= now() - :overdue_ms::bigint * interval '1 millisecond'
   AND NOT EXISTS (SELECT FROM cron_late l WHERE l.job_id = j.id AND l.tick = j.next_tick)
 ORDER BY j.next_execution
@@ -190,7 +190,7 @@ LIMIT :limit;
 SELECT j.next_tick AS tick, j.next_execution AS run_at, now() AS database_now, j.id AS job_id, j.key, j.namespace,
        j.module, j.verb, j.labels::text, j.policy
 FROM cron_jobs j
-WHERE j.slot = ANY(:slots::integer[]) AND j.next_execution IS NOT NULL AND j.policy NOT LIKE '%"late_after"%'
+WHERE j.slot = ANY(:slots::integer[]) AND j.next_execution IS NOT NULL AND j.policy NOT LIKE '%"late_after":%'
   AND j.next_execution <= now() - :late_after_ms::bigint * interval '1 millisecond' AND j.state = 'idle'
   AND NOT EXISTS (SELECT FROM cron_late l WHERE l.job_id = j.id AND l.tick = j.next_tick)
 LIMIT :limit;

@@ -85,6 +85,12 @@ async def test_what_a_job_says_itself_counts_and_not_the_default(watched: Watche
     assert [told["late_after_ms"] for told in await watched.told()] == [30_000]
 
 
+async def test_a_value_that_reads_like_the_fields_name_says_nothing(watched: Watched) -> None:
+    await watched.default(30_000)
+    await watched.waiting(60, "a", policy=Policy(retries=1, retry_on=("late_after",)))
+    assert await watched.added() == 1
+
+
 async def test_a_tick_that_began_too_late_is_told_of_when_that_is_known(watched: Watched) -> None:
     await watched.default(30_000)
     await watched.world.running("c1", "a", "b", seconds_ago=60)

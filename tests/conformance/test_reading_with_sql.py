@@ -96,6 +96,12 @@ async def test_when_a_job_with_a_window_runs_is_not_told(world: World, scene: Co
     ]  # fmt: skip
 
 
+async def test_a_value_that_reads_like_window_is_none(world: World, scene: Connection) -> None:
+    policy = Policy(retries=1, retry_on=("window",)).text
+    await scene.execute("UPDATE cron_jobs SET policy = $1 WHERE verb = 'a'", policy)
+    assert await scene.fetchval("SELECT next_execution IS NOT NULL FROM cron_job_status WHERE verb = 'a'")
+
+
 async def test_a_removed_job_has_no_status(world: World, scene: Connection) -> None:
     await scene.execute(
         "UPDATE cron_jobs SET removed_at = now(), next_tick = NULL, next_execution = NULL WHERE verb = 'a'"

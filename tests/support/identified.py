@@ -26,7 +26,7 @@ from cronring.protos.cronring.v1 import audit_log_pb2_grpc, identities_pb2_grpc
 from cronring.schema.identity import LOCAL, Principal
 from tests.support.boxes import BOX
 from tests.support.callers import counting, no_certificate, unlimited
-from tests.support.waiting import TIMEOUT_S
+from tests.support.threaded import in_thread
 
 
 class Identified:
@@ -82,14 +82,7 @@ class _Judge:
 @contextlib.contextmanager
 def identified(url: str) -> Iterator[Identified]:
     """Listens on a free port of loopback until the end of the `with`."""
-    api, started, loop, stop = Identified(url), threading.Event(), asyncio.new_event_loop(), asyncio.Event()
-    thread = threading.Thread(target=lambda: loop.run_until_complete(api.serve(started, stop)))
-    thread.start()
-    try:
-        assert started.wait(TIMEOUT_S)
+    api = Identified(url)
+    with in_thread(api.serve):
         yield api
         assert api.heard == []
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(TIMEOUT_S)
-        loop.close()

@@ -1,5 +1,6 @@
 """What is installed is imported as `cronring`, and as nothing else: our folders' names are our users' as well."""
 
+import os
 import re
 import subprocess
 import sys
@@ -36,5 +37,8 @@ print([name for name in {LINKS} if name != "schema" and importlib.util.find_spec
 import cronring.controller.main, cronring.sql
 print(cronring.controller.main.__name__)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines() == ["[]", "cronring.controller.main"]

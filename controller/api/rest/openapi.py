@@ -21,7 +21,7 @@ from cronring.controller.api.rest.links import OperationLinks
 from cronring.controller.api.rest.reading import MASK, STAMP
 from cronring.controller.api.rest.streams import EVENTS, LINES
 from cronring.controller.api.same_site import CSRF_HEADER
-from cronring.protos.caps import CAPS
+from cronring.protos.caps import cap_of
 from cronring.protos.idempotency import KEY_HEADER, why_no_key
 
 FILE: Final = Path(__file__).with_name("openapi.json")
@@ -190,7 +190,7 @@ class Document:
         else:
             found, bound = dict(self._one(field, asked=asked)), ""
         if asked and bound:
-            found[bound] = CAPS[field.name].items
+            found[bound] = cap_of(field.name).items
         if said := self._comments.of(field):
             found["description"] = said
         return found
@@ -224,7 +224,7 @@ class Document:
             return {"type": "number", "format": "double"}
         if field.type == FieldDescriptor.TYPE_BYTES:
             return {"type": "string", "contentEncoding": "base64"}
-        return {"type": "string", "maxLength": CAPS[field.name].length} if asked else {"type": "string"}
+        return {"type": "string", "maxLength": cap_of(field.name).length} if asked else {"type": "string"}
 
 
 def _numbered(found: Sequence[Binding]) -> Iterator[tuple[int, Binding]]:

@@ -50,6 +50,7 @@ from cronring.protos.cronring.v1 import (
 from cronring.schema.module import Module, Verb
 from tests.support.boxes import BOX
 from tests.support.callers import counting
+from tests.support.threaded import in_thread
 from tests.unit.cli.fake_audit_log import NothingOnRecord
 from tests.unit.cli.fake_cluster import FakeCluster
 from tests.unit.cli.fake_forecast import FakeForecast
@@ -453,11 +454,8 @@ def _services(api: FakeApi) -> list[Callable[[Any], None]]:
 @contextlib.contextmanager
 def serving(api: FakeApi) -> Iterator[FakeApi]:
     """Listens on a free port of loopback until the end of the `with`."""
-    started = threading.Event()
-    loop = asyncio.new_event_loop()
-    stop = asyncio.Event()
 
-    async def serve() -> None:
+    async def serve(started: threading.Event, stop: asyncio.Event) -> None:
         server = grpc.aio.server()
         door: Any = Door(server, counting([]), Calls(api, counting([]), lambda: None), api.judge)
         api.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
@@ -468,12 +466,5 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         await stop.wait()
         await server.stop(grace=None)
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert started.wait(60)
-    try:
+    with in_thread(serve):
         yield api
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(60)
-        loop.close()

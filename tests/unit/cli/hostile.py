@@ -18,6 +18,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 import cronring.protos.cronring.v1 as package
+from tests.support.threaded import in_thread
 
 MARK: Final = "StrangersWord"
 # A colour that nothing of ours has, a window's title (OSC), a device string (DCS), 8-bit CSI, cursor, DEL, NUL. Then
@@ -169,10 +170,9 @@ class HostileServer(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # the st
 @contextlib.contextmanager
 def serving_hostile() -> Iterator[HostileServer]:
     """On a free port of loopback, in a thread of its own."""
-    hostile, loop = HostileServer(), asyncio.new_event_loop()
-    started, stop = threading.Event(), asyncio.Event()
+    hostile = HostileServer()
 
-    async def serve() -> None:
+    async def serve(started: threading.Event, stop: asyncio.Event) -> None:
         server = grpc.aio.server()
         server.add_generic_rpc_handlers((hostile,))
         hostile.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
@@ -181,12 +181,5 @@ def serving_hostile() -> Iterator[HostileServer]:
         await stop.wait()
         await server.stop(grace=None)
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert started.wait(60)
-    try:
+    with in_thread(serve):
         yield hostile
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(60)
-        loop.close()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cronring.schema.module import DataField, DataType, Module, Verb
 from cronring.schema.policy import Policy
 from cronring.schema.text import SchemaError, parse_module, print_module
+from cronring.schema.text_print import verb_metadata
 from cronring.schema.validate import validate
 from tests.support.costs import cpu_s
 from tests.unit.schema.strategies import MODULES
@@ -133,6 +134,12 @@ def test_naive_instants_are_in_the_zone_wherever_that_stands():
     assert once.schedule == "at 2026-07-01T07:00:00Z"
     [every] = parse_module(text('anchor "2026-07-01" +every "5m"')).verbs
     assert every.anchor == "2026-06-30T22:00:00Z"
+
+
+def test_values_are_escaped_as_they_are_read() -> None:
+    """No field of today holds a quote. One that does must come back as it was."""
+    verb = Verb("a", schedule="every 1h", policy=Policy(window='ask "Ann" in C:\\temp'))
+    assert r'+window "ask \"Ann\" in C:\\temp"' in list(verb_metadata(verb))
 
 
 def test_the_line_of_the_issue():
