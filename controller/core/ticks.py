@@ -252,14 +252,19 @@ def behind_retry(job: Job, planned: PlannedTick, retry_at_us: int) -> PlannedTic
     Where it is due later than its schedule says, for the distance from a late start, it is that much later here, too.
     """
     due = _by_schedule(job, planned).run_at
-    later = max(planned.run_at - due, 0)
-    return planned._replace(run_at=max(due, retry_at_us + RETRY_PATIENCE_US) + later)
+    put_off = max(due, retry_at_us + RETRY_PATIENCE_US) + _distance(job, planned.run_at - due)
+    return planned._replace(run_at=max(planned.run_at, put_off))
 
 
 def _earliest_behind(job: Job, planned: PlannedTick, put_off: PlannedTick, retry_at_us: int) -> int:
-    """When what `behind_retry` put off was due. If its row has been changed since, at most the least distance later."""
+    """When what `behind_retry` put off was due."""
     later = put_off.run_at - max(planned.run_at, retry_at_us + RETRY_PATIENCE_US)
-    return planned.run_at + min(max(later, 0), _table(job).least_distance_us)
+    return planned.run_at + _distance(job, later)
+
+
+def _distance(job: Job, later_us: int) -> int:
+    """What of a delay may be the distance from a late start. It may be a run that was waited for, or a changed row."""
+    return min(max(later_us, 0), _table(job).least_distance_us)
 
 
 def _by_schedule(job: Job, planned: PlannedTick) -> PlannedTick:

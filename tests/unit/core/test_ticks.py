@@ -279,6 +279,16 @@ def test_the_tick_that_waits_for_a_retry_keeps_its_distance_from_a_late_start() 
     assert (request.next_tick, request.next_run_at) == (T + 2 * S, claimed_at + S)
 
 
+def test_a_buffered_tick_waits_for_a_retry_for_no_longer_than_others() -> None:
+    """It came due during a run of 25 s. That says nothing of how long it waits, should the retry not begin."""
+    execution, report = _run(Outcome.FAILED, T + 25 * S)
+    buffering = execution._replace(job=_job()._replace(policy=STOPS.replace("{", '{"overlap":"buffer_one",', 1)))
+    request = request_of(buffering, report, T + 25 * S)
+    assert (request.next_tick, request.retry_at) == (T + 20 * S, T + 55 * S)
+    assert request.next_run_at is not None
+    assert 0 <= request.next_run_at - (T + 55 * S + ticks.RETRY_PATIENCE_US) <= S
+
+
 def test_beside_others_no_tick_waits_for_a_retry() -> None:
     allowing = _job()._replace(policy='{"overlap":"allow","retries":3,"pause_after_failures":1}')
     assert not ticks.retries_first(allowing)
