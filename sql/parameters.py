@@ -1848,6 +1848,11 @@ class LockQueue(Statement):
     queue: str
 
 
+class LockSeenRunners(Statement):
+    runner_ids: Sequence[str]
+    lost_after_ms: int
+
+
 class LockWebhook(Statement):
     name: str
 

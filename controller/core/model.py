@@ -183,6 +183,13 @@ class MessageFate(Enum):
     WITHDRAWN = 2  # somebody else ends it: its consumer is not to go on
 
 
+class Unseen(NamedTuple):
+    """A runner that has not been seen for so long, and what it ran is lost. Unless it is back by now."""
+
+    runner_id: str
+    for_ms: int
+
+
 class EndRequest(NamedTuple):
     """End the execution whose claim is `report.claimed_at`, if its job still has `revision`; set its next tick.
 
@@ -201,6 +208,7 @@ class EndRequest(NamedTuple):
     closes_at: int | None = None
     message: MessageFate = MessageFate.NONE
     holds: bool = True  # its job, for a tick of its schedule; False: it runs beside others, or somebody asked for it
+    unseen: Unseen | None = None  # only if that is so when this is committed
 
 
 class EndResult(NamedTuple):
@@ -218,7 +226,8 @@ class EndResult(NamedTuple):
     paused: bool = False  # this end was the last failure that `pause_after_failures` allows
     followers: list[int] | None = None  # activations of jobs that follow this one, made by this end
     moved: bool = False  # the anchor that was asked for is the job's by this statement
-    busy: bool = False  # not ended: the message that was to be withdrawn is its consumer's, who is about to say more
+    # Not ended: whoever has it is about to say more. That is its runner, which is back, or the consumer of its message.
+    busy: bool = False
 
 
 class SkipRequest(NamedTuple):

@@ -1,7 +1,7 @@
 """Ends of executions: most are one statement, and few need a transaction (docs/decisions/0068, 0118)."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import asyncpg
@@ -21,6 +21,7 @@ from cronring.sql.parameters import (
     FollowTicks,
     GetPartition,
     GivePlacesBack,
+    LockSeenRunners,
     MoveAnchors,
     PauseFailing,
 )
@@ -155,6 +156,7 @@ class EndBatch:
 
     async def _end_whole(self, transaction: Transaction, positions: list[int]) -> None:
         """What each of them has to write beside its own two rows is written with them."""
+        positions = await self._of_the_unseen(transaction.fetch, positions)
         positions = await self._free_of_consumers(transaction.fetch, positions)
         found = dict(zip(positions, await self._end(transaction.fetch, positions), strict=True))
         elsewhere = [position for position, record in found.items() if record["elsewhere"]]
@@ -176,15 +178,28 @@ class EndBatch:
         decided_now = [position for position, record in found.items() if not record["stale"]]
         await delete_messages(transaction.fetch, [self._requests[position] for position in decided_now])
 
+    async def _of_the_unseen(self, fetch: Fetch, positions: list[int]) -> list[int]:
+        """All but those that were lost with a runner which is back. Runners are locked before everything else."""
+        unseen = {self._requests[position].unseen for position in positions} - {None}
+        if not unseen:
+            return positions
+        runner_ids, for_ms = zip(*unseen, strict=True)
+        seen = {row[0] for row in await fetch(LockSeenRunners(runner_ids=runner_ids, lost_after_ms=max(for_ms)))}
+        return self._without(positions, lambda request: request.unseen is not None and request.unseen.runner_id in seen)
+
     async def _free_of_consumers(self, fetch: Fetch, positions: list[int]) -> list[int]:
         """Those whose messages, if they are to be withdrawn, no consumer is about to end."""
         busy = await held_by_consumers(fetch, [self._requests[position] for position in positions])
+        return self._without(positions, lambda request: request.report.execution_id in busy)
+
+    def _without(self, positions: list[int], is_busy: Callable[[EndRequest], bool]) -> list[int]:
         left = []
         for position in positions:
-            report = self._requests[position].report
-            if report.execution_id in busy:
+            request = self._requests[position]
+            if is_busy(request):
+                report = request.report
                 self._results[position] = EndResult(
-                    report.execution_id, report.job_id, False, None, None, self._requests[position].revision, busy=True
+                    report.execution_id, report.job_id, False, None, None, request.revision, busy=True
                 )
             else:
                 left.append(position)

@@ -13,6 +13,15 @@ UPDATE runners r SET left_at = coalesce(r.left_at, now())
 WHERE r.id = :runner_id AND NOT EXISTS (
     SELECT FROM cron_executions e WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id);
 
+-- name: LockSeenRunners
+-- docs/decisions/0123: what was lost with a runner is not ended once that is back
+-- Of these, the runners that have been seen in the last `:lost_after_ms`. They are locked until the transaction ends: who
+-- comes back meanwhile waits for that, and finds its executions ended. In order of their ids, as renewals lock them.
+WITH locked AS MATERIALIZED (
+    SELECT id, last_seen_at FROM runners WHERE id = ANY(:runner_ids::text[]) ORDER BY id FOR SHARE
+)
+SELECT id FROM locked WHERE last_seen_at >= now() - :lost_after_ms::bigint * interval '1 millisecond';
+
 -- name: ListRunners
 -- A runner that hasn't left is alive if seen in the last `:lost_after_ms`.
 SELECT id, hostname, pid, version, deployments, started_at, last_seen_at,

@@ -76,6 +76,7 @@ STORMED = {
     "SkipTicks": Stormed(SKIPS, gate="controllers"),
     "StartActivations": Stormed(RETRIES.format(placed=False), gate="controllers"),
     "StartActivations, placed": Stormed(RETRIES.format(placed=True), gate="controllers"),
+    "LockSeenRunners": Stormed("SELECT array_agg(id) AS runner_ids, 8750 AS lost_after_ms FROM runners"),
     "LockPlaces": Stormed("SELECT array_agg(id) AS limit_ids FROM cron_limits"),
     "GivePlacesBack": Stormed("SELECT array_agg(id) AS limit_ids, array_agg(1) AS places FROM cron_limits"),
     "AdoptExecutions": Stormed("SELECT 'c2' AS controller_id, '{c1}'::text[] AS from_ids, NULL AS runner_ids"),

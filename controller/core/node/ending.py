@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from cronring.controller.core import ticks
-from cronring.controller.core.model import Activation, EndRequest, EndResult, Execution, MessageFate
+from cronring.controller.core.model import Activation, EndRequest, EndResult, Execution, MessageFate, Unseen
 from cronring.controller.core.node.activating import Activating
 from cronring.controller.core.node.collecting import Collecting
 from cronring.controller.core.node.context import NodeContext
@@ -234,6 +234,9 @@ class Ending:
             request = request_of(execution, pending.report, now_us)
             if not execution.runner_id:
                 request = request._replace(message=_fate(pending))
+            elif pending.report.outcome is Outcome.LOST:
+                unseen = Unseen(execution.runner_id, self._context.settings.runner_lost_after_ms)
+                request = request._replace(unseen=unseen)
             # The answer says which row was made, and not what was asked for it.
             pending.retry_at, pending.anchor = request.retry_at, request.anchor
             requests.append(request)
@@ -300,7 +303,7 @@ class Ending:
         by_id = {pending.report.execution_id: pending for pending in batch}
         found: dict[FollowUp, None] = {}
         for result in event.results:
-            if result.busy:  # whoever wanted it ended asks again, if its consumer says nothing
+            if result.busy:  # whoever wanted it ended asks again, if its runner or its consumer says nothing
                 self._forget(by_id.pop(result.execution_id))
                 self._collecting.ask_soon()
                 continue

@@ -252,7 +252,7 @@ class MemoryStore(
         execution = self.unfinished.get(report.execution_id)
         row = self.jobs.get(report.job_id)
         ended, paused, moved, retry_id, followers = False, False, False, None, None
-        if self._held_by_consumer(request):
+        if self._held_by_consumer(request) or self._is_back(request):
             return EndResult(report.execution_id, report.job_id, False, None, None, request.revision, busy=True)
         stale = execution is not None and row is not None and row.revision != request.revision
         if not stale:
@@ -278,6 +278,12 @@ class MemoryStore(
             report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, stale, retry_id, paused,
             followers, moved,
         )  # fmt: skip
+
+    def _is_back(self, request: EndRequest) -> bool:
+        runner = None if request.unseen is None else self.runners.get(request.unseen.runner_id)
+        if request.unseen is None or runner is None:
+            return False
+        return runner.last_seen_at >= self.now_us() - request.unseen.for_ms * 1_000
 
     def _retry(self, execution: StoredExecution) -> int | None:
         row = execution.job

@@ -1,4 +1,4 @@
-from cronring.controller.core.model import ClaimResult, EndResult, Execution
+from cronring.controller.core.model import ClaimResult, EndResult, Execution, Unseen
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
 from cronring.schema.execution import Outcome
@@ -48,9 +48,16 @@ def test_a_lost_execution_is_ended_after_one_more_look_at_the_clock() -> None:
     told.tell(events.ExecutionsFetched(told.one(effects.FetchLost).request_id, [EXECUTION]))
     assert not told.take(effects.End)
     told.renewed()
-    report = told.one(effects.End).requests[0].report
+    end = told.one(effects.End)
+    (request,) = end.requests
+    report = request.report
     assert (report.outcome, report.error_type) == (Outcome.LOST, "RunnerLost")
     assert "r9" in report.error_message
+    assert request.unseen == Unseen("r9", 8_750), "and only if it still is, when that is committed"
+    back = EndResult(report.execution_id, report.job_id, False, None, None, request.revision, busy=True)
+    told.tell(events.Ended(end.request_id, [back]))
+    told.wait_renewing(5_000)
+    assert not told.take(effects.End), "its runner is back"
 
 
 def test_a_runner_that_left_is_looked_for_as_soon_as_it_may_be_lost() -> None:
