@@ -15,8 +15,8 @@ WHERE r.id = :runner_id AND NOT EXISTS (
 
 -- name: LockSeenRunners
 -- docs/decisions/0123: what was lost with a runner is not ended once that is back
--- Of these, the runners that have been seen in the last `:lost_after_ms`. They are locked until the transaction ends: who
--- comes back meanwhile waits for that, and finds its executions ended. In order of their ids, as renewals lock them.
+-- Of these, the runners that have been seen in the last `:lost_after_ms`. They are locked until the transaction ends.
+-- Who comes back meanwhile waits for that, and finds its executions ended. In order of ids, as renewals lock them.
 WITH locked AS MATERIALIZED (
     SELECT id, last_seen_at FROM runners WHERE id = ANY(:runner_ids::text[]) ORDER BY id FOR SHARE
 )
