@@ -31,6 +31,7 @@ from tests.simulation.runners import Runner
 from tests.simulation.takeover import TakeoverWorld
 from tests.simulation.world import World
 
+DRAWN: Final = ""  # as the seed has it
 TAKEOVER: Final = "takeover"  # instead of faults: a world in which nothing happens but deaths of controllers
 
 
@@ -44,6 +45,8 @@ class Sabotage(NamedTuple):
     def world(self, seed: int) -> World:
         if self.faults == TAKEOVER:
             return TakeoverWorld(seed)
+        if self.faults == DRAWN:
+            return World(seed)
         return World(seed, faults=tuple(self.faults.split(",")))
 
     @contextmanager
@@ -69,8 +72,9 @@ def _nothing(*_: object, **__: object) -> None:
 
 
 def _lease_for_ever() -> dict[tuple[Any, str], Any]:
-    """Once it has been held."""
+    """Once it has been held. That nothing is lost whose runner is seen would hold its world alone, and goes, too."""
     return {
+        (MemoryStore, "_is_back"): lambda *_: False,
         (Lease, "valid"): property(
             lambda self: self.held_since_ns is not None or self.valid_until_ns > self._context.now_ns
         ),
@@ -170,6 +174,9 @@ SABOTAGES: Final = (
         (Sweeping, "_may_declare_lost"): lambda self: self._had_time_to_return(),
     }),
     Sabotage("lease before anything", "silence_controller,stop_controller,cut_controllers", _lease_for_ever),
+    Sabotage("lost only while unseen", DRAWN, lambda: {
+        (MemoryStore, "_is_back"): lambda *_: False,
+    }),
     Sabotage("a claim only of what is due", "kill_controller,cut_controllers", lambda: {
         (StoredJob, "is_due"): lambda row, *_: row.next_run_at is not None and not row.executing,
     }),
@@ -201,6 +208,7 @@ KNOWN: Final[dict[str, tuple[int, str]]] = {
     "lease of whoever declares": (12, "lost: "),
     "steady clock before lost": (12, "lost: "),
     "lease before anything": (137, "no overlap: "),
+    "lost only while unseen": (2_000_527, "no overlap: "),
     "a claim only of what is due": (0, "cron_executions_once"),
     "a job that runs isn't claimed": (0, "no overlap: "),
     "doubt after a lost answer": (33, "stuck: execution"),
