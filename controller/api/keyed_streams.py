@@ -6,6 +6,7 @@ An order that has begun goes on without its caller, as what has one answer does 
 import asyncio
 import gzip
 import io
+import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from typing import Any, Final
@@ -19,6 +20,7 @@ FINISH_S: Final = 30.0  # so long an order goes on whose caller is gone
 KEPT_BYTES: Final = 8 * 1024 * 1024  # packed: the answers of half a million jobs
 _AHEAD: Final = 100  # messages that wait for a caller who reads slowly
 _LENGTH_BYTES: Final = 4
+_GZIP_BITS: Final = 31  # as zlib has it: gzip's header, and the largest window
 
 # `answers(behave, written)`: what was answered before, as bytes; or what `behave` gives, which is kept as `written`.
 Once = Callable[
@@ -30,18 +32,19 @@ class KeptAnswers:
     """Answers, packed as they come: each behind its length."""
 
     def __init__(self) -> None:
-        self._file = io.BytesIO()
-        self._packer = gzip.GzipFile(fileobj=self._file, mode="wb", compresslevel=1)
+        # No GzipFile: of an order that fails it is never closed, and says so once it is collected (Python 3.13).
+        self._packer = zlib.compressobj(1, wbits=_GZIP_BITS)
+        self._packed = bytearray()
 
     def add(self, message: Message) -> None:
-        if self._file.tell() <= KEPT_BYTES:
+        if len(self._packed) <= KEPT_BYTES:
             raw = message.SerializeToString()
-            self._packer.write(len(raw).to_bytes(_LENGTH_BYTES, "big") + raw)
+            self._packed += self._packer.compress(len(raw).to_bytes(_LENGTH_BYTES, "big") + raw)
 
     def whole(self) -> bytes:
         """b"" if they are more than is kept."""
-        self._packer.close()
-        return self._file.getvalue() if self._file.tell() <= KEPT_BYTES else b""
+        whole = bytes(self._packed) + self._packer.copy().flush()
+        return whole if len(whole) <= KEPT_BYTES else b""
 
 
 def unpacked(kept: bytes, kind: Callable[[], Any]) -> Iterator[Message]:
