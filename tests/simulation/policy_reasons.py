@@ -4,6 +4,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.orders.orders import SkipNext
+from cronring.controller.core.ticks import RETRY_PATIENCE_US
 from cronring.controller.store.memory.rows import SkipRow, StoredExecution
 from cronring.schema.duration import parse_duration
 from cronring.schema.execution import Outcome, SkipReason
@@ -138,11 +139,19 @@ class Reasons:
         return bool(running) or self._was_kept(tick, row.decided_at) or self._awaited_retry(tick, row.decided_at)
 
     def _awaited_retry(self, tick: int, decided_at: int) -> bool:
-        """Where the first failure pauses the job, a tick waits for the retry before it: that may begin later."""
+        """Where the first failure pauses the job, a tick waits for the retry before it: that may begin later.
+
+        Or a run that somebody asked for begins in place of it.
+        """
         if self._policy(tick).pause_after_failures != 1:
             return False
-        taken = self._places_taken(decided_at)
-        return any(each.attempt > 1 and each.tick < tick <= each.claimed_at <= decided_at for each in taken)
+        taken = [each for each in self._places_taken(decided_at) if tick <= each.claimed_at <= decided_at]
+        waited = any(
+            each.of_schedule and each.tick < tick and each.retry_at is not None
+            and tick <= each.retry_at + RETRY_PATIENCE_US + self._slack
+            for each in self._book.executions
+        )  # fmt: skip
+        return any(each.attempt > 1 and each.tick < tick for each in taken) or (waited and bool(taken))
 
     def _was_kept(self, tick: int, decided_at: int) -> bool:
         """For a run of its own; then the policy was changed, and a run of an earlier tick ended."""
