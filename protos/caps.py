@@ -156,7 +156,7 @@ CAPS: Final[Mapping[str, Cap]] = {
     **_LISTS_OF_ANSWERS,
 }
 # Where a name has another meaning elsewhere: texts of a filter, and messages of a module.
-_BY_PLACE: Final[Mapping[str, Cap]] = {
+_BY_FULL_NAME: Final[Mapping[str, Cap]] = {
     "cronring.v1.PollEventsResponse.events": Cap(items=COLUMN),
     "cronring.v1.Deployment.verbs": Cap(NAME, COLUMN),
 }
@@ -210,7 +210,7 @@ _TEXT_TYPES: Final = frozenset({FieldDescriptor.TYPE_STRING, FieldDescriptor.TYP
 
 def _rule(field: FieldDescriptor) -> FieldRule:
     inner, is_text = field.message_type, field.type in _TEXT_TYPES
-    cap = _BY_PLACE.get(field.full_name) or (cap_of(field.name) if field.is_repeated or is_text else Cap())
+    cap = _BY_FULL_NAME.get(field.full_name) or (cap_of(field.name) if field.is_repeated or is_text else Cap())
     if (field.is_repeated and not cap.items) or (is_text and not cap.length):
         raise KeyError(f"protos/caps.py has no cap that fits {field.full_name}")
     is_map = inner is not None and inner.GetOptions().map_entry

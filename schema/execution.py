@@ -24,7 +24,7 @@ OF_A_TICK: Final = (Trigger.SCHEDULE, Trigger.CATCH_UP)
 
 
 class Outcome(StrEnum):
-    """How an execution ended. PostgreSQL counts them by their place in this order (cron_jobs.outcomes)."""
+    """How an execution ended. PostgreSQL counts them by their position in this order (cron_jobs.outcomes)."""
 
     COMPLETED = "completed"
     FAILED = "failed"

@@ -12,7 +12,8 @@ from cronring.controller.store.pool import Database
 from cronring.schema.execution import Outcome
 from tests.conformance.harness import PostgresScene, World
 from tests.support.databases import PostgresServer
-from tests.support.waiting import TIMEOUT_S, wait_until
+from tests.support.locks import until_locked_out
+from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 LOST = asyncpg.ObjectNotInPrerequisiteStateError
@@ -121,14 +122,7 @@ async def test_who_ends_it_waits_for_a_commit_under_way(book: Book) -> None:
     await book.write()
     await book.author.execute("SET CONSTRAINTS ALL IMMEDIATE")
     ending = asyncio.ensure_future(book.end())
-
-    async def waits() -> bool:
-        statement = (
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        )
-        return bool(await book.scene.fetchval(statement))
-
-    await wait_until(waits, "the end does not wait")
+    await until_locked_out(book.scene)
     assert not ending.done()
     await transaction.commit()
     await ending

@@ -10,7 +10,7 @@ from cronring.controller.store.pool import Database
 from cronring.schema.execution import Outcome
 from tests.conformance.harness import PostgresScene, World, end_of
 from tests.support.databases import PostgresServer
-from tests.support.waiting import wait_until
+from tests.support.locks import until_locked_out
 
 UNSEEN = Unseen("r1", 8_750)
 
@@ -64,14 +64,7 @@ async def test_who_comes_back_at_that_instant_is_waited_for(postgres: PostgresSe
         await renewal.start()
         await renewing.execute("UPDATE runners SET last_seen_at = now() WHERE id = 'r1'")
         losing = asyncio.ensure_future(lose(world, execution))
-
-        async def waits() -> bool:
-            statement = (
-                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-            )
-            return bool(await scene.fetchval(statement))
-
-        await wait_until(waits, "the end does not wait")
+        await until_locked_out(scene)
         await renewal.commit()
         (result,) = await losing
         assert (result.ended, result.busy) == (False, True)

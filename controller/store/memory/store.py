@@ -280,10 +280,10 @@ class MemoryStore(
         )  # fmt: skip
 
     def _is_back(self, request: EndRequest) -> bool:
-        runner = None if request.unseen is None else self.runners.get(request.unseen.runner_id)
-        if request.unseen is None or runner is None:
+        if request.unseen is None:
             return False
-        return runner.last_seen_at >= self.now_us() - request.unseen.for_ms * 1_000
+        runner = self.runners.get(request.unseen.runner_id)
+        return runner is not None and runner.last_seen_at >= self.now_us() - request.unseen.for_ms * 1_000
 
     def _retry(self, execution: StoredExecution) -> int | None:
         row = execution.job

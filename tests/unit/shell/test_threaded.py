@@ -27,7 +27,7 @@ def test_a_call_that_is_still_answered_ends_in_its_own_context() -> None:
 
     async def serve(started: threading.Event, stop: asyncio.Event) -> None:
         answering.add(asyncio.create_task(answer()))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the loop's next round: only then it is in the middle of its call
         started.set()
         await stop.wait()
 
