@@ -68,7 +68,7 @@ class Walk:
 
     @property
     def cuts(self) -> bool:
-        """Whether a range may reach into what is audited from before."""
+        """Whether something of before what is audited may reach into it: a range, or a tick that had come due."""
         return self._scope.since is not None or self._closed is not None
 
     def run(self, run: AuditRun) -> None:
@@ -160,9 +160,8 @@ class Walk:
     def _check_begin(self, run: AuditRun) -> None:
         if run.began_at >= run.tick or run.began_at < run.run_at:
             return
-        span = self._timeline.span_at(run.tick)
-        early = 0 if span is None else span.timetable.early_us
-        if run.began_at < run.tick - early:
+        early = self._timeline.early_us_at(run.tick, cut=self.cuts)
+        if early is not None and run.began_at < run.tick - early:
             self._note_early(run, f"began {measured((run.tick - run.began_at) / 1_000)} before its tick")
 
     def _backfill(self, run: AuditRun) -> None:

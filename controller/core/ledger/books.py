@@ -81,10 +81,33 @@ class TickTimeline:
 
     def span_at(self, tick: int) -> Span | None:
         """The schedule by which a tick at this instant is (or would be) due."""
+        index = self._index_at(tick)
+        return None if index is None else self._spans[index]
+
+    def early_us_at(self, tick: int, *, cut: bool) -> int | None:
+        """How long before this tick its run may begin. None: nobody knows.
+
+        Another policy of the same ticks leaves a tick due that has come due (orders/redeploy.py, `_same_planned`). It
+        takes over behind the last tick that was decided: so this one is the first of its span. `cut`: there may have
+        been spans before the first that is known.
+        """
+        index, early = self._index_at(tick), 0
+        while index is not None:
+            table = self._spans[index].timetable
+            early = max(early, table.early_us)
+            if table.schedule.next_after(self._spans[index].from_at) != tick:
+                return early
+            if index == 0:
+                return None if cut else early
+            index -= 1
+            if self._spans[index].timetable.schedule != table.schedule:
+                return early
+        return early
+
+    def _index_at(self, tick: int) -> int | None:
+        """Of the span in whose time this instant lies."""
         index = bisect_left(self._ends, tick)
-        if index == len(self._spans) or self._spans[index].from_at >= tick:
-            return None
-        return self._spans[index]
+        return None if index == len(self._spans) or self._spans[index].from_at >= tick else index
 
     def count(self, after: int, until: int) -> int:
         """How many ticks were due in (after, until]."""

@@ -383,6 +383,15 @@ VIOLATIONS = {
         {"ticks": 2, "on_time": 2, "early": 1},
         ["early 50 1: execution 51 began 10s before its tick"],
     ),
+    "earlier than its policy allows, and it was not the first by it": (
+        Case(
+            standing(undecided_tick=at(110)),
+            (Span("every 50s", T0, T0, at(10), JITTERED), Span("every 50s", T0, at(10), None)),
+            (run(50), run(100, run_at=at(96), claimed_at=at(96), started_at=at(96))),
+        ),
+        {"ticks": 2, "on_time": 2, "early": 1},
+        ["early 100 1: execution 101 began 4s before its tick"],
+    ),
     "by the schedule of before": (
         Case(
             standing(undecided_tick=at(110)),
@@ -411,6 +420,43 @@ def test_a_pair_that_cancels_out_is_found_by_a_walk_alone() -> None:
     case = Case(standing(undecided_tick=at(110)), spans, ran)
     assert by_count(case) is not None, "why a thorough audit walks"
     assert figures(walked(case)) == {"ticks": 55, "on_time": 55, "unaccounted": 1, "undue": 1}
+
+
+EARLY = run(50, run_at=at(46), claimed_at=at(46), started_at=at(46))
+EACH_50_S = Span("every 50s", T0, at(-20), None)
+DUE_BEFORE = {
+    "by the policy of before": (
+        EACH_50_S._replace(until_at=at(10), policy=JITTERED),
+        EACH_50_S._replace(from_at=at(10)),
+    ),
+    "by the one before that": (
+        EACH_50_S._replace(until_at=at(5), policy=JITTERED),
+        EACH_50_S._replace(from_at=at(5), until_at=at(10), policy=Policy(overlap="skip").text),
+        EACH_50_S._replace(from_at=at(10)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DUE_BEFORE)
+def test_what_had_come_due_stays_due_by_another_policy_of_the_same_ticks(name: str) -> None:
+    # Seed 6100111 with few places: a deployment took `±` away between the run_at and the claim.
+    case = Case(standing(undecided_tick=at(110)), DUE_BEFORE[name], (EARLY, run(100)))
+    assert by_count(case) is None, "it may have begun too early"
+    assert figures(walked(case)) == {"ticks": 2, "on_time": 2}
+
+
+def test_another_schedule_leaves_nothing_due() -> None:
+    before = EACH_50_S._replace(schedule="every 20s", until_at=at(10), policy=JITTERED)
+    case = Case(standing(undecided_tick=at(110)), (before, EACH_50_S._replace(from_at=at(10))), (EARLY, run(100)))
+    assert figures(walked(case)) == {"ticks": 2, "on_time": 2, "early": 1}
+
+
+def test_what_retention_took_away_may_have_let_a_tick_come_due() -> None:
+    job, spans = standing(undecided_tick=at(110)), (EACH_50_S._replace(from_at=at(10)),)
+    closed = Closed(1, at(10), 1, 1, 0, 0, {}, {"completed": 1})
+    assert figures(walked(Case(job, spans, (EARLY, run(100)), closed=closed))) == {"ticks": 3, "on_time": 3}
+    later = run(100, run_at=at(96), claimed_at=at(96), started_at=at(96))
+    assert walked(Case(job, spans, (run(50), later), closed=closed)).early == 1
 
 
 def test_what_a_backfill_made_up_for_is_executed_and_not_skipped() -> None:
