@@ -94,6 +94,11 @@ class Holding:
         """Some that runners have."""
         return len(self._by_runner) > self.has_queued
 
+    @property
+    def adopting(self) -> bool:
+        """An adoption is under way. It may make this controller's what PostgreSQL said just before is another's."""
+        return self._released is not None
+
     def watch_releases(self) -> None:
         """From now on, until they are asked for: an answer that is under way may name what ends meanwhile."""
         self._released = {}

@@ -68,8 +68,12 @@ class OverlapCancel:
             if execution_id not in self._held:
                 continue
             execution = known.get(execution_id)
-            due_us = None if execution is None else self._due(execution)
-            if execution is None or due_us is None:
+            if execution is None:
+                # It has ended, or is another's. An adoption may give it back; else it is soon let go (verifying.py).
+                self._timers.arm(execution_id, self._context.now_us + RETRY_US)
+                continue
+            due_us = self._due(execution)
+            if due_us is None:
                 del self._held[execution_id]
             elif due_us > self._context.now_us:
                 self._timers.arm(execution_id, due_us)

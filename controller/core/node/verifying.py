@@ -91,7 +91,7 @@ class Verifying:
         # Without a lease nothing may be dispatched, and others may adopt it before the answer is here.
         if not self._wanted or self._asked is not None or not context.store_ok or not self._lease.valid:
             return
-        if context.now_ns < self._not_before_ns:
+        if self._holding.adopting or context.now_ns < self._not_before_ns:
             return
         batch = list(islice(self._wanted, BATCH))
         for execution_id in batch:
@@ -122,8 +122,10 @@ class Verifying:
             execution = self._holding.executions.get(execution_id)
             if execution is None:
                 continue
-            if execution_id not in own and self._holding.held_since_ns[execution_id] > self._asked_ns:
-                self._wanted[execution_id] = None  # adopted after PostgreSQL answered this, though that came before
+            # docs/decisions/0023: adopted after PostgreSQL answered this, though that answer came before, or is to come
+            since_ns = self._holding.held_since_ns[execution_id]
+            if execution_id not in own and (self._holding.adopting or since_ns > self._asked_ns):
+                self._wanted[execution_id] = None
                 continue
             # docs/decisions/0024: ended elsewhere, or another's by now. Its end will not be told here.
             if execution_id not in own:

@@ -222,6 +222,36 @@ def test_what_is_adopted_while_it_is_looked_up_is_looked_up_again() -> None:
     assert told.node.stats().held == 0
 
 
+def test_what_an_adoption_under_way_may_give_back_is_looked_up_again_behind_it() -> None:
+    """Another one had it when PostgreSQL looked it up. Then the adoption made it this controller's (seed 7000559)."""
+    told = Told()
+    (execution,) = told.running(job())
+    _hears(told, "c1", Status.DEAD)
+    looked_up = told.one(effects.FetchHeld)
+    _renew(told, dead_controllers=("c2",))
+    adopt = told.one(effects.Adopt)
+    told.tell(events.ExecutionsFetched(looked_up.request_id, []))
+    assert told.node.stats().held == 1
+    assert not told.take(effects.FetchHeld), "its answer could be older than the adoption again"
+    told.wait(1)
+    told.tell(events.Adopted(adopt.request_id, [execution]))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchHeld).request_id, [execution]))
+    assert told.node.stats().held == 1
+
+
+def test_what_an_adoption_under_way_did_not_give_back_is_let_go_behind_it() -> None:
+    told = Told()
+    told.running(job())
+    _hears(told, "c1", Status.DEAD)
+    looked_up = told.one(effects.FetchHeld)
+    _renew(told, dead_controllers=("c2",))
+    adopt = told.one(effects.Adopt)
+    told.tell(events.ExecutionsFetched(looked_up.request_id, []))
+    told.fail(adopt, connection_lost=False)
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchHeld).request_id, []))
+    assert told.node.stats().held == 0
+
+
 def test_a_run_beside_its_job_that_is_looked_up_keeps_no_tick_of_it_waiting() -> None:
     told = Told()
     told.ready(job())

@@ -73,6 +73,16 @@ def test_nobody_cuts_what_another_has_taken_over() -> None:
     assert not told.take(effects.CancelRuns)
 
 
+def test_what_another_had_taken_over_is_cut_once_it_has_been_given_back() -> None:
+    told = Told()
+    (execution,) = told.running(job(policy=CUTS))
+    told.wait_renewing(10_200)
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchHeld).request_id, []))
+    told.wait_renewing(1_000)
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchHeld).request_id, [execution]))
+    assert told.one(effects.CancelRuns).execution_ids == (101,)
+
+
 def test_a_drill_keeps_no_run_from_being_cut() -> None:
     """Who is in a drill still holds it; the other one will claim the next tick."""
     told = Told()
