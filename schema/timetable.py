@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cronring.schema.duration import parse_duration
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import parse_instant
 from cronring.schema.jitter import JitterRule, delay, parse_jitter, shift
 from cronring.schema.policy import parse_policy
@@ -16,20 +17,16 @@ from cronring.schema.policy_read import MISSED_AFTER_MS
 from cronring.schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, stored_schedule
 from cronring.schema.spacing import earliest_start, least_distance
 from cronring.schema.spread import most_us
-from cronring.schema.walk import OUTSIDE, Range, RangeCollector, first_open, last_open, stretches
+from cronring.schema.walk import SkipCollector, first_open, last_open, stretches
 from cronring.schema.window import Window, parse_window
 
-__all__ = ["MISSED_AFTER", "After", "Due", "PlannedTick", "Range", "Timetable", "timetable"]
+__all__ = ["MISSED_AFTER", "After", "Due", "PlannedTick", "Timetable", "timetable"]
 
 MISSED_AFTER: Final = MISSED_AFTER_MS * 1_000
 """A tick that is claimed within this is not late to a policy: claims, a failover and a rolling restart fit into it."""
 _RUN_ALL_WINDOW: Final = 86_400_000_000  # of run_all and buffer_all that state none
 _TABLES_CACHED: Final = 20_000
 _ANSWERS_KEPT: Final = 4  # a run and its end ask for the tick after, and for its distance from the one after that
-
-_OVERLAP: Final = "overlap"
-_SUPERSEDED: Final = "superseded"
-_MISSED: Final = "missed_policy"
 
 
 class PlannedTick(NamedTuple):
@@ -47,7 +44,7 @@ class Due(NamedTuple):
     """
 
     run: PlannedTick | None
-    skipped: tuple[Range, ...]
+    skipped: tuple[Skipped, ...]
     next: PlannedTick | None
     caught_up: bool
 
@@ -56,7 +53,7 @@ class After(NamedTuple):
     """What comes next (None: nothing any more), and the ticks before it that don't run."""
 
     next: PlannedTick | None
-    skipped: tuple[Range, ...]
+    skipped: tuple[Skipped, ...]
 
 
 class Timetable:
@@ -120,12 +117,12 @@ class Timetable:
         found = stretches(self.schedule, self._window, after, until)
         return sum(stretch.ticks for stretch in found if stretch.is_open)
 
-    def owed(self, tick: int, until: int, reason: str) -> tuple[Range, ...]:
+    def owed(self, tick: int, until: int, reason: SkipReason) -> tuple[Skipped, ...]:
         """`tick` and those after it up to `until`, by their own instants and not by their jitter: books are closed."""
-        ledger = RangeCollector(self.schedule, None)
-        ledger.add_tick(tick, reason)
-        ledger.add_between(tick, until, reason)
-        return ledger.ranges
+        skips = SkipCollector(self.schedule, None)
+        skips.add_tick(tick, reason)
+        skips.add_between(tick, until, reason)
+        return skips.skipped
 
     def runner_patience(self, grace: int) -> int | None:
         """How long a due tick waits for a runner to come before it is skipped; None: until one comes.
@@ -153,21 +150,20 @@ class Timetable:
         else:
             last = last_open(self.schedule, self._window, planned.tick, latest)
             run = self._latest_due(planned, self._planned(key, last), cutoff)
-        ledger = self._passed_over(key, planned, latest if run is None else run.tick - 1, run, cutoff)
-        skipped = ledger.ranges
+        skips = self._passed_over(key, planned, latest if run is None else run.tick - 1, run, cutoff)
+        skipped = skips.skipped
         if run is None:
             return Due(None, skipped, self.following(key, latest), False)
-        return Due(
-            run, skipped, None, now - run.run_at > MISSED_AFTER or any(part.reason != OUTSIDE for part in skipped)
-        )
+        others = any(part.reason is not SkipReason.OUTSIDE_WINDOW for part in skipped)
+        return Due(run, skipped, None, others or now - run.run_at > MISSED_AFTER)
 
-    def passed(self, key: str, planned: PlannedTick, now: int, reason: str) -> After:
+    def passed(self, key: str, planned: PlannedTick, now: int, reason: SkipReason) -> After:
         """`planned` and all that have come due since don't run, for this reason, which is that of all of them."""
         latest = max(planned.tick, self._latest(key, now) or 0)
-        ledger = RangeCollector(self.schedule, None)
-        ledger.add_tick(planned.tick, reason)
-        ledger.add_between(planned.tick, latest, reason)
-        return After(self.following(key, latest), ledger.ranges)
+        skips = SkipCollector(self.schedule, None)
+        skips.add_tick(planned.tick, reason)
+        skips.add_between(planned.tick, latest, reason)
+        return After(self.following(key, latest), skips.skipped)
 
     def after_claim(self, key: str, ran: PlannedTick) -> PlannedTick | None:
         """With overlap=allow: what comes after `ran`, as soon as that is claimed."""
@@ -180,29 +176,29 @@ class Timetable:
         earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
         if is_latest and (planned is None or planned.run_at >= earliest):
             return After(planned, ())
-        ledger = RangeCollector(self.schedule, self._window)
+        skips = SkipCollector(self.schedule, self._window)
         if not is_latest:
             latest = max(ran.tick, self._latest(key, ended_at) or 0)
             owes = self._runs_all and (self._latest(key, claimed_at) or 0) > ran.tick
-            planned = self._after_overlap(key, ledger, ran.tick, latest, ended_at, owes=owes)
-        planned = self._spaced(key, ledger, planned, earliest)
-        return After(planned, ledger.ranges)
+            planned = self._after_overlap(key, skips, ran.tick, latest, ended_at, owes=owes)
+        planned = self._spaced(key, skips, planned, earliest)
+        return After(planned, skips.skipped)
 
     def resumed(self, key: str, planned: PlannedTick | None, ran: PlannedTick, claimed_at: int) -> After:
         """What `planned` becomes when a pause ends: no sooner behind the latest run than if there had been none."""
-        ledger = RangeCollector(self.schedule, self._window)
+        skips = SkipCollector(self.schedule, self._window)
         earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
-        return After(self._spaced(key, ledger, planned, earliest), ledger.ranges)
+        return After(self._spaced(key, skips, planned, earliest), skips.skipped)
 
     def overlapped(self, key: str, planned: PlannedTick, ended_at: int) -> After:
         """`planned` was still to come when a run ended that was a trigger's, not a tick of the schedule before it."""
         is_tick = self.schedule.next_after(planned.tick - 1) == planned.tick
         if planned.run_at > ended_at or self.policy.overlap == "allow" or not is_tick:
             return After(planned, ())
-        ledger = RangeCollector(self.schedule, self._window)
+        skips = SkipCollector(self.schedule, self._window)
         latest = max(planned.tick, self._latest(key, ended_at) or 0)
-        following = self._after_overlap(key, ledger, planned.tick - 1, latest, ended_at, owes=False)
-        return After(following, ledger.ranges)
+        following = self._after_overlap(key, skips, planned.tick - 1, latest, ended_at, owes=False)
+        return After(following, skips.skipped)
 
     # What these are made of
 
@@ -286,52 +282,50 @@ class Timetable:
 
     def _passed_over(
         self, key: str, planned: PlannedTick, until: int, run: PlannedTick | None, cutoff: int | None
-    ) -> RangeCollector:
+    ) -> SkipCollector:
         """`planned` and the ticks after it up to `until`, of which none runs: `run` does, or nothing."""
-        ledger = RangeCollector(self.schedule, self._window)
+        skips = SkipCollector(self.schedule, self._window)
         if until < planned.tick:
-            return ledger
+            return skips
         if run is None or self._runs_all:
-            ledger.add_tick(planned.tick, _MISSED)
-            ledger.add_between(planned.tick, until, _MISSED)
+            skips.add_tick(planned.tick, SkipReason.MISSED_POLICY)
+            skips.add_between(planned.tick, until, SkipReason.MISSED_POLICY)
         elif self.policy.on_missed != "skip" or cutoff is None:
-            ledger.add_tick(planned.tick, _SUPERSEDED)
-            ledger.add_between(planned.tick, until, _SUPERSEDED)
+            skips.add_tick(planned.tick, SkipReason.SUPERSEDED)
+            skips.add_between(planned.tick, until, SkipReason.SUPERSEDED)
         else:
-            ledger.add_tick(planned.tick, _MISSED if planned.run_at < cutoff else _SUPERSEDED)
+            skips.add_tick(planned.tick, SkipReason.MISSED_POLICY if planned.run_at < cutoff else SkipReason.SUPERSEDED)
             too_late = max(planned.tick, min(self._latest(key, cutoff - 1) or 0, until))
-            ledger.add_between(planned.tick, too_late, _MISSED)
-            ledger.add_between(too_late, until, _SUPERSEDED)
-        return ledger
+            skips.add_between(planned.tick, too_late, SkipReason.MISSED_POLICY)
+            skips.add_between(too_late, until, SkipReason.SUPERSEDED)
+        return skips
 
     def _after_overlap(
-        self, key: str, ledger: RangeCollector, after: int, latest: int, ended_at: int, *, owes: bool
+        self, key: str, skips: SkipCollector, after: int, latest: int, ended_at: int, *, owes: bool
     ) -> PlannedTick | None:
         """What comes after a run during which the ticks of (after, latest] came due.
 
         `owes`: some were due before it began, and all missed ticks are to run. So are those that join them meanwhile.
         """
-        tick, reason = None, _OVERLAP
+        tick, reason = None, SkipReason.OVERLAP
         if owes or self.policy.overlap == "buffer_all":
             bound = _RUN_ALL_WINDOW if self._catch_up is None else self._catch_up
-            tick, reason = self._first_in_time(key, after, latest, ended_at - bound), _MISSED
+            tick, reason = self._first_in_time(key, after, latest, ended_at - bound), SkipReason.MISSED_POLICY
         elif self.policy.overlap in {"buffer_one", "cancel_running"}:
             tick = last_open(self.schedule, self._window, after, latest)
-        ledger.add_between(after, latest if tick is None else tick - 1, reason)
+        skips.add_between(after, latest if tick is None else tick - 1, reason)
         if tick is None:
             return self.following(key, latest)
         return PlannedTick(tick, self._run_at(key, tick) if owes else ended_at)
 
-    def _spaced(
-        self, key: str, ledger: RangeCollector, planned: PlannedTick | None, earliest: int
-    ) -> PlannedTick | None:
+    def _spaced(self, key: str, skips: SkipCollector, planned: PlannedTick | None, earliest: int) -> PlannedTick | None:
         """The slot, no earlier than `earliest`: delayed, unless the tick after it would follow too soon then."""
         while planned is not None and planned.run_at < earliest:
             if self._lets_run(planned.tick):
                 following = self.following_open(key, planned.tick)
                 if following is None or following.run_at - earliest >= self._distance:
                     return PlannedTick(planned.tick, earliest)
-            ledger.add_tick(planned.tick, _SUPERSEDED)
+            skips.add_tick(planned.tick, SkipReason.SUPERSEDED)
             planned = self.following(key, planned.tick)
         return planned
 

@@ -1,23 +1,14 @@
-"""Along the ticks of a schedule, in and out of its window, and into ranges of ticks that don't run, for the books."""
+"""Along the ticks of a schedule, in and out of its window, and into skipped ranges of them, for the books."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.schedule import Schedule
 from cronring.schema.window import Window
 
-OUTSIDE: Final = "outside_window"
 _OPENINGS_TRIED: Final = 1_000
 _TRIED_FOR: Final = 2 * 366 * 86_400_000_000
-
-
-class Range(NamedTuple):
-    """Consecutive ticks of a schedule that don't run, for one reason."""
-
-    reason: str
-    first_tick: int
-    last_tick: int
-    ticks: int
 
 
 class Stretch(NamedTuple):
@@ -74,30 +65,30 @@ def last_open(schedule: Schedule, window: Window | None, after: int, until: int)
     return found[-1] if found else None
 
 
-class RangeCollector:
+class SkipCollector:
     """Collects ranges in ascending order. Neighbours of one reason become one."""
 
     def __init__(self, schedule: Schedule, window: Window | None) -> None:
         self._schedule = schedule
         self._window = window
-        self._ranges: list[Range] = []
+        self._skipped: list[Skipped] = []
 
     @property
-    def ranges(self) -> tuple[Range, ...]:
-        return tuple(self._ranges)
+    def skipped(self) -> tuple[Skipped, ...]:
+        return tuple(self._skipped)
 
-    def add_tick(self, tick: int, reason: str) -> None:
+    def add_tick(self, tick: int, reason: SkipReason) -> None:
         """One tick, which may be none of the schedule's (any more)."""
         is_open = self._window is None or self._window.contains(tick)
-        self._add(reason if is_open else OUTSIDE, tick, tick, 1)
+        self._add(reason if is_open else SkipReason.OUTSIDE_WINDOW, tick, tick, 1)
 
-    def add_between(self, after: int, until: int, reason: str) -> None:
+    def add_between(self, after: int, until: int, reason: SkipReason) -> None:
         """The ticks in (after, until]: for this reason, or because they lie outside the window."""
         for is_open, first_tick, last_tick, ticks in stretches(self._schedule, self._window, after, until):
-            self._add(reason if is_open else OUTSIDE, first_tick, last_tick, ticks)
+            self._add(reason if is_open else SkipReason.OUTSIDE_WINDOW, first_tick, last_tick, ticks)
 
-    def _add(self, reason: str, first_tick: int, last_tick: int, ticks: int) -> None:
-        if self._ranges and self._ranges[-1].reason == reason:
-            before = self._ranges.pop()
+    def _add(self, reason: SkipReason, first_tick: int, last_tick: int, ticks: int) -> None:
+        if self._skipped and self._skipped[-1].reason == reason:
+            before = self._skipped.pop()
             first_tick, ticks = before.first_tick, before.ticks + ticks
-        self._ranges.append(Range(reason, first_tick, last_tick, ticks))
+        self._skipped.append(Skipped(reason, first_tick, last_tick, ticks))

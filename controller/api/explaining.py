@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from cronring.controller.core.ticks import PlannedTick
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.reads import JobRow
 from cronring.protos.cronring.v1 import schedules_pb2
@@ -18,7 +17,7 @@ from cronring.schema.newer import newer_job, unread_of
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
 from cronring.schema.schedule import is_interval, parse_schedule
-from cronring.schema.timetable import timetable
+from cronring.schema.timetable import PlannedTick, timetable
 from cronring.schema.window import parse_window
 from cronring.schema.year import day_changes, year_of
 from cronring.schema.zone import load_zone

@@ -15,7 +15,7 @@ from cronring.schema.policy_model import CONSUMED, Policy
 from cronring.schema.queues import puts_messages
 from cronring.schema.retry import retry_at
 from cronring.schema.spacing import LATE_US
-from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable
+from cronring.schema.timetable import After, Due, PlannedTick, Timetable, timetable
 
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
@@ -24,24 +24,6 @@ RETRY_PATIENCE_US: Final = 5_000_000
 BACKFILL_BENEATH: Final = 10  # levels of priority
 _ANSWERS_CACHED: Final = 8_192
 _NO_POLICY: Final = Policy()
-
-__all__ = ["PlannedTick"]
-
-
-class Decision(NamedTuple):
-    """What becomes of a job that is due: `run` it, or go on to `next`; `skipped` is passed over either way."""
-
-    run: PlannedTick | None
-    skipped: tuple[Skipped, ...]
-    next: PlannedTick | None
-    caught_up: bool
-
-
-class NextTick(NamedTuple):
-    """What comes after a run, or after ticks that don't run."""
-
-    next: PlannedTick | None
-    skipped: tuple[Skipped, ...]
 
 
 def _table(job: Job) -> Timetable:
@@ -120,21 +102,19 @@ def after_claim(job: Job, ran: PlannedTick) -> PlannedTick | None:
     return _table(job).after_claim(job.key, ran)
 
 
-def after_enqueue(job: Job, ran: PlannedTick, now_us: int) -> NextTick:
+def after_enqueue(job: Job, ran: PlannedTick, now_us: int) -> After:
     """What comes after a tick that is completed by its claim: as after a run that begins and ends now."""
     now_us = max(now_us, ran.run_at)
     if not job.policy and now_us - ran.run_at <= LATE_US and ran.tick == ran.run_at:
         return _after_run(job.schedule, job.anchor, ran.tick, now_us // SECOND_US)
-    answer = _table(job).after_run(job.key, ran, now_us, now_us)
-    return NextTick(answer.next, _skipped(answer.skipped))
+    return _table(job).after_run(job.key, ran, now_us, now_us)
 
 
-def due(job: Job, planned: PlannedTick, now_us: int) -> Decision:
+def due(job: Job, planned: PlannedTick, now_us: int) -> Due:
     """What to do when `planned` is due."""
     if not job.policy and now_us - planned.tick < SECOND_US:
-        return Decision(planned, (), None, False)
-    answer = _table(job).due(job.key, planned, now_us)
-    return Decision(answer.run, _skipped(answer.skipped), answer.next, answer.caught_up)
+        return Due(planned, (), None, False)
+    return _table(job).due(job.key, planned, now_us)
 
 
 def missed(skipped: tuple[Skipped, ...]) -> int:
@@ -142,10 +122,9 @@ def missed(skipped: tuple[Skipped, ...]) -> int:
     return sum(part.ticks for part in skipped if part.reason in _MISSED)
 
 
-def passed(job: Job, planned: PlannedTick, now_us: int, reason: SkipReason) -> NextTick:
+def passed(job: Job, planned: PlannedTick, now_us: int, reason: SkipReason) -> After:
     """`planned` and all that have come due since are not to run."""
-    answer = _table(job).passed(job.key, planned, now_us, reason.value)
-    return NextTick(answer.next, _skipped(answer.skipped))
+    return _table(job).passed(job.key, planned, now_us, reason)
 
 
 def ended(execution: Execution, report: Report, now_us: int) -> int:
@@ -154,7 +133,7 @@ def ended(execution: Execution, report: Report, now_us: int) -> int:
 
 
 # docs/decisions/0016: a row that was changed while it ran has decided its next tick
-def after_run(execution: Execution, report: Report, now_us: int) -> NextTick:
+def after_run(execution: Execution, report: Report, now_us: int) -> After:
     """The tick after a run, and those that passed while it ran.
 
     What passed after its end, while the end couldn't be committed, didn't overlap with it: the missed policy decides
@@ -165,7 +144,7 @@ def after_run(execution: Execution, report: Report, now_us: int) -> NextTick:
     """
     job = execution.job
     if job.next_tick is None or job.next_run_at is None or (not execution.holds_job and allows(job)):
-        return NextTick(None, ())
+        return After(None, ())
     ended_at = ended(execution, report, now_us)
     if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK or not execution.holds_job:
         planned = PlannedTick(job.next_tick, job.next_run_at)
@@ -175,8 +154,7 @@ def after_run(execution: Execution, report: Report, now_us: int) -> NextTick:
     ran = PlannedTick(execution.tick, execution.run_at)
     if not job.policy and execution.claimed_at - execution.run_at <= LATE_US and ran.tick == ran.run_at:
         return _after_run(job.schedule, job.anchor, execution.tick, ended_at // SECOND_US)
-    answer = _table(job).after_run(job.key, ran, execution.claimed_at, ended_at)
-    return NextTick(answer.next, _skipped(answer.skipped))
+    return _table(job).after_run(job.key, ran, execution.claimed_at, ended_at)
 
 
 class Moved(NamedTuple):
@@ -293,19 +271,18 @@ def cut_at(execution: Execution) -> int | None:
 
 
 # docs/decisions/0027: ticks before the claim were missed, not overlapped
-def _undecided(job: Job, planned: PlannedTick, claimed_at: int, ended_at: int) -> NextTick:
+def _undecided(job: Job, planned: PlannedTick, claimed_at: int, ended_at: int) -> After:
     """`planned` is next, unless it came due during the run.
 
     What had been due before that was missed, and is for the next claim to decide: a run by hand that comes first after
     an outage must not take the place of the ticks that are to be caught up.
     """
     if not claimed_at < planned.run_at <= ended_at:
-        return NextTick(planned, ())
-    answer = _table(job).overlapped(job.key, planned, ended_at)
-    return NextTick(answer.next, _skipped(answer.skipped))
+        return After(planned, ())
+    return _table(job).overlapped(job.key, planned, ended_at)
 
 
-def _after_retries(job: Job, put_off: PlannedTick, retry_at: int, ended_at: int) -> NextTick:
+def _after_retries(job: Job, put_off: PlannedTick, retry_at: int, ended_at: int) -> After:
     """All attempts at a tick are as one run that lasts until now: what came due meanwhile overlapped.
 
     `put_off`: the next tick, as it waits for the attempt that was to run at `retry_at`.
@@ -316,11 +293,7 @@ def _after_retries(job: Job, put_off: PlannedTick, retry_at: int, ended_at: int)
     if following is not None and following.tick == planned.tick:
         earliest = _earliest_behind(job, planned, put_off, retry_at)
         following = following._replace(run_at=max(following.run_at, earliest))
-    return NextTick(following, _skipped(answer.skipped))
-
-
-def _skipped(ranges: tuple[Range, ...]) -> tuple[Skipped, ...]:
-    return tuple(Skipped(SkipReason(found.reason), *found[1:]) for found in ranges)
+    return answer._replace(next=following)
 
 
 @lru_cache(maxsize=_ANSWERS_CACHED)
@@ -329,7 +302,6 @@ def _next_after(schedule: str, anchor: int, second: int) -> PlannedTick | None:
 
 
 @lru_cache(maxsize=_ANSWERS_CACHED)
-def _after_run(schedule: str, anchor: int, tick: int, ended_second: int) -> NextTick:
+def _after_run(schedule: str, anchor: int, tick: int, ended_second: int) -> After:
     ended_at = max(ended_second * SECOND_US, tick)
-    answer = timetable(schedule, anchor, "").after_run("", PlannedTick(tick, tick), tick, ended_at)
-    return NextTick(answer.next, _skipped(answer.skipped))
+    return timetable(schedule, anchor, "").after_run("", PlannedTick(tick, tick), tick, ended_at)

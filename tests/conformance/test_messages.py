@@ -14,12 +14,12 @@ from cronring.controller.core.model import (
     MessageFate,
 )
 from cronring.controller.core.node.ending import request_of
-from cronring.controller.core.ticks import PlannedTick
 from cronring.controller.ports.many import JobChange, JobDone, NewJob
 from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.queues import module_of_queue, verb_of_workspace
+from cronring.schema.timetable import PlannedTick
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, PostgresScene, World, claim_of
 from tests.conformance.messages import queues_of
 

@@ -6,10 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from cronring.controller.core.ledger.books import Closed, Span, TickTimeline
 from cronring.controller.core.orders.taking_over import KEPT
-from cronring.controller.core.ticks import PlannedTick, upcoming
+from cronring.controller.core.ticks import upcoming
 from cronring.schema.instant import parse_instant
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
+from cronring.schema.timetable import PlannedTick
 
 TRANSACTION_US: Final = 2_000_000
 """What was done in one transaction bears instants that differ by less: its beginning, and when it got its locks."""

@@ -26,8 +26,8 @@ from cronring.controller.core.node.putting_off import CONTENDED_BASE_MS, CONTEND
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.stock import Place
 from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
-from cronring.controller.core.ticks import PlannedTick
 from cronring.schema.execution import SkipReason, Trigger
+from cronring.schema.timetable import Due, PlannedTick
 
 # A herd's claims grow: 50, 200, and then as many as settings allow.
 FIRST_BATCH = 50
@@ -229,13 +229,13 @@ class Claiming:
         return awaited
 
     @staticmethod
-    def _decide(entry: Entry, now_us: int) -> ticks.Decision:
+    def _decide(entry: Entry, now_us: int) -> Due:
         planned = entry.planned
         assert planned is not None, "ready without being due"
         return ticks.due(entry.job, planned, now_us)
 
     # docs/decisions/0020: the deployment is named, as the job may have moved on
-    def _request(self, entry: Entry, run: PlannedTick, decision: ticks.Decision, runner_id: str) -> ClaimRequest:
+    def _request(self, entry: Entry, run: PlannedTick, decision: Due, runner_id: str) -> ClaimRequest:
         job, tick = entry.job, entry.tick
         assert tick is not None, "ready without a tick"
         entry.stage = Stage.CLAIMING

@@ -23,8 +23,8 @@ from cronring.controller.core.node.putting_off import (
 )
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
-from cronring.controller.core.ticks import PlannedTick
 from cronring.schema.execution import Trigger
+from cronring.schema.timetable import Due, PlannedTick
 
 Batch = list[tuple[Entry, EnqueueRequest]]
 
@@ -190,7 +190,7 @@ class Enqueuing:
         return (ClaimInDoubt(),)
 
 
-def _request(entry: Entry, run: PlannedTick, decision: ticks.Decision, now_us: int) -> EnqueueRequest:
+def _request(entry: Entry, run: PlannedTick, decision: Due, now_us: int) -> EnqueueRequest:
     job, tick = entry.job, entry.tick
     assert tick is not None, "ready without a tick"
     trigger = Trigger.CATCH_UP if decision.caught_up else Trigger.SCHEDULE

@@ -6,8 +6,8 @@ from cronring.controller.core.node.effects import SkipTicks
 from cronring.controller.core.node.events import StoreFailed, TicksSkipped
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.window import DueWindow, Entry, Stage
-from cronring.controller.core.ticks import PlannedTick
 from cronring.schema.execution import Skipped
+from cronring.schema.timetable import PlannedTick
 
 RETRY_US = 1_000_000
 

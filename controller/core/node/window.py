@@ -12,8 +12,8 @@ from cronring.controller.core import ticks
 from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.timers import ALL, Timers
-from cronring.controller.core.ticks import PlannedTick
 from cronring.schema.keys import SLOTS
+from cronring.schema.timetable import PlannedTick
 
 
 class Duty(IntEnum):

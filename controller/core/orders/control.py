@@ -18,11 +18,11 @@ from cronring.controller.core.orders.redeploy import (
     reopened,
     rescheduled,
 )
-from cronring.schema.execution import Skipped, SkipReason
+from cronring.schema.execution import Skipped
 from cronring.schema.job import JobSpec
 from cronring.schema.past import past_fault
 from cronring.schema.policy import parse_policy
-from cronring.schema.timetable import PlannedTick, timetable
+from cronring.schema.timetable import After, PlannedTick, timetable
 
 SECOND_US = 1_000_000
 
@@ -100,18 +100,15 @@ def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
     return Resumed(tick, run_at, (*closed(job, now), *superseded))
 
 
-def distant(
-    job: Existing, planned: PlannedTick | None, latest: Start | None
-) -> tuple[PlannedTick | None, tuple[Skipped, ...]]:
+def distant(job: Existing, planned: PlannedTick | None, latest: Start | None) -> After:
     """`planned`, or what runs in its place, no sooner behind the latest start than if there had been no order.
 
     And the ticks that are passed over for that: orders don't make two runs come closer (cronring.schema.spacing).
     """
     if latest is None:
-        return planned, ()
+        return After(planned, ())
     table = timetable(job.schedule, job.anchor, job.policy)
-    after = table.resumed(job.key, planned, PlannedTick(latest.tick, latest.run_at), latest.claimed_at)
-    return after.next, tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in after.skipped)
+    return table.resumed(job.key, planned, PlannedTick(latest.tick, latest.run_at), latest.claimed_at)
 
 
 def manual_tick(now: int) -> int:

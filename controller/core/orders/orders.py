@@ -257,8 +257,7 @@ def _skip_next(standing: OrderTarget, order: SkipNext, now: int) -> Ordered | Or
     # Who repeats the call names the tick that it meant: no second one is skipped for it.
     if order.tick is not None and order.tick != planned.tick:
         return NotNext(job.key, order.tick, planned.tick)
-    closed_window = table.owed(first, planned.tick - 1, SkipReason.OUTSIDE_WINDOW.value) if first < planned.tick else ()
-    outside = tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in closed_window)
+    outside = table.owed(first, planned.tick - 1, SkipReason.OUTSIDE_WINDOW) if first < planned.tick else ()
     (following, run_at), superseded = _distant(standing, *(table.following(job.key, planned.tick) or (None, None)))
     chained = decided_ahead(job, now)
     # Booked ahead of its time: it leaves the books again if they close before it comes.

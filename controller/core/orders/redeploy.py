@@ -365,4 +365,4 @@ def owed(table: Timetable, tick: int | None, now: int, reason: SkipReason) -> tu
     """`tick` and all that have come due since, by their own instants: jitter has no say in whose books a tick is."""
     if tick is None or tick > now:
         return ()
-    return tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in table.owed(tick, now, reason.value))
+    return table.owed(tick, now, reason)

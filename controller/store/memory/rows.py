@@ -14,7 +14,7 @@ from cronring.controller.core.model import (
     RunnerInfo,
 )
 from cronring.controller.core.orders.redeploy import Existing
-from cronring.controller.core.ticks import PlannedTick, upcoming
+from cronring.controller.core.ticks import upcoming
 from cronring.controller.ports.defaults import DefaultsRow
 from cronring.controller.ports.interval_jobs import Terms
 from cronring.controller.ports.store import ActiveVersion, ControllerInfo
@@ -22,6 +22,7 @@ from cronring.schema.execution import Outcome, Report, Skipped, Trigger
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
+from cronring.schema.timetable import PlannedTick
 
 
 class LimitKey(NamedTuple):

@@ -1,9 +1,10 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.node.ending import request_of
-from cronring.controller.core.ticks import Moved, PlannedTick
+from cronring.controller.core.ticks import Moved
 from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.instant import format_instant
+from cronring.schema.timetable import PlannedTick
 
 S = 1_000_000
 T = 1_800_000_000 * S  # a full minute

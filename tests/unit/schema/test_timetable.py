@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant, parse_instant
 from cronring.schema.policy import policy_faults, read_policy
-from cronring.schema.timetable import MISSED_AFTER, PlannedTick, Range, Timetable, timetable
+from cronring.schema.timetable import MISSED_AFTER, PlannedTick, Timetable, timetable
 from tests.support.costs import cpu_s
 
 S = 1_000_000
@@ -41,7 +42,7 @@ def said(planned: PlannedTick | None) -> str:
     return clock(planned.tick) if planned.run_at == planned.tick else f"{clock(planned.tick)}@{clock(planned.run_at)}"
 
 
-def passed_over(ranges: tuple[Range, ...]) -> str:
+def passed_over(ranges: tuple[Skipped, ...]) -> str:
     """`overlap 12:00-12:04 x5`; the first word alone of reasons with two."""
     return ", ".join(
         f"{part.reason.split('_')[0]} {clock(part.first_tick)}-{clock(part.last_tick)} x{part.ticks}" for part in ranges
@@ -221,7 +222,7 @@ def test_after_run(
     ],
 )
 def test_passed(schedule: str, policy: dict[str, Any], planned: str, now: str, following: str, skipped: str):
-    after = table(schedule, **policy).passed("job", planned_of(planned), at(now), "paused")
+    after = table(schedule, **policy).passed("job", planned_of(planned), at(now), SkipReason.PAUSED)
     assert (said(after.next), passed_over(after.skipped)) == (following, skipped)
 
 
@@ -266,8 +267,8 @@ def test_a_window_of_many_openings_that_only_another_offset_meets():
 
 def test_books_are_closed_by_the_ticks_themselves():
     fast = timetable("every 10m", ANCHOR, '{"jitter":"±50%"}')
-    assert passed_over(fast.owed(at("12:00"), at("12:29:59"), "superseded")) == "superseded 12:00-12:20 x3"
-    assert passed_over(fast.owed(at("12:03"), at("12:10"), "superseded")) == "superseded 12:03-12:10 x2"
+    assert passed_over(fast.owed(at("12:00"), at("12:29:59"), SkipReason.SUPERSEDED)) == "superseded 12:00-12:20 x3"
+    assert passed_over(fast.owed(at("12:03"), at("12:10"), SkipReason.SUPERSEDED)) == "superseded 12:03-12:10 x2"
 
 
 @pytest.mark.parametrize(
@@ -319,7 +320,7 @@ def test_a_daily_job_is_caught_up_over_the_gap_once():
     berlin = table("30 2 * * *", timezone="Europe/Berlin")
     due = berlin.due("job", PlannedTick(utc("2026-03-28T01:30"), utc("2026-03-28T01:30")), utc("2026-03-29T10:00"))
     assert due.run == (utc("2026-03-29T01:00"), utc("2026-03-29T01:00"))
-    assert due.skipped == (Range("superseded", utc("2026-03-28T01:30"), utc("2026-03-28T01:30"), 1),)
+    assert due.skipped == (Skipped(SkipReason.SUPERSEDED, utc("2026-03-28T01:30"), utc("2026-03-28T01:30"), 1),)
 
 
 def test_an_hour_that_comes_twice_is_run_twice_and_never_less_than_a_minute_apart():

@@ -7,10 +7,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.policy import Policy, parse_policy, policy_faults, read_policy
 from cronring.schema.schedule import Schedule, check_schedule, parse_schedule
 from cronring.schema.spacing import earliest_start, least_distance
-from cronring.schema.timetable import PlannedTick, Range, Timetable
+from cronring.schema.timetable import PlannedTick, Timetable
 from cronring.schema.window import parse_window
 from tests.drawing import examples
 from tests.unit.schema.strategies import PATTERNS
@@ -97,7 +98,7 @@ class Books:
     def expect(self, planned: PlannedTick | None) -> None:
         assert (None if planned is None else planned.tick) == self.schedule.next_after(self.decided)
 
-    def write(self, ranges: tuple[Range, ...], said: str = "") -> None:
+    def write(self, ranges: tuple[Skipped, ...], said: str = "") -> None:
         for reason, first, last, ticks in ranges:
             assert first == self.schedule.next_after(self.decided)
             assert last == self.schedule.last_at_or_before(last)
@@ -136,9 +137,9 @@ def walk(text: str, policy: Policy, key: str, lengths: list[tuple[int, int, bool
             break
         now = planned.run_at + wait
         if no_runner:
-            passed = table.passed(key, planned, now, "no_runner")
+            passed = table.passed(key, planned, now, SkipReason.NO_RUNNER)
             seen.append(passed)
-            books.write(passed.skipped, "no_runner")
+            books.write(passed.skipped, SkipReason.NO_RUNNER)
             planned = passed.next
             continue
         due = table.due(key, planned, now)
