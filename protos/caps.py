@@ -102,7 +102,7 @@ _LISTS: Final = {
     "reasons": Cap(ACTOR, 32),
     "retry_on": Cap(NAME, 50),
     "modules": Cap(NAME, 1_000),
-    "controllers": Cap(items=1_000),
+    "addresses": Cap(NAME, 1_000),
     "verbs": Cap(items=10_000),
     "types": Cap(items=1_000),
     "fields": Cap(items=500),

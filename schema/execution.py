@@ -108,7 +108,7 @@ class Run(NamedTuple):
         return self.schedule_kind == ScheduleKind.INTERVAL
 
     @property
-    def isolated(self) -> bool:
+    def has_quota(self) -> bool:
         """It has to have its processes for itself."""
         return bool(self.memory_limit or self.cpu_limit_us)
 

@@ -9,7 +9,7 @@ class LaneKind(IntEnum):
 
     SYNC = 1  # one for each run
     ASYNC = 2  # one for all
-    ISOLATED = 3  # of async verbs with a memory or CPU limit: one for each run
+    QUOTA = 3  # of async verbs with a quota (memory_limit, cpu_limit): one for each run
 
 
 LaneKey = tuple[str, LaneKind]  # the deployment's key, and the kind

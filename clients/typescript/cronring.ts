@@ -1385,7 +1385,7 @@ export interface OutputChunk {
 export interface Overload {
   /** NAMESPACE/MODULE outside the default namespace */
   module: string;
-  /** sync, async, isolated (async with a limit of memory or CPU); empty: no runner hosts it */
+  /** sync, async, quota (async with a limit of memory or CPU); empty: no runner hosts it */
   lane: string;
   /** no_runner, load, herd */
   reason: string;

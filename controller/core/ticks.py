@@ -62,7 +62,7 @@ def cuts(job: Job) -> bool:
     )
 
 
-def isolated(job: Job) -> bool:
+def has_quota(job: Job) -> bool:
     """Whether its runs have a limit of memory or CPU, and so a child process for each."""
     policy = _table(job).policy
     return bool(policy.memory_limit or policy.cpu_limit)

@@ -17,8 +17,9 @@ CLAIM_US_MAX: Final = 2**32 - 1
 _KINDS: Final = {int(kind): kind for kind in LaneKind}
 
 
-def encode_peers(peers: tuple[tuple[str, str], ...]) -> list[wire.Peer]:
-    return [wire.Peer(controller_id=peer_id, address=address) for peer_id, address in peers]
+def addresses(peers: tuple[tuple[str, str], ...]) -> list[str]:
+    """`peers`: (id, address)."""
+    return [address for _, address in peers]
 
 
 def decode_beat(runner_id: str, beat: wire.Beat) -> RunnerBeat:
@@ -60,7 +61,7 @@ def encode_demand(demand: LaneDemand) -> wire.LaneDemand:
         epoch=demand.epoch,
         seen=demand.seen,
         returned=demand.returned,
-        count=demand.wanted,
+        wanted=demand.wanted,
         standby=demand.standby,
         rank_us=demand.rank_us,
         claim_us=min(demand.claim_us, CLAIM_US_MAX),

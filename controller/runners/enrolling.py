@@ -15,7 +15,7 @@ from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.identity import TokenRefused
 from cronring.controller.ports.tokens import RunnerGrant, TokenStore
-from cronring.controller.runners.codec import encode_peers
+from cronring.controller.runners.codec import addresses
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.schema.identity import Kind
@@ -63,7 +63,7 @@ class Signing:
         return wire.EnrollResponse(
             certificate=authority.sign(name, key, LIFETIME, after_us=after_us),
             authorities=self._own.current.authorities,
-            controllers=encode_peers(self._peers()),
+            addresses=addresses(self._peers()),
         )
 
 

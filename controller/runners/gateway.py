@@ -34,11 +34,11 @@ from cronring.controller.ports.audit_chain import OnRefusal
 from cronring.controller.ports.caller import caller
 from cronring.controller.ports.store import Store
 from cronring.controller.runners.codec import (
+    addresses,
     check_hello,
     decode_beat,
     decode_grants,
     decode_hello,
-    encode_peers,
 )
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import Lie
@@ -214,7 +214,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._comings.came(hello, address, modules)
         welcome = wire.Welcome(
             modules=modules,
-            controllers=encode_peers(self._peers()),
+            addresses=addresses(self._peers()),
             registering_ms=registering_ms,
         )
         welcome.MergeFrom(self._welcome)

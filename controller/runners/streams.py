@@ -11,7 +11,7 @@ import grpc
 from cronring.controller.core.model import Execution
 from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendDemands, ToRunner
 from cronring.controller.core.runs import run_of
-from cronring.controller.runners.codec import encode_demand, encode_peers
+from cronring.controller.runners.codec import addresses, encode_demand
 from cronring.controller.runners.conduct import Conduct, Lie
 from cronring.controller.runners.following import Follow, Follows
 from cronring.protos.executions import encode_runs
@@ -248,7 +248,7 @@ class RunnerStream:
                 sequence=beat.sequence,
                 renewed=beat.renewed,
                 database_ok=beat.database_ok,
-                controllers=encode_peers(peers),
+                addresses=addresses(peers),
             )
         )
 

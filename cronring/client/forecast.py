@@ -30,7 +30,8 @@ class ForecastStep:
 class Overload:
     """What comes of one module and doesn't fit its runners, from `at` on. `text` says so, in a sentence.
 
-    `lane`: sync, async or isolated; "": no runner hosts it. `reason`: no_runner, load or herd.
+    `lane`: sync, async or quota (async with a limit of memory or CPU); "": no runner hosts it. `reason`: no_runner,
+    load or herd.
     """
 
     module: str

@@ -32,7 +32,7 @@ def demands_from(demands: runner_pb2.LaneDemands) -> list[LaneDemand]:
             demand.epoch,
             demand.seen,
             demand.returned,
-            demand.count,
+            demand.wanted,
             demand.standby,
             demand.rank_us,
             demand.claim_us,

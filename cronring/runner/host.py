@@ -33,12 +33,10 @@ class ModuleHost:
         self.module = module
         self._sync = {verb.name for verb in module.verbs if not verb.is_async}
         has_async = len(self._sync) < len(module.verbs)
-        isolated = any(verb.is_async and (verb.policy.memory_limit or verb.policy.cpu_limit) for verb in module.verbs)
+        quota = any(verb.is_async and (verb.policy.memory_limit or verb.policy.cpu_limit) for verb in module.verbs)
         self._async_pool = Pool(program, "async", host, children_max=1_000, warm=1 if has_async else 0, alone=False)
         # Of async verbs, runs with limits: jobs have them that are made through the API, too.
-        self._alone_pool = Pool(
-            program, "async", host, children_max=sync_children, warm=1 if isolated else 0, alone=True
-        )
+        self._alone_pool = Pool(program, "async", host, children_max=sync_children, warm=1 if quota else 0, alone=True)
         warm = min(len(self._sync), sync_children)
         self._sync_pool = Pool(program, "sync", host, children_max=sync_children, warm=warm, alone=True)
         self.pools = [
@@ -55,7 +53,7 @@ class ModuleHost:
         alone = [held for held in batch if held.run.memory_limit or held.run.cpu_limit_us]  # hot: not by `limited`
         if alone:
             self._alone_pool.start(alone)
-            batch = [held for held in batch if not held.run.isolated]
+            batch = [held for held in batch if not held.run.has_quota]
         if batch:
             self._async_pool.start(batch)
 

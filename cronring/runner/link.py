@@ -226,7 +226,7 @@ class Link:
         self._backoff_s = BACKOFF_FIRST_S
         self._welcome.set()
         self._listener.registered(welcome.controller_id, list(welcome.modules))
-        peers = addresses_of(welcome.controllers)
+        peers = dialled(welcome.addresses)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
         deployments = tuple(module.deployment for module in welcome.modules)
         event = LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments)
@@ -295,7 +295,7 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
             return DemandsReceived(address, demands_from(message.demands))
         case "beat_ack":
             ack = message.beat_ack
-            return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, addresses_of(ack.controllers))
+            return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, dialled(ack.addresses))
         case "verb_answer":
             return answered_from(address, message.verb_answer)
         case "cancel":
@@ -305,9 +305,9 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
             return None
 
 
-def addresses_of(peers: Iterable[runner_pb2.Peer]) -> tuple[str, ...]:
+def dialled(addresses: Iterable[str]) -> tuple[str, ...]:
     """Those that may be dialled."""
-    return tuple(peer.address for peer in peers if is_address(peer.address))
+    return tuple(filter(is_address, addresses))
 
 
 def _reason(error: BaseException) -> str:

@@ -206,7 +206,7 @@ class Pool:
         waiting = lane.waiting
         for child in tuple(lane.children):
             while waiting and child.ready and (room := child.room):
-                if self._alone and waiting[0].run.isolated:
+                if self._alone and waiting[0].run.has_quota:
                     self._start_limited(child, lane)
                 else:
                     count = min(room, len(waiting))

@@ -148,7 +148,7 @@ async def _enroll(config: RunnerConfig, log: TrustLog) -> tuple[CertificateSet, 
                         log.warning("not_enrolled_yet", address=address, reason=reason)
                     told = reason
                     continue
-                peers = tuple(peer.address for peer in answer.controllers if is_address(peer.address))
+                peers = tuple(filter(is_address, answer.addresses))
                 return _taken(answer, key_pem(key)), peers
         await asyncio.sleep(RETRY_S)
 

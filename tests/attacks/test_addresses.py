@@ -144,17 +144,13 @@ async def test_the_doctor_tells_classes_of_failure_only() -> None:
 
 @pytest.mark.parametrize("kind", ["welcome", "beat_ack"])
 async def test_a_runner(kind: str, baits: Baits, tmp_path: Path) -> None:
-    peers = [
-        runner_pb2.Peer(controller_id=f"c{number}", address=address) for number, address in enumerate(printable(baits))
-    ]
+    peers = printable(baits)
     if kind == "welcome":
         told = runner_pb2.ControllerMessage(
-            welcome=runner_pb2.Welcome(
-                controller_id="c", runner_beat_ms=1_000, runner_fence_ms=8_000, controllers=peers
-            )
+            welcome=runner_pb2.Welcome(controller_id="c", runner_beat_ms=1_000, runner_fence_ms=8_000, addresses=peers)
         )
     else:
-        told = runner_pb2.ControllerMessage(beat_ack=runner_pb2.BeatAck(sequence=1, controllers=peers))
+        told = runner_pb2.ControllerMessage(beat_ack=runner_pb2.BeatAck(sequence=1, addresses=peers))
     with Cluster("unused", tmp_path) as cluster:
         async with Hostile(told.SerializeToString(), grpc.Compression.NoCompression) as hostile:
             runner = cluster.start_runner(MODULE, extra=("--controllers", hostile.address))

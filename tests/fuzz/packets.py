@@ -15,7 +15,7 @@ from cronring.runner.core.events import Event, LinkDown, LinkOpened, LinkUp, Run
 from cronring.runner.core.machine import LINKS_MAX, RunnerCore
 from cronring.runner.core.settings import RunnerSettings
 from cronring.runner.held import Held
-from cronring.runner.link import addresses_of, event_of
+from cronring.runner.link import dialled, event_of
 from cronring.schema.execution import Outcome, Run
 from cronring.virtual.clock import SECOND
 from tests.fuzz.bounds import Misbehaved
@@ -121,7 +121,7 @@ def controller_message(data: bytes) -> None:
             continue
         if message.HasField("welcome"):
             said = message.welcome
-            peers = addresses_of(said.controllers)
+            peers = dialled(said.addresses)
             runner.step(LinkUp("a:1", said.controller_id, peers, said.runner_beat_ms, said.runner_fence_ms))
         elif event is not None:
             runner.step(event)

@@ -78,8 +78,7 @@ class PlacedRunner(Runner):
     def _received(self, address: str, message: tuple[Any, ...]) -> None:
         match message:
             case ("welcome", controller_id, peers, registering_ms):
-                deployments = self.info.deployments
-                self.put(events.LinkUp(address, controller_id, peers, 0, 0, deployments, registering_ms))
+                self._welcomed(address, controller_id, peers, self.info.deployments, registering_ms)
             case ("demands", demands):
                 self.put(events.DemandsReceived(address, demands))
             case _:

@@ -151,7 +151,7 @@ class PlacesWorld:
         self.tell(address, events.RunnerJoined(info))
         runner.tell(runner_events.LinkOpened(address, self.now_ns))
         peers = tuple(self.nodes)
-        runner.tell(runner_events.LinkUp(address, address, peers, 0, 0, None if self._placeless else (key,)))
+        runner.tell(runner_events.LinkUp(address, address, peers, 1_000, 8_000, None if self._placeless else (key,)))
 
     def run(self, seconds: float) -> None:
         ends_ns = self.now_ns + int(seconds * 1_000) * MS

@@ -153,10 +153,22 @@ class Runner(Process):
         if stream is not None:
             stream.send(self.name, message)
 
+    def _welcomed(
+        self,
+        address: str,
+        controller_id: str,
+        peers: tuple[str, ...],
+        deployments: tuple[str, ...] | None,
+        registering_ms: int,
+    ) -> None:
+        settings = self.world.settings
+        beat_ms, fence_ms = settings.runner_beat_ms, settings.runner_fence_ms
+        self.put(events.LinkUp(address, controller_id, peers, beat_ms, fence_ms, deployments, registering_ms))
+
     def _received(self, address: str, message: tuple[Any, ...]) -> None:
         match message:
             case ("welcome", controller_id, peers, registering_ms):
-                self.put(events.LinkUp(address, controller_id, peers, 0, 0, None, registering_ms))
+                self._welcomed(address, controller_id, peers, None, registering_ms)
             case ("beat_ack", sequence, renewed, database_ok, peers):
                 self.put(events.BeatAcked(address, sequence, renewed, database_ok, peers))
             case ("dispatch", now_us, executions, epochs):

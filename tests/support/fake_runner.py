@@ -26,7 +26,7 @@ def a_place_for_each(demands: Iterable[wire.LaneDemand]) -> wire.Grants:
     """Of a runner that takes whatever comes."""
     return wire.Grants(
         grants=[
-            wire.Grant(deployment=demand.deployment, lane=demand.lane, epoch=1, granted=demand.seen + demand.count)
+            wire.Grant(deployment=demand.deployment, lane=demand.lane, epoch=1, granted=demand.seen + demand.wanted)
             for demand in demands
         ]
     )

@@ -18,7 +18,7 @@ LOAD: Final = "load"
 HERD: Final = "herd"
 _RUNS: Final = {
     LaneKind.SYNC: "sync runs", LaneKind.ASYNC: "async runs",
-    LaneKind.ISOLATED: "async runs with a limit of memory or CPU",
+    LaneKind.QUOTA: "async runs with a limit of memory or CPU",
 }  # fmt: skip
 
 
@@ -77,9 +77,9 @@ def overloads(found: Sequence[Ticking], places: Mapping[str, HostedPlaces], span
     """The worst first. `places`: by deployment; one that is missing has no runner."""
     lanes: dict[LaneKey, _Lane] = {}
     for each in found:
-        isolated, jitter_us, at_once = _by_policy(each.group)
+        quota, jitter_us, at_once = _by_policy(each.group)
         for part in each.group.parts:
-            kind = LaneKind.SYNC if not part.is_async else LaneKind.ISOLATED if isolated else LaneKind.ASYNC
+            kind = LaneKind.SYNC if not part.is_async else LaneKind.QUOTA if quota else LaneKind.ASYNC
             lane = lanes.setdefault((part.deployment, kind), _Lane(span.steps))
             lane.add(each, _Due(jitter_us, part.jobs, part.running_us, at_once * part.jobs), span.step_us)
     judged = [*_unhosted(lanes, places), *_full(lanes, places, span)]

@@ -96,8 +96,8 @@ class ConnectedRunners:
         sync_verbs = self._sync_verbs.get(job.deployment, ())
         if job.verb in sync_verbs:
             return job.deployment, LaneKind.SYNC
-        isolated = bool(job.policy) and ticks.isolated(job)
-        return job.deployment, LaneKind.ISOLATED if isolated else LaneKind.ASYNC
+        quota = bool(job.policy) and ticks.has_quota(job)
+        return job.deployment, LaneKind.QUOTA if quota else LaneKind.ASYNC
 
     def valid(self, place: Place) -> bool:
         """Its runner is still connected, and has not taken it back."""

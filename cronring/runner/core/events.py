@@ -24,8 +24,8 @@ class LinkOpened(NamedTuple):
 class LinkUp(NamedTuple):
     """A controller welcomed this runner. `peers`: addresses of all controllers that may hold a lease.
 
-    `beat_ms` and `fence_ms` are the cluster's; 0: it names none. `deployments`: the keys that it registered the modules
-    under, in the order of Hello ("": refused); None: it demands no places, and sends what is due (in virtual time).
+    `beat_ms` and `fence_ms` are the cluster's. `deployments`: the keys that it registered the modules under, in the
+    order of Hello ("": refused); None: it demands no places, and sends what is due (in virtual time).
     `registering_ms`: at least so long after Hello had come, by its clock, it renewed this runner's lease.
     """
 

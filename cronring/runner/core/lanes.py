@@ -12,13 +12,13 @@ class ModuleLanes(NamedTuple):
     sync_verbs: frozenset[str]
     sync: int
     concurrent: int
-    isolated: int
+    quota: int
 
     def kind(self, run: Run) -> LaneKind:
         """As ModuleHost.start sends it."""
         if run.verb in self.sync_verbs:
             return LaneKind.SYNC
-        return LaneKind.ISOLATED if run.memory_limit or run.cpu_limit_us else LaneKind.ASYNC
+        return LaneKind.QUOTA if run.has_quota else LaneKind.ASYNC
 
     def places(self, kind: LaneKind) -> int:
-        return {LaneKind.SYNC: self.sync, LaneKind.ASYNC: self.concurrent, LaneKind.ISOLATED: self.isolated}[kind]
+        return {LaneKind.SYNC: self.sync, LaneKind.ASYNC: self.concurrent, LaneKind.QUOTA: self.quota}[kind]

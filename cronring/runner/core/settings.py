@@ -30,11 +30,9 @@ class RunnerSettings:
             raise ValueError("2 x beat_ns <= renewal_patience_ns < fence_ns / 2 must hold")
 
     def agreed(self, beat_ms: int, fence_ms: int) -> "RunnerSettings":
-        """With the cluster's durations, which must be equal everywhere; 0 leaves the own one.
+        """With the cluster's durations, which must be equal everywhere.
 
         Raises ValueError when they contradict each other.
         """
-        beat_ns = beat_ms * MS_NS or self.beat_ns
-        patience_ns = beat_ns * 5 // 2 if beat_ms else self.renewal_patience_ns
-        fence_ns = fence_ms * MS_NS or self.fence_ns
-        return replace(self, beat_ns=beat_ns, renewal_patience_ns=patience_ns, fence_ns=fence_ns)
+        beat_ns = beat_ms * MS_NS
+        return replace(self, beat_ns=beat_ns, renewal_patience_ns=beat_ns * 5 // 2, fence_ns=fence_ms * MS_NS)

@@ -99,7 +99,7 @@ class Overload(_message.Message):
     module: _builtins.str
     """NAMESPACE/MODULE outside the default namespace"""
     lane: _builtins.str
-    """sync, async, isolated (async with a limit of memory or CPU); empty: no runner hosts it"""
+    """sync, async, quota (async with a limit of memory or CPU); empty: no runner hosts it"""
     reason: _builtins.str
     """no_runner, load, herd"""
     runs: _builtins.int

@@ -53,8 +53,8 @@ class _LaneEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Lane.ValueType],
     """sync verbs: a child for each run"""
     LANE_ASYNC: _Lane.ValueType  # 2
     """async verbs: they share a child"""
-    LANE_LIMITED: _Lane.ValueType  # 3
-    """async verbs with a memory or CPU limit: a child for each run"""
+    LANE_QUOTA: _Lane.ValueType  # 3
+    """async verbs with a quota (memory_limit, cpu_limit): a child for each run"""
 
 class Lane(_Lane, metaclass=_LaneEnumTypeWrapper):
     """Which children of a deployment's runs. Each lane of a runner has places, and a place is for one run."""
@@ -64,8 +64,8 @@ LANE_SYNC: Lane.ValueType  # 1
 """sync verbs: a child for each run"""
 LANE_ASYNC: Lane.ValueType  # 2
 """async verbs: they share a child"""
-LANE_LIMITED: Lane.ValueType  # 3
-"""async verbs with a memory or CPU limit: a child for each run"""
+LANE_QUOTA: Lane.ValueType  # 3
+"""async verbs with a quota (memory_limit, cpu_limit): a child for each run"""
 Global___Lane: _TypeAlias = Lane  # noqa: Y015
 
 class _ScheduleKind:
@@ -168,25 +168,25 @@ class EnrollResponse(_message.Message):
 
     CERTIFICATE_FIELD_NUMBER: _builtins.int
     AUTHORITIES_FIELD_NUMBER: _builtins.int
-    CONTROLLERS_FIELD_NUMBER: _builtins.int
+    ADDRESSES_FIELD_NUMBER: _builtins.int
     certificate: _builtins.bytes
     """PEM"""
     authorities: _builtins.bytes
     """PEM: the cluster's CA, or two while one replaces the other"""
     @_builtins.property
-    def controllers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Peer]:
-        """where runners connect to"""
+    def addresses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """HOST:PORT, where runners connect to"""
 
     def __init__(
         self,
         *,
         certificate: _builtins.bytes = ...,
         authorities: _builtins.bytes = ...,
-        controllers: _abc.Iterable[Global___Peer] | None = ...,
+        addresses: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorities", b"authorities", "certificate", b"certificate", "controllers", b"controllers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "authorities", b"authorities", "certificate", b"certificate"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -364,38 +364,38 @@ class Welcome(_message.Message):
 
     CONTROLLER_ID_FIELD_NUMBER: _builtins.int
     MODULES_FIELD_NUMBER: _builtins.int
-    CONTROLLERS_FIELD_NUMBER: _builtins.int
+    ADDRESSES_FIELD_NUMBER: _builtins.int
     RUNNER_BEAT_MS_FIELD_NUMBER: _builtins.int
     RUNNER_FENCE_MS_FIELD_NUMBER: _builtins.int
     REGISTERING_MS_FIELD_NUMBER: _builtins.int
     controller_id: _builtins.str
     runner_beat_ms: _builtins.int
-    """how often to beat; 0: the runner's default"""
+    """how often to beat"""
     runner_fence_ms: _builtins.int
-    """without contact for so long, stop what runs; 0: the runner's default"""
+    """without contact for so long, stop what runs"""
     registering_ms: _builtins.int
-    """so long after it had read Hello it renewed the runner's lease, or later; 0: not told"""
+    """so long after it had read Hello it renewed the runner's lease, or later"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisteredModule]:
         """one for each of Hello.modules, in that order"""
 
     @_builtins.property
-    def controllers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Peer]:
-        """every controller that may hold a lease, the sender included"""
+    def addresses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """HOST:PORT of every controller that may hold a lease, the sender included"""
 
     def __init__(
         self,
         *,
         controller_id: _builtins.str = ...,
         modules: _abc.Iterable[Global___RegisteredModule] | None = ...,
-        controllers: _abc.Iterable[Global___Peer] | None = ...,
+        addresses: _abc.Iterable[_builtins.str] | None = ...,
         runner_beat_ms: _builtins.int = ...,
         runner_fence_ms: _builtins.int = ...,
         registering_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "registering_ms", b"registering_ms", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "controller_id", b"controller_id", "modules", b"modules", "registering_ms", b"registering_ms", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -495,29 +495,6 @@ class Standing(_message.Message):
 Global___Standing: _TypeAlias = Standing  # noqa: Y015
 
 @_typing.final
-class Peer(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CONTROLLER_ID_FIELD_NUMBER: _builtins.int
-    ADDRESS_FIELD_NUMBER: _builtins.int
-    controller_id: _builtins.str
-    address: _builtins.str
-    """HOST:PORT"""
-    def __init__(
-        self,
-        *,
-        controller_id: _builtins.str = ...,
-        address: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "controller_id", b"controller_id"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Peer: _TypeAlias = Peer  # noqa: Y015
-
-@_typing.final
 class Beat(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -562,15 +539,15 @@ class BeatAck(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     RENEWED_FIELD_NUMBER: _builtins.int
     DATABASE_OK_FIELD_NUMBER: _builtins.int
-    CONTROLLERS_FIELD_NUMBER: _builtins.int
+    ADDRESSES_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     renewed: _builtins.bool
     """the lease in PostgreSQL was renewed, and committed"""
     database_ok: _builtins.bool
     """false: this controller can't reach PostgreSQL, so it declares nobody lost"""
     @_builtins.property
-    def controllers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Peer]:
-        """empty: as before"""
+    def addresses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """as in Welcome; empty: as before"""
 
     def __init__(
         self,
@@ -578,11 +555,11 @@ class BeatAck(_message.Message):
         sequence: _builtins.int = ...,
         renewed: _builtins.bool = ...,
         database_ok: _builtins.bool = ...,
-        controllers: _abc.Iterable[Global___Peer] | None = ...,
+        addresses: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controllers", b"controllers", "database_ok", b"database_ok", "renewed", b"renewed", "sequence", b"sequence"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "database_ok", b"database_ok", "renewed", b"renewed", "sequence", b"sequence"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -864,7 +841,7 @@ class LaneDemand(_message.Message):
     EPOCH_FIELD_NUMBER: _builtins.int
     SEEN_FIELD_NUMBER: _builtins.int
     RETURNED_FIELD_NUMBER: _builtins.int
-    COUNT_FIELD_NUMBER: _builtins.int
+    WANTED_FIELD_NUMBER: _builtins.int
     STANDBY_FIELD_NUMBER: _builtins.int
     RANK_US_FIELD_NUMBER: _builtins.int
     CLAIM_US_FIELD_NUMBER: _builtins.int
@@ -877,7 +854,7 @@ class LaneDemand(_message.Message):
     """Grant.granted when this was written"""
     returned: _builtins.int
     """places given back in all"""
-    count: _builtins.int
+    wanted: _builtins.int
     """runs that are due and have no place"""
     standby: _builtins.int
     """the same, in another controller's stead"""
@@ -895,7 +872,7 @@ class LaneDemand(_message.Message):
         epoch: _builtins.int = ...,
         seen: _builtins.int = ...,
         returned: _builtins.int = ...,
-        count: _builtins.int = ...,
+        wanted: _builtins.int = ...,
         standby: _builtins.int = ...,
         rank_us: _builtins.int = ...,
         claim_us: _builtins.int = ...,
@@ -903,7 +880,7 @@ class LaneDemand(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim_us", b"claim_us", "closed", b"closed", "count", b"count", "deployment", b"deployment", "epoch", b"epoch", "lane", b"lane", "rank_us", b"rank_us", "returned", b"returned", "seen", b"seen", "standby", b"standby"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim_us", b"claim_us", "closed", b"closed", "deployment", b"deployment", "epoch", b"epoch", "lane", b"lane", "rank_us", b"rank_us", "returned", b"returned", "seen", b"seen", "standby", b"standby", "wanted", b"wanted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

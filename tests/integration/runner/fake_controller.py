@@ -70,8 +70,13 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
                 wire.RegisteredModule(deployment="" if self.problem else "d", active=self.active, problem=self.problem)
                 for _ in hello.modules
             ]
-            peers = [wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]]
-            welcome = wire.Welcome(controller_id=self.name, modules=registered, controllers=peers)
+            welcome = wire.Welcome(
+                controller_id=self.name,
+                modules=registered,
+                addresses=[self.address, *self.peers],
+                runner_beat_ms=1_000,
+                runner_fence_ms=8_000,
+            )
             await self._write(context, wire.ControllerMessage(welcome=welcome))
         self._contexts.append(context)
         await self._notify()
@@ -91,7 +96,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
                     sequence=message.beat.sequence,
                     renewed=message.beat.renew and self.renews,
                     database_ok=self.database_ok,
-                    controllers=[wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]],
+                    addresses=[self.address, *self.peers],
                 )
                 await self._write(context, wire.ControllerMessage(beat_ack=ack))
             elif kind == "declined":

@@ -59,8 +59,8 @@ def test_jobs_of_other_schedules_are_of_the_same_herd() -> None:
 
 def test_lanes_have_places_of_their_own() -> None:
     limited = '{"memory_limit":"100MiB"}'
-    (isolated, plain) = found(jobs(DAILY, 80, 1, is_async=True, policy=limited), jobs(DAILY, 40, 1))
-    assert (isolated.lane, isolated.late_us, plain.lane, plain.late_us) == ("isolated", 9 * SECOND, "sync", 4 * SECOND)
+    (quota, plain) = found(jobs(DAILY, 80, 1, is_async=True, policy=limited), jobs(DAILY, 40, 1))
+    assert (quota.lane, quota.late_us, plain.lane, plain.late_us) == ("quota", 9 * SECOND, "sync", 4 * SECOND)
     assert not found(jobs(DAILY, 80, 1, is_async=True)), "4,096 places"
 
 

@@ -91,7 +91,7 @@ def test_the_lane_is_that_of_the_verb() -> None:
     told.wait(60)
     demands = {demand.kind: demand.wanted for effect in told.take(effects.SendDemands) for demand in effect.demands}
     assert demands == dict.fromkeys(LaneKind, 1)
-    for kind, job_id in ((LaneKind.ISOLATED, 3), (LaneKind.SYNC, 1), (LaneKind.ASYNC, 2)):
+    for kind, job_id in ((LaneKind.QUOTA, 3), (LaneKind.SYNC, 1), (LaneKind.ASYNC, 2)):
         told.grant(1, kind=kind)
         assert told.claimed_jobs() == [job_id]
 

@@ -71,7 +71,7 @@ class Walk:
         if address in self.down:
             self.down.discard(address)
             self.world.step(LinkOpened(address, self.world.now_ns))
-            self.world.step(LinkUp(address, address, (), 0, 0))
+            self.world.step(LinkUp(address, address, (), 1_000, 8_000))
         else:
             self.down.add(address)
             self.world.step(LinkDown(address, "killed"))

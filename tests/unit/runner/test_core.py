@@ -136,7 +136,7 @@ def test_a_fenced_runner_begins_nothing_until_contact_is_back() -> None:
     world.pass_s(9)
     world.step(LinkOpened("a", world.now_ns))
     world.silent.add("a")
-    world.step(LinkUp("a", "a", ("b",), 0, 0))  # b might reach the database
+    world.step(LinkUp("a", "a", ("b",), 1_000, 8_000))  # b might reach the database
     world.pass_s(9)
     world.dispatch("a", make_run(1))
     assert (world.of(StartRuns), world.of(SendReports), world.of(SendDeclined)) == ([], [], [])
@@ -152,7 +152,7 @@ def out_of_contact() -> World:
     world = World("a", "b")
     for address in ("a", "b"):
         world.step(LinkOpened(address, world.now_ns))
-        world.step(LinkUp(address, address, (), 0, 0))
+        world.step(LinkUp(address, address, (), 1_000, 8_000))
     world.silent |= {"a", "b"}
     world.pass_s(9)
     return world
@@ -290,7 +290,7 @@ def test_a_runner_that_comes_back_takes_what_waited_for_it_at_once() -> None:
     world.step(LinkOpened("a", world.now_ns))
     world.dispatch("a", make_run(1))  # by a controller that has not registered it
     assert world.of(StartRuns) == []
-    world.step(LinkUp("a", "a", (), 0, 0))
+    world.step(LinkUp("a", "a", (), 1_000, 8_000))
     world.dispatch("a", make_run(2))
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [2]
 
@@ -305,7 +305,7 @@ def test_a_welcome_is_contact_from_the_sending_of_hello() -> None:
     world.now_ns += 6 * SECOND_NS
     world.silent.add("a")
     world.step(LinkOpened("a", hello_ns))
-    world.step(LinkUp("a", "a", (), 0, 0))
+    world.step(LinkUp("a", "a", (), 1_000, 8_000))
     world.pass_s(1.9)
     assert world.of(StopRuns) == []
     world.pass_s(0.2)
@@ -319,7 +319,7 @@ def test_however_long_its_modules_took_to_register_a_runner_takes_what_waited_fo
     hello_ns = world.now_ns
     world.step(LinkOpened("a", hello_ns))
     world.pass_s(24)
-    world.step(LinkUp("a", "a", (), 0, 0, None, 23_000))
+    world.step(LinkUp("a", "a", (), 1_000, 8_000, None, 23_000))
     world.dispatch("a", make_run(1))
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1]
     world.pass_s(6.9)  # its lease was renewed 23 s after Hello at the earliest, so less what clocks may differ by
@@ -333,7 +333,7 @@ def test_a_registration_that_took_longer_than_it_can_have_is_contact_as_of_now()
     world.silent.add("a")
     world.step(LinkOpened("a", world.now_ns))
     world.pass_s(1)
-    world.step(LinkUp("a", "a", (), 0, 0, None, 1_000_000))
+    world.step(LinkUp("a", "a", (), 1_000, 8_000, None, 1_000_000))
     world.dispatch("a", make_run(1))
     world.pass_s(8.1)
     assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
@@ -387,7 +387,7 @@ def test_controllers_that_are_made_up_are_bounded() -> None:
     core = RunnerCore(RunnerSettings(), ("a:1",), 0, 0)
     opened = [effect for effect in core.step(RunnerWoke(), 0) if isinstance(effect, OpenLink)]
     peers = tuple(f"h{number}:1" for number in range(LINKS_MAX + 50))
-    effects = core.step(LinkOpened("a:1", 0), 0) + core.step(LinkUp("a:1", "c-1", peers, 0, 0), 0)
+    effects = core.step(LinkOpened("a:1", 0), 0) + core.step(LinkUp("a:1", "c-1", peers, 1_000, 8_000), 0)
     opened += [effect for effect in effects if isinstance(effect, OpenLink)]
     assert len(opened) == LINKS_MAX
     assert [each.event for each in effects if isinstance(each, LogLine)].count("too_many_controllers") == 1

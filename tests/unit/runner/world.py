@@ -53,7 +53,7 @@ class World:
     def up(self, *addresses: str) -> None:
         for address in addresses:
             self.step(LinkOpened(address, self.now_ns))
-            self.step(LinkUp(address, address, (), 0, 0))
+            self.step(LinkUp(address, address, (), 1_000, 8_000))
 
     def dispatch(self, address: str, *runs: Run) -> None:
         self.step(Dispatched(address, NOW_US, list(runs)))

@@ -141,7 +141,7 @@ async def test_a_hello_deploys_registers_and_is_welcomed(world: World) -> None:
     welcome = (await runner.hear()).welcome
     assert welcome.controller_id == "c-1"
     assert (welcome.runner_beat_ms, welcome.runner_fence_ms) == (500, 4_000)
-    assert [peer.address for peer in welcome.controllers] == ["127.0.0.1:1", "127.0.0.1:2"]
+    assert welcome.addresses == ["127.0.0.1:1", "127.0.0.1:2"]
     (module,) = welcome.modules
     assert module.active
     assert not module.problem
@@ -235,7 +235,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     assert (run.job, run.deadline_us, run.finish) == ("billing.close_month", 301_000_500, False)
     assert (list(cancel.cancel.execution_ids), cancel.cancel.reason) == ([9], "too late")
     world.streams.send(AckBeat("r-1", 5, True, True, peers))
-    assert not (await runner.hear()).beat_ack.controllers, "as before"
+    assert not (await runner.hear()).beat_ack.addresses, "as before"
 
 
 async def test_places_are_granted_demanded_and_taken(world: World) -> None:

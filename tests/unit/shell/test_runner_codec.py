@@ -46,9 +46,9 @@ def test_a_runner_tells_its_places(told: int, kept: int) -> None:
 
 
 def test_limits_are_those_of_the_policy() -> None:
-    isolated = sent(PLAIN._replace(job=JOB._replace(policy='{"memory_limit":"256MiB","cpu_limit":"1m30s"}')))
-    assert (isolated.memory_limit, isolated.cpu_limit_us, isolated.isolated) == (256 << 20, 90_000_000, True)
-    assert (sent(PLAIN).memory_limit, sent(PLAIN).cpu_limit_us, sent(PLAIN).isolated) == (0, 0, False)
+    limited = sent(PLAIN._replace(job=JOB._replace(policy='{"memory_limit":"256MiB","cpu_limit":"1m30s"}')))
+    assert (limited.memory_limit, limited.cpu_limit_us, limited.has_quota) == (256 << 20, 90_000_000, True)
+    assert (sent(PLAIN).memory_limit, sent(PLAIN).cpu_limit_us, sent(PLAIN).has_quota) == (0, 0, False)
 
 
 @pytest.mark.parametrize("outcome", sorted(OF_A_RUNNER))
