@@ -35,6 +35,8 @@ class Outcome(StrEnum):
     OUT_OF_CPU = "out_of_cpu"
 
 
+# Those without success: they may be retried, and are told of as failed. Who cancelled a run didn't want its success.
+FAILURES: Final = tuple(each.value for each in Outcome if each not in {Outcome.COMPLETED, Outcome.CANCELLED})
 # That one is lost, only controllers say.
 OF_A_RUNNER: Final = frozenset(Outcome) - {Outcome.LOST}
 

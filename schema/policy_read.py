@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from cronring.schema.after import canonical_after
 from cronring.schema.duration import DurationError, format_duration, parse_duration
+from cronring.schema.execution import FAILURES
 from cronring.schema.fields import shown
 from cronring.schema.instant import InstantError, format_instant, parse_instant
 from cronring.schema.jitter import JitterError, parse_jitter
@@ -21,7 +22,6 @@ from cronring.schema.policy_model import (
     PolicyError,
     PolicyField,
 )
-from cronring.schema.retry import RETRIED
 from cronring.schema.size import SizeError, format_size, parse_size
 from cronring.schema.window import WindowError, canonical_window
 from cronring.schema.zone import ZoneError, load_zone
@@ -143,13 +143,13 @@ def _names(field: PolicyField, value: object) -> tuple[str, ...]:
 
 def _outcome_word(field: PolicyField, name: str, position: int) -> str:
     """A name in small letters is an outcome's, unless it has a dot: then it is an exception's, of whatever spelling."""
-    if name in RETRIED or name != name.lower() or "." in name:
+    if name in FAILURES or name != name.lower() or "." in name:
         return name
     if name in {"completed", "cancelled", "canceled"}:
         raise PolicyError(field.name, f"a run that was {name} is never retried", position)
-    close = nearest(name.replace("-", "_"), RETRIED, cutoff=0.7)
+    close = nearest(name.replace("-", "_"), FAILURES, cutoff=0.7)
     if close:
-        raise PolicyError(field.name, f"{shown(name)} is no outcome; {', '.join(RETRIED)} are", position, close[0])
+        raise PolicyError(field.name, f"{shown(name)} is no outcome; {', '.join(FAILURES)} are", position, close[0])
     return name
 
 

@@ -3,10 +3,9 @@
 from typing import Final, NamedTuple
 
 from cronring.schema.duration import parse_duration
+from cronring.schema.execution import FAILURES
 from cronring.schema.policy_model import Policy
 
-RETRIED: Final = ("failed", "timed_out", "lost", "out_of_memory", "out_of_cpu")
-"""Outcomes that may be retried. What completed is done, and who cancelled a run didn't want it."""
 # docs/decisions/0030: nobody wanted these cancelled
 STOPPED_BY_RUNNER: Final = ("Disconnected", "RunnerStopped")
 """Error types of what is cancelled though nobody wanted that: its runner was cut off, or left. To it, it was lost."""
@@ -39,7 +38,7 @@ def retry_at(
     error_types = (error_type, *error_bases)
     if outcome == "cancelled" and error_type in STOPPED_BY_RUNNER:
         outcome = "lost"
-    if attempt > policy.retries_by(default_retries) or outcome not in RETRIED:
+    if attempt > policy.retries_by(default_retries) or outcome not in FAILURES:
         return Retry(None)
     if not _is_listed(policy.retry_on, outcome, error_types):
         return Retry(None)

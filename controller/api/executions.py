@@ -14,11 +14,11 @@ from cronring.controller.api.requests import Context, execution_id, name, one_of
 from cronring.controller.api.scope import namespaces
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, Matches
+from cronring.controller.core.figures import OUTCOMES
 from cronring.controller.ports.reads import ExecutionFilter, Reads, within
 from cronring.controller.ports.store import ExecutionControl
 from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc, lists_pb2
 from cronring.protos.instants import timestamp
-from cronring.schema.execution import Outcome
 from cronring.schema.identity import Permission
 
 _KINDS: Final = {
@@ -86,7 +86,7 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
     async def WatchExecutions(
         self, request: executions_pb2.WatchExecutionsRequest, context: Context
     ) -> AsyncIterator[executions_pb2.ExecutionEvent]:
-        matches = _matching(name("job", request.job), one_of("outcome", request.outcome, ENDED_OUTCOMES))
+        matches = _matching(name("job", request.job), one_of("outcome", request.outcome, OUTCOMES))
         if request.resume_token:
             position = self._hub.resumed(request.resume_token, await self._reads.database_now())
             watched = self._hub.resume(matches, position)
@@ -103,9 +103,6 @@ def _within_sight(where: ExecutionFilter) -> ExecutionFilter:
     """Confined to what the caller may view. Raises NotFound, Forbidden."""
     admit_to_job(where.job)
     return where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
-
-
-ENDED_OUTCOMES: Final = tuple(outcome.value for outcome in Outcome)
 
 
 def _matching(job: str, outcome: str) -> Matches:

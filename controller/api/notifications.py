@@ -14,7 +14,7 @@ from cronring.controller.api.scope import namespaces
 from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
 from cronring.controller.core.notify.endpoint import Endpoint, origin
-from cronring.controller.core.notify.notices import EVENTS, FAILURES, trial_letter
+from cronring.controller.core.notify.notices import EVENTS, trial_letter
 from cronring.controller.ports.webhooks import (
     CheckWebhook,
     DeliveryFilter,
@@ -29,7 +29,7 @@ from cronring.controller.services.vault import Vault, encrypt_endpoint, open_end
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
 from cronring.protos.instants import timestamp
-from cronring.schema.execution import SkipReason
+from cronring.schema.execution import FAILURES, SkipReason
 from cronring.schema.identity import Permission
 from cronring.schema.nearest import nearest
 

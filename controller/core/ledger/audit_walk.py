@@ -4,14 +4,15 @@ Runs and skipped ranges come in order of their ticks, in portions. What lies bet
 arithmetic. So the walk costs what is in the books, not what was due.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cronring.controller.core.ledger.audit import Audit, AuditFinding, Scope, add_closed, add_undecided, begins_after
 from cronring.controller.core.ledger.books import Closed, JobStanding, TickTimeline, decided_until
 from cronring.schema.duration import measured
+from cronring.schema.execution import OF_A_TICK
 from cronring.schema.instant import format_instant
 
-SCHEDULED = ("schedule", "catch_up")
+SCHEDULED: Final = OF_A_TICK
 
 
 class AuditRun(NamedTuple):
@@ -76,7 +77,7 @@ class Walk:
         self._found.outcomes[run.outcome or "running"] += 1
         if run.began_at < run.run_at:
             self._note_early(run, f"began {measured((run.run_at - run.began_at) / 1_000)} before its run_at")
-        if run.trigger in SCHEDULED:
+        if run.trigger in OF_A_TICK:
             self._scheduled(run)
         elif run.trigger == "backfill" and run.outcome is not None:
             self._backfill(run)

@@ -6,12 +6,12 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.ledger.lives import CONTROLLER, LeaseGap, Life, gaps
 from cronring.controller.core.ledger.why_words import length
+from cronring.schema.execution import FAILURES
 
 # A controller that lost its database notices a lease of a few seconds late, and has it back as late.
 _AROUND_US: Final = 10_000_000
 _CALL_US: Final = 60_000_000  # the transactions of a call in bulk are one entry for each minute that it lasts
-# Outcomes by which a job counts as failing. What somebody cancelled is none.
-TROUBLES: Final = ("failed", "lost", "out_of_cpu", "out_of_memory", "timed_out")
+TROUBLES: Final = FAILURES
 _DONE: Final = {
     "activate": "made active", "backfill": "asked for a backfill of", "bring_back": "brought back",
     "cancel": "cancelled",
@@ -176,7 +176,7 @@ def of_troubles(troubles: Iterable[BadRun]) -> Iterator[Happened]:
     in_a_row: dict[str, int] = defaultdict(int)
     for run in sorted(troubles, key=lambda run: (run.tick, run.execution_id)):
         in_a_row[run.job] += 1
-        if run.before_outcome not in TROUBLES:
+        if run.before_outcome not in FAILURES:
             what = run.error_type or run.outcome.replace("_", " ")
             yield Happened(
                 run.ended_at, "failing", run.job, f"{run.job} began to fail: {what}.", run.job, run.execution_id,

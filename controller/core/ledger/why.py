@@ -13,6 +13,7 @@ from cronring.controller.core.ledger.why_facts import (
     WhyJob,
 )
 from cronring.controller.core.ledger.why_words import decided, instant, length, ticks, told
+from cronring.schema.execution import OF_A_TICK
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
 
@@ -155,7 +156,7 @@ def _meanwhile(facts: Facts) -> list[str]:
     if run.ended_at is None or run.ended_at >= facts.at:
         of = "" if run.trigger == "manual" else f" of the tick {instant(run.tick)}"
         return [f"Execution {run.execution_id}{of} was running at that time.", told(run, facts.now)]
-    is_earlier = run.trigger in {"schedule", "catch_up"} and run.tick != facts.previous_tick
+    is_earlier = run.trigger in OF_A_TICK and run.tick != facts.previous_tick
     of = f", of the tick {instant(run.tick)}" if is_earlier else ""
     return [f"The run before that{of}: {told(run, facts.now)}"]
 

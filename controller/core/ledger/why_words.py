@@ -5,6 +5,7 @@ from typing import Final
 
 from cronring.controller.core.ledger.why_facts import Attempt
 from cronring.schema.duration import measured
+from cronring.schema.execution import OF_A_TICK
 from cronring.schema.zone import load_zone
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,7 +69,7 @@ def _start(run: Attempt) -> str:
     if run.started_at is None:
         return f"was claimed {length(run.claimed_at - run.run_at)} after its run_at"
     late = run.started_at - run.run_at
-    if run.trigger == "after" or (run.trigger in {"schedule", "catch_up"} and run.run_at != run.tick):
+    if run.trigger == "after" or (run.trigger in OF_A_TICK and run.run_at != run.tick):
         return f"started {length(late)} after its run_at, {instant(run.run_at)}"
     if run.trigger in {"retry", "backfill", "manual"}:
         return f"started at {instant(run.started_at)}"

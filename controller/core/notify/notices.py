@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from cronring.schema.duration import parse_duration
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import OF_A_TICK
 from cronring.schema.instant import format_instant
 from cronring.schema.pages import execution_page, job_page
 from cronring.schema.policy import parse_policy
@@ -39,8 +39,6 @@ class Event(StrEnum):
 
 # What a webhook can ask for.
 EVENTS: Final = tuple(event.value for event in Event if event is not Event.TEST)
-# How an execution may have ended that is told of as failed.
-FAILURES: Final = tuple(each.value for each in Outcome if each not in {Outcome.COMPLETED, Outcome.CANCELLED})
 
 
 class NoticeJob(NamedTuple):
@@ -232,7 +230,7 @@ def late_start(run: NoticeRun, late_after: int) -> Notice | None:
     """Of a run of a tick of the schedule: its code has begun, or, as far as is known, it was claimed, too late."""
     limit = late_after_us(run.job.policy, late_after)
     began = run.claimed_at if run.started_at is None else run.started_at
-    if not limit or run.trigger not in {"schedule", "catch_up"} or began - run.run_at <= limit:
+    if not limit or run.trigger not in OF_A_TICK or began - run.run_at <= limit:
         return None
     return _late(run.job, run.tick, run.run_at, limit, began, run)
 

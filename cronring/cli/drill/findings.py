@@ -12,6 +12,7 @@ from cronring.cli.drill.doing import DrillSpan
 from cronring.cli.drill.plan import JOBS_MAX, DrillPlan
 from cronring.client import AsyncClient
 from cronring.client.model import Audit, Execution
+from cronring.schema.execution import OF_A_TICK
 
 LATE_AFTER_MS: Final = 1_000.0
 ON_TIME_MS: Final = 100.0  # a backup looks for what was left lying, and so claims nothing so early
@@ -21,7 +22,6 @@ POLL_S: Final = 0.3
 BEFORE_MAX: Final = 5_000
 ID_SLACK: Final = 1_000  # ids are drawn before they are committed, by several at once
 SPREAD_S: Final = 120.0  # by so much jitter may put off what ran before the drill
-OF_THE_SCHEDULE: Final = ("schedule", "catch_up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class DrillBooks:
             if run.run_at is not None
             and begun <= run.run_at <= ended
             and run.attempt == 1
-            and run.trigger in OF_THE_SCHEDULE
+            and run.trigger in OF_A_TICK
             and ring.primary[slot_of(run.job)] == mine
         ]
 

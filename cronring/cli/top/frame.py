@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cronring.cli.execution_rows import listed
 from cronring.cli.output import jsonable
+from cronring.schema.execution import FAILURES
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from cronring.client.statistics import SchedulerStats
 
 ROWS_MAX: Final = 100
-TROUBLES: Final = ("failed", "timed_out", "lost", "out_of_memory", "out_of_cpu")
 RATED_OVER_S: Final = 15.0
 
 
@@ -70,7 +70,7 @@ class Counting:
 
 async def take_frame(client: "AsyncClient", counting: Counting) -> Frame:
     """Everything at once. Raises what the calls raise."""
-    troubling = asyncio.gather(*(client.executions.list(outcome=outcome, limit=20) for outcome in TROUBLES))
+    troubling = asyncio.gather(*(client.executions.list(outcome=outcome, limit=20) for outcome in FAILURES))
     cluster, figures, due, running, troubled = await asyncio.gather(
         client.cluster.get(),
         client.statistics.scheduler(),

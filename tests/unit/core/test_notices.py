@@ -7,7 +7,6 @@ from urllib.parse import quote
 import pytest
 
 from cronring.controller.core.notify.notices import (
-    FAILURES,
     Event,
     Failing,
     GivenUp,
@@ -27,7 +26,7 @@ from cronring.controller.core.notify.notices import (
     skipped,
     timeout_near,
 )
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import FAILURES, Outcome
 
 CONSOLE = "https://cron.example"
 

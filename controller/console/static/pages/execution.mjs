@@ -7,7 +7,8 @@ import { useQuery } from "../queries.mjs";
 import { Answered, Copied, Facts, JobLink, jobPath, Panel, RunLink, Since, State, When } from "../parts.mjs";
 import { bytes, wordOf } from "../words.mjs";
 
-const RETRIED = ["failed", "timed_out", "lost", "cancelled", "out_of_memory", "out_of_cpu"];
+// People may retry what somebody cancelled, too.
+const RETRIABLE = ["failed", "timed_out", "lost", "cancelled", "out_of_memory", "out_of_cpu"];
 
 export function ExecutionPage({ id, session, health }) {
   const query = useQuery(`/executions/${encodeURIComponent(id)}`, null, { on: (kind, data) => data.execution?.id === id });
@@ -41,7 +42,7 @@ const sentence = (run) =>
   run.outcome
     ? html`It began <${When} at=${began(run)} />, ${duration(run.lateness_ms)} after its time,
       and took ${duration(run.duration_ms)}.${
-        run.retry_at && RETRIED.includes(run.outcome)
+        run.retry_at && RETRIABLE.includes(run.outcome)
           ? html` It was to be tried again at <${When} at=${run.retry_at} clock />.`
           : ""
       }`
@@ -56,7 +57,7 @@ function Deeds({ run, session }) {
   const may = session.may("operate", namespace);
   return html`<div class="buttons">
     ${may && !run.outcome && html`<button class="act" onClick=${() => cancelRun(run)}>Cancel</button>`}
-    ${may && RETRIED.includes(run.outcome) && html`<button class="act" onClick=${() => retryRun(run)}>Retry</button>`}
+    ${may && RETRIABLE.includes(run.outcome) && html`<button class="act" onClick=${() => retryRun(run)}>Retry</button>`}
     <a class="button" href=${`${jobPath(run.job)}?why=${encodeURIComponent(run.tick)}`}>Why at this time?</a>
     <a class="button" href=${`/executions?q=${encodeURIComponent(`job:${run.job}`)}`}>Its other runs</a></div>`;
 }
