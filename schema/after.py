@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cronring.schema.fields import shown
-from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.keys import DEFAULT_NAMESPACE, qualified
 from cronring.schema.policy_model import PolicyError
 
 # As cronring.schema.validate and .names have them: a module and a verb, of a job made through the API its name, too.
@@ -27,8 +27,7 @@ def canonical_after(text: str) -> str:
     match = _KEY.fullmatch(text)
     if match is None:
         raise PolicyError("after", f"{shown(text)} is no job's key, like billing.close_month or team-a/billing.sync:eu")
-    namespace, job = match["namespace"], match["job"]
-    return job if namespace in (None, DEFAULT_NAMESPACE) else f"{namespace}/{job}"
+    return qualified(match["namespace"] or DEFAULT_NAMESPACE, match["job"])
 
 
 def cycle_of(key: str, after: Mapping[str, str]) -> list[str]:

@@ -7,6 +7,11 @@ SLOTS: Final = 4096  # docs/decisions/0063: jobs are divided by them, tables are
 DEFAULT_NAMESPACE: Final = "default"
 
 
+def qualified(namespace: str, name: str) -> str:
+    """`name`, or `namespace/name` outside the default namespace."""
+    return name if namespace == DEFAULT_NAMESPACE else f"{namespace}/{name}"
+
+
 class JobKey(NamedTuple):
     """A job's name: `module.name`, or `namespace/module.name` outside the default namespace."""
 
@@ -15,8 +20,7 @@ class JobKey(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        short = f"{self.module}.{self.name}"
-        return short if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace}/{short}"
+        return qualified(self.namespace, f"{self.module}.{self.name}")
 
 
 class VerbName(NamedTuple):
@@ -27,8 +31,7 @@ class VerbName(NamedTuple):
     verb: str
 
     def __str__(self) -> str:
-        short = f"{self.module}.{self.verb}"
-        return short if self.namespace == DEFAULT_NAMESPACE else f"{self.namespace}/{short}"
+        return qualified(self.namespace, f"{self.module}.{self.verb}")
 
 
 def namespace_of(key: str) -> str:

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.keys import qualified
 from cronring.schema.module import Verb
 from cronring.schema.validate import name_fault
 
@@ -51,8 +51,7 @@ def puts_messages(deployment: str) -> bool:
 
 def queue_deployment(namespace: str, queue: str) -> str:
     """The key of what stands for a queue among deployments: a queue has no versions."""
-    name = module_of_queue(queue)
-    return name if namespace == DEFAULT_NAMESPACE else f"{namespace}/{name}"
+    return qualified(namespace, module_of_queue(queue))
 
 
 def queue_verb(name: str) -> Verb:

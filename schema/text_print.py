@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from cronring.schema.duration import format_duration
-from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.keys import qualified
 from cronring.schema.module import DEFAULT_POLICY, DataField, DataType, Module, Verb
 from cronring.schema.policy_model import Policy, RawValue
 
@@ -13,9 +13,8 @@ def print_module(module: Module) -> str:
 
     What validate() would find fault with may give a text that doesn't parse, or parses to another module.
     """
-    name = module.name if module.namespace == DEFAULT_NAMESPACE else f"{module.namespace}/{module.name}"
     blocks = [_verb_lines(verb) for verb in module.verbs] + [_type_lines(data) for data in module.types]
-    lines = [*_comment(module.doc, ""), f"module {name} {{"]
+    lines = [*_comment(module.doc, ""), f"module {qualified(module.namespace, module.name)} {{"]
     for index, block in enumerate(blocks):
         if index:
             lines.append("")

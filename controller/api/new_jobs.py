@@ -17,7 +17,7 @@ from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.templates import TemplateRow, Templates
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.schema.identity import Permission
-from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.keys import DEFAULT_NAMESPACE, JobKey
 from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
 
@@ -132,5 +132,4 @@ def namespace_of_item(item: jobs_pb2.CreateJobRequest) -> str:
 
 def key_of(item: jobs_pb2.CreateJobRequest) -> str:
     """The key of the job that it makes."""
-    namespace = "" if namespace_of_item(item) == DEFAULT_NAMESPACE else f"{item.namespace}/"
-    return f"{namespace}{item.module}.{item.verb}:{item.name}"
+    return str(JobKey(namespace_of_item(item), item.module, f"{item.verb}:{item.name}"))

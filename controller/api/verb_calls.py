@@ -26,7 +26,7 @@ from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.problems import said_in
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.identity import Kind, Permission, Principal, Role, RoleGrant
-from cronring.schema.keys import DEFAULT_NAMESPACE, VerbName, namespace_of
+from cronring.schema.keys import VerbName, namespace_of, qualified
 
 NUMBER_MAX: Final = 10_000  # calls of one execution
 _AGAIN: Final = {code_pb2.UNAVAILABLE, code_pb2.RESOURCE_EXHAUSTED, code_pb2.ABORTED}
@@ -178,8 +178,8 @@ def _key_of(request: Any, namespace: str) -> str:
     A name that can't be one is refused before anything is looked up by it. Raises InvalidRequest.
     """
     if not isinstance(request, jobs_pb2.CreateJobRequest):
-        if namespace != DEFAULT_NAMESPACE and "/" not in request.key:
-            request.key = f"{namespace}/{request.key}"
+        if "/" not in request.key:
+            request.key = qualified(namespace, request.key)
         return str(request.key)
     check_names(request)
     request.namespace = request.namespace or namespace

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.ports.reads import Namespaces
+from cronring.schema.keys import qualified
 
 FULLEST: Final = 5  # values that are named of a limit by label
 
@@ -97,7 +98,7 @@ def limit_name(namespace: str, module: str, label: str = "", value: str | None =
     """In words: `module billing`, `namespace prod`, `each workspace of module prod/billing`, `workspace=a of ...`."""
     group = f"namespace {namespace}"
     if module:
-        group = f"module {module}" if namespace == "default" else f"module {namespace}/{module}"
+        group = f"module {qualified(namespace, module)}"
     if not label:
         return group
     return f"each {label} of {group}" if value is None else f"{label}={value} of {group}"

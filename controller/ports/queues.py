@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from cronring.controller.ports.reads import Cursor, Namespaces
+from cronring.schema.keys import qualified
 
 COUNTED_MAX: Final = 100_000  # of a queue's messages, dead letters and lanes: beyond that nobody counts
 
@@ -13,7 +14,7 @@ class QueueName(NamedTuple):
     queue: str
 
     def __str__(self) -> str:
-        return self.queue if self.namespace == "default" else f"{self.namespace}/{self.queue}"
+        return qualified(self.namespace, self.queue)
 
 
 BEFORE_ALL: Final = QueueName("", "")

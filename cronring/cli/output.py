@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from cronring.cli.printing import say, say_source, screen
 from cronring.schema.duration import measured
+from cronring.schema.keys import qualified
 from cronring.schema.visible import visible_json, visible_line
 
 Row = TypeVar("Row")
@@ -136,4 +137,4 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
 
 def group_name(namespace: str, module: str) -> str:
     """A group as it is written: `billing`, `prod/billing`, `prod/`."""
-    return module if module and namespace == "default" else f"{namespace}/{module}"
+    return qualified(namespace, module) if module else f"{namespace}/"

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from cronring.cli.output import short_instant
+from cronring.schema.keys import qualified
 
 if TYPE_CHECKING:
     from cronring.cli.files.reading import FileSet
@@ -35,8 +36,7 @@ def told(wanted: "FileSet", applied: "AppliedSet", *, dry_run: bool) -> Iterator
     words = [
         f"{count:,} {_WORDS[name][not dry_run]}" for name in (*_ORDER, "unchanged") if (count := applied.counts[name])
     ]
-    where = wanted.name if wanted.namespace == "default" else f"{wanted.namespace}/{wanted.name}"
-    yield f"set {where}: {', '.join(words) or 'no job, and none to come'}", None
+    yield f"set {qualified(wanted.namespace, wanted.name)}: {', '.join(words) or 'no job, and none to come'}", None
     # What a newer controller knows, and this program doesn't, comes last.
     place = {change: number for number, change in enumerate(_ORDER)}
     jobs = sorted(applied.jobs, key=lambda job: (place.get(job.change, len(place)), job.key))

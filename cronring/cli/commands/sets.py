@@ -14,6 +14,7 @@ from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.set_rows import as_json, told
+from cronring.schema.keys import qualified
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -44,7 +45,7 @@ def list_sets(namespace: str, output: str, controllers: tuple[str, ...]) -> None
         print_json(rows)
         return
     columns: list[Column[Set]] = [
-        Column("set", lambda row: row.name if row.namespace == "default" else f"{row.namespace}/{row.name}"),
+        Column("set", lambda row: qualified(row.namespace, row.name)),
         Column("jobs", lambda row: f"{row.jobs:,}", right=True),
         Column("changed", lambda row: short_instant(row.applied_at)),
         Column("by", lambda row: row.applied_by),

@@ -15,6 +15,7 @@ from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, jsonable, print_fields, print_json, print_rows, short_instant
 from cronring.cli.policies import in_words, policy_options
 from cronring.cli.printing import say, say_lines
+from cronring.schema.keys import qualified
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
@@ -104,7 +105,7 @@ def list_templates(namespace: str, output: str, controllers: tuple[str, ...]) ->
         print_json(rows)
         return
     columns: list[Column[Template]] = [
-        Column("template", lambda row: row.name if row.namespace == "default" else f"{row.namespace}/{row.name}"),
+        Column("template", lambda row: qualified(row.namespace, row.name)),
         Column("jobs", lambda row: str(row.jobs), right=True),
         Column("sets", lambda row: ", ".join(name for name, _ in _values(row)) or "nothing"),
         Column("changed", lambda row: short_instant(row.changed_at)),

@@ -10,6 +10,7 @@ from cronring.cli.failures import Failure, nearest
 from cronring.cli.files import toml_form, yaml_form
 from cronring.cli.files.parsed import FileFault, ParsedFile, UnreadableFile
 from cronring.cli.job_lines import JobLines, WrongLine
+from cronring.schema.keys import JobKey, qualified
 from cronring.schema.queues import DEFAULT_NAME, module_of_queue, verb_of_workspace
 
 if TYPE_CHECKING:
@@ -140,10 +141,10 @@ def _below(folder: Path) -> Iterator[Path]:
 
 def key_of(job: "JobToMake") -> str:
     """The key that it has in the cluster."""
-    namespace = "" if job.namespace == "default" else f"{job.namespace}/"
+    module, verb, name = job.module, job.verb, job.name
     if job.queue:
-        return f"{namespace}{module_of_queue(job.queue)}.{verb_of_workspace(job.workspace)}:{job.name or DEFAULT_NAME}"
-    return f"{namespace}{job.module}.{job.verb}:{job.name}"
+        module, verb, name = module_of_queue(job.queue), verb_of_workspace(job.workspace), job.name or DEFAULT_NAME
+    return str(JobKey(job.namespace, module, f"{verb}:{name}"))
 
 
 def _if_text(value: object) -> str:
@@ -178,8 +179,8 @@ def _in_namespace(given: Mapping[str, Any], namespace: str) -> dict[str, Any]:
     found = dict(given)
     for key in ("verb", "queue"):
         target = given.get(key)
-        if isinstance(target, str) and target and "/" not in target and namespace != "default":
-            found[key] = f"{namespace}/{target}"
+        if isinstance(target, str) and target and "/" not in target:
+            found[key] = qualified(namespace, target)
     return found
 
 
