@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from cronring.schema.duration import format_duration
-from cronring.schema.fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAYS, YEAR, Field
+from cronring.schema.fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAYS, YEAR
 from cronring.schema.pattern import CronPattern
 from cronring.schema.search import FieldSets
 
@@ -107,14 +107,10 @@ def _times(sets: FieldSets) -> list[int]:
     """The seconds of a day."""
     return [
         hour * 3600 + minute * 60 + second
-        for hour in _values(HOUR, sets.hours)
-        for minute in _values(MINUTE, sets.minutes)
-        for second in _values(SECOND, sets.seconds)
+        for hour in HOUR.values(sets.hours)
+        for minute in MINUTE.values(sets.minutes)
+        for second in SECOND.values(sets.seconds)
     ]
-
-
-def _values(field: Field, mask: int) -> list[int]:
-    return [value for value in range(field.minimum, field.top + 1) if mask >> value - field.minimum & 1]
 
 
 def _uneven(sets: FieldSets, times: list[int], gaps: list[int]) -> str:

@@ -196,17 +196,12 @@ def _keep_kind(words: list[str], texts: list[str]) -> None:
     follows_hours = words[0].startswith("*") or words[1].startswith("*")
     signs = [any(sign in text for sign in "*/") for text in texts[:2]]
     if follows_hours and not any(signs):
-        first, *others = _values(MINUTE, texts[0])
+        first, *others = MINUTE.values(field_mask(MINUTE, texts[0]))
         texts[0] = ",".join([f"{first}-{first}/1", *map(str, others)])
     elif not follows_hours and any(signs):
         for index, field in enumerate((MINUTE, HOUR)):
             if signs[index]:
-                texts[index] = _plain(_values(field, texts[index]))
-
-
-def _values(field: Field, text: str) -> list[int]:
-    mask = field_mask(field, text)
-    return [value for value in range(field.minimum, field.top + 1) if mask >> value - field.minimum & 1]
+                texts[index] = _plain(field.values(field_mask(field, texts[index])))
 
 
 def _plain(values: list[int]) -> str:

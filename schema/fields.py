@@ -36,6 +36,10 @@ class Field(NamedTuple):
         """The mask of every value."""
         return (2 << self.top - self.minimum) - 1
 
+    def values(self, mask: int) -> list[int]:
+        """Those of a mask, in their order."""
+        return [value for value in range(self.minimum, self.top + 1) if mask >> value - self.minimum & 1]
+
 
 SECOND: Final = Field("second", 0, 59, 59)
 MINUTE: Final = Field("minute", 0, 59, 59)

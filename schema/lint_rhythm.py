@@ -21,6 +21,7 @@ from cronring.schema.fields import (
 from cronring.schema.lint_finding import Fault
 from cronring.schema.pattern import CronPattern
 from cronring.schema.search import FieldSets, next_tick
+from cronring.schema.words import with_and
 
 _SECONDS: Final = {SECOND: 1, MINUTE: 60, HOUR: 3600, DAY: 86_400, WEEKDAY: 86_400}
 _LONGEST: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -39,7 +40,7 @@ def pattern_faults(pattern: CronPattern) -> Iterator[Fault]:
 def shortest_gap(sets: FieldSets) -> int:
     """Seconds between the two ticks that are closest, by a clock that isn't changed."""
     hours, minutes, seconds = (
-        _values(field, mask) for field, mask in ((HOUR, sets.hours), (MINUTE, sets.minutes), (SECOND, sets.seconds))
+        field.values(mask) for field, mask in ((HOUR, sets.hours), (MINUTE, sets.minutes), (SECOND, sets.seconds))
     )
     times = [hour * 60 + minute for hour in hours for minute in minutes]
     next_day = _day_gap(sets) * 1440 - times[-1] + times[0]
@@ -67,7 +68,7 @@ def _skipped_months(sets: FieldSets) -> Iterator[Fault]:
     if sets.weekdays or not sets.days:
         return
     earliest = (sets.days & -sets.days).bit_length()
-    months = _values(MONTH, sets.months)
+    months = MONTH.values(sets.months)
     without = [month for month in months if _LONGEST[month] < earliest]
     if earliest == 29 and _FEBRUARY in months:
         only = months == [_FEBRUARY]
@@ -75,7 +76,7 @@ def _skipped_months(sets: FieldSets) -> Iterator[Fault]:
         remedy = "write day 28, or day 1 of March, to tick each year" if only else "write day 28 to tick each month"
         yield Fault("skips-months", f"on day 29 {message}", remedy)
     elif without:
-        names = _joined([MONTHS[month - 1].capitalize() for month in without])
+        names = with_and([MONTHS[month - 1].capitalize() for month in without])
         message = f"day {earliest} is missing in {names}, so it skips {len(without)} of its {len(months)} months"
         yield Fault("skips-months", message, "write day 28, or day 1 for the end of the month before")
 
@@ -97,7 +98,7 @@ def _uneven_steps(pattern: CronPattern) -> Iterator[Fault]:
         ):
             continue
         step = int(step_text)
-        values = _values(field, field_mask(field, text))
+        values = field.values(field_mask(field, text))
         if field is DAY:
             yield _uneven_days(step, values)
         elif (field.top - field.minimum + 1) % step and goes_on.get(field, True):
@@ -113,7 +114,7 @@ def _uneven(field: Field, step: int, values: list[int]) -> Fault:
     listed = ", ".join(str(value) for value in values[:_CLOSE])
     listed = f"{listed} ... {values[-1]}" if len(values) > _CLOSE + 1 else ", ".join(map(str, values))
     message = f"*/{step} in the {field.name} field is {listed}: then {last} to the next, and not {step}"
-    remedies = [f"a step that divides {size}, like {_joined([f'*/{each}' for each in close])}"] if close else []
+    remedies = [f"a step that divides {size}, like {with_and([f'*/{each}' for each in close])}"] if close else []
     if field in _SECONDS:
         remedies.append(f'an even interval: @every("{format_duration(step * _SECONDS[field] * 1000)}")')
     return Fault("uneven-step", message, f"write {', or '.join(remedies)}")
@@ -151,7 +152,7 @@ def _every_minute(pattern: CronPattern) -> Iterator[Fault]:
     second, minute, hour, *days = pattern.fields
     sets = pattern.sets
     if minute == "*" and second.isdecimal() and sets.hours.bit_count() == 1:
-        at = _values(HOUR, sets.hours)[0]
+        at = HOUR.values(sets.hours)[0]
         once = " ".join(["0", hour, *days[:3]]) if second == "0" and days[3] == "*" else "0 in the minute field"
         yield Fault(
             "every-minute",
@@ -162,11 +163,3 @@ def _every_minute(pattern: CronPattern) -> Iterator[Fault]:
         times = 60 * sets.hours.bit_count()
         message = f"it ticks in each second of its minute{'s' if times > 60 else ''}, {times} times on its days"
         yield Fault("every-minute", message, "for once a minute, write 0 in the second field, or leave it out")
-
-
-def _values(field: Field, mask: int) -> list[int]:
-    return [value for value in range(field.minimum, field.top + 1) if mask >> value - field.minimum & 1]
-
-
-def _joined(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

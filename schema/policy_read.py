@@ -22,12 +22,12 @@ from cronring.schema.policy_model import (
     PolicyError,
     PolicyField,
 )
+from cronring.schema.retry import BACKOFF_LIMIT_MS
 from cronring.schema.size import SizeError, format_size, parse_size
 from cronring.schema.window import WindowError, canonical_window
 from cronring.schema.zone import ZoneError, load_zone
 
 MISSED_AFTER_MS: Final = 10_000
-BACKOFF_LIMIT_MS: Final = 3_600_000
 LATE_AFTER_LEAST_MS: Final = 1_000
 # A child process that has imported nothing but the SDK holds about 24 MiB (CPython 3.11 on Linux).
 MEMORY_LIMIT_LEAST: Final = 32 << 20

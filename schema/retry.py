@@ -10,7 +10,7 @@ from cronring.schema.policy_model import Policy
 STOPPED_BY_RUNNER: Final = ("Disconnected", "RunnerStopped")
 """Error types of what is cancelled though nobody wanted that: its runner was cut off, or left. To it, it was lost."""
 BACKOFF_US: Final = 10_000_000
-BACKOFF_LIMIT_US: Final = 3_600_000_000
+BACKOFF_LIMIT_MS: Final = 3_600_000
 
 
 class Retry(NamedTuple):
@@ -51,7 +51,7 @@ def retry_at(
 def backoff_us(policy: Policy, attempt: int) -> int:
     """How long to wait after `attempt`: the base x 2^(attempt - 1), at most an hour."""
     base = parse_duration(policy.backoff) * 1_000 if policy.backoff else BACKOFF_US
-    return min(base << attempt - 1, BACKOFF_LIMIT_US)
+    return min(base << attempt - 1, BACKOFF_LIMIT_MS * 1_000)
 
 
 def _is_listed(retry_on: tuple[str, ...], outcome: str, error_types: tuple[str, ...]) -> bool:

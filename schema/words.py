@@ -27,13 +27,13 @@ _EVERY_WEEKDAY: Final = 0b1111111
 def pattern_words(sets: FieldSets) -> str:
     """When it is due, to stand after "runs"."""
     times = _clock_times(sets)
-    when = f"at {_joined(times)}" if times else _rhythm(sets)
+    when = f"at {with_and(times)}" if times else _rhythm(sets)
     days = _day_words(sets) or ("every day" if times else "")
     parts = [when, days]
     if sets.months != MONTH.full and (_every_day(sets) or not sets.days or sets.weekdays):
         parts.append(f"in {_month_words(sets)}")
     if sets.years != YEAR.full:
-        parts.append(f"in {_listed('year', _values(YEAR, sets.years), str, named=False)}")
+        parts.append(f"in {_listed('year', YEAR.values(sets.years), str, named=False)}")
     return " ".join(part for part in parts if part)
 
 
@@ -44,9 +44,9 @@ def _clock_times(sets: FieldSets) -> list[str]:
         return []
     return [
         f"{hour:02}:{minute:02}" if sets.seconds == 1 else f"{hour:02}:{minute:02}:{second:02}"
-        for hour in _values(HOUR, sets.hours)
-        for minute in _values(MINUTE, sets.minutes)
-        for second in _values(SECOND, sets.seconds)
+        for hour in HOUR.values(sets.hours)
+        for minute in MINUTE.values(sets.minutes)
+        for second in SECOND.values(sets.seconds)
     ]
 
 
@@ -57,11 +57,11 @@ def _rhythm(sets: FieldSets) -> str:
         units.pop(0)
     field, mask = units[0]
     frequency = _frequency(field, mask)
-    parts = [frequency or f"at {_listed(field.name, _values(field, mask), str)}"]
+    parts = [frequency or f"at {_listed(field.name, field.values(mask), str)}"]
     goes_on = bool(frequency)  # "every 5 minutes" says of every hour by itself; "at minute 5" does not
     for field, mask in units[1:]:
         if mask != field.full:
-            parts.append(_listed(field.name, _values(field, mask), str))
+            parts.append(_listed(field.name, field.values(mask), str))
             goes_on = False
         elif not goes_on:
             parts.append(f"every {field.name}")
@@ -71,7 +71,7 @@ def _rhythm(sets: FieldSets) -> str:
 
 def _frequency(field: Field, mask: int) -> str:
     """`every 5 minutes`, if the values go on evenly into the next hour; else nothing."""
-    values = _values(field, mask)
+    values = field.values(mask)
     size = field.top + 1
     if size % len(values) or values != list(range(0, size, size // len(values))):
         return ""
@@ -91,7 +91,7 @@ def _day_words(sets: FieldSets) -> str:
         return ""
     parts = []
     if sets.days:
-        days = f"on {_listed('day', _values(DAY, sets.days), str)}"
+        days = f"on {_listed('day', DAY.values(sets.days), str)}"
         if sets.months == MONTH.full:
             days += " of every month"
         elif not sets.weekdays:
@@ -107,7 +107,7 @@ def _weekday_words(mask: int) -> str:
     numbers = [number for number in range(1, 8) if mask >> number % 7 & 1]
     if len(numbers) >= _RUN and numbers[-1] - numbers[0] == len(numbers) - 1:
         return f"from {_weekday(numbers[0])} to {_weekday(numbers[-1])}"
-    return f"on {_joined([_weekday(number) for number in numbers])}"
+    return f"on {with_and([_weekday(number) for number in numbers])}"
 
 
 def _weekday(number: int) -> str:
@@ -115,12 +115,8 @@ def _weekday(number: int) -> str:
 
 
 def _month_words(sets: FieldSets) -> str:
-    values = _values(MONTH, sets.months)
-    return _joined(_ranges(values, lambda number: MONTHS[number - 1].capitalize()))
-
-
-def _values(field: Field, mask: int) -> list[int]:
-    return [value for value in range(field.minimum, field.top + 1) if mask >> value - field.minimum & 1]
+    values = MONTH.values(sets.months)
+    return with_and(_ranges(values, lambda number: MONTHS[number - 1].capitalize()))
 
 
 def _listed(unit: str, values: Sequence[int], show: Callable[[int], str], *, named: bool = True) -> str:
@@ -128,7 +124,7 @@ def _listed(unit: str, values: Sequence[int], show: Callable[[int], str], *, nam
     step = values[1] - values[0] if len(values) > 1 else 0
     if step > 1 and len(values) >= _PROGRESSION and list(values) == list(range(values[0], values[-1] + 1, step)):
         return f"every {_ordinal(step)} {unit} from {show(values[0])} to {show(values[-1])}"
-    text = _joined(_ranges(values, show))
+    text = with_and(_ranges(values, show))
     if not named:
         return text
     return f"{unit} {text}" if len(values) == 1 else f"{unit}s {text}"
@@ -147,7 +143,8 @@ def _ranges(values: Sequence[int], show: Callable[[int], str]) -> list[str]:
     return texts
 
 
-def _joined(texts: Sequence[str]) -> str:
+def with_and(texts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cronring.schema.pattern import CronPattern
+from cronring.schema.policy_model import DST_GAP, DST_OVERLAP
 from cronring.schema.search import CLOCK_END, FieldSets, count_ticks, last_tick, next_tick
 from cronring.schema.zone import Zone
 from cronring.schema.zone_timeline import ZoneTimeline, timeline
 
-DST_GAPS: Final = ("run_after", "skip")
-DST_OVERLAPS: Final = ("first", "both", "second")
 _FAR: Final = 2 * CLOCK_END  # beyond every time of every clock
 
 
@@ -40,11 +39,11 @@ class ZonedPattern:
     _is_utc: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.dst_gap not in {"", *DST_GAPS}:
-            raise ValueError(f"dst_gap is {' or '.join(DST_GAPS)}, not {self.dst_gap!r}")
+        if self.dst_gap not in {"", *DST_GAP}:
+            raise ValueError(f"dst_gap is {' or '.join(DST_GAP)}, not {self.dst_gap!r}")
         overlap = self.dst_overlap or ("first" if self.fixed_time else "both")
-        if overlap not in {"first", "both", "second"}:
-            raise ValueError(f"dst_overlap is {' or '.join(DST_OVERLAPS)}, not {self.dst_overlap!r}")
+        if overlap not in DST_OVERLAP:
+            raise ValueError(f"dst_overlap is {' or '.join(DST_OVERLAP)}, not {self.dst_overlap!r}")
         line = timeline(self.zone, overlap)
         object.__setattr__(self, "_line", line)
         object.__setattr__(self, "_catches_up", self.fixed_time and self.dst_gap != "skip" and bool(line.gap_ats))
