@@ -1,6 +1,6 @@
 """Retries: whether a run that failed is tried again, and when. One belongs to its tick; the next tick supersedes it."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from cronring.schema.duration import parse_duration
 from cronring.schema.execution import FAILURES
@@ -13,13 +13,6 @@ BACKOFF_US: Final = 10_000_000
 BACKOFF_LIMIT_MS: Final = 3_600_000
 
 
-class Retry(NamedTuple):
-    """`at`: when to try again, in microseconds; None: not at all, perhaps as the next tick would come before that."""
-
-    at: int | None
-    superseded: bool = False
-
-
 def retry_at(
     policy: Policy,
     attempt: int,
@@ -29,9 +22,10 @@ def retry_at(
     next_run_at: int | None,
     error_bases: tuple[str, ...] = (),
     default_retries: int = 0,
-) -> Retry:
-    """After the end of `attempt` (1 is the first). `next_run_at`: of the job's next tick, if it has one.
+) -> int | None:
+    """When to try again after the end of `attempt` (1 is the first), in microseconds. None: not at all.
 
+    `next_run_at`: of the job's next tick, if it has one; a retry that would not come before it is none.
     `error_bases`: the classes that the exception's is a kind of: `except` would catch it by each of them.
     `default_retries`: the cluster's.
     """
@@ -39,13 +33,13 @@ def retry_at(
     if outcome == "cancelled" and error_type in STOPPED_BY_RUNNER:
         outcome = "lost"
     if attempt > policy.retries_by(default_retries) or outcome not in FAILURES:
-        return Retry(None)
+        return None
     if not _is_listed(policy.retry_on, outcome, error_types):
-        return Retry(None)
+        return None
     at = ended_at + backoff_us(policy, attempt)
     if next_run_at is not None and at >= next_run_at:
-        return Retry(None, superseded=True)
-    return Retry(at)
+        return None
+    return at
 
 
 def backoff_us(policy: Policy, attempt: int) -> int:

@@ -198,11 +198,10 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
         next_run_at = None
     elif not execution.holds_job:
         next_run_at = _own_next_run_at(job, execution.tick)
-    answer = retry_at(
+    return retry_at(
         policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases,
         job.default_retries,
     )  # fmt: skip
-    return answer.at
 
 
 def _own_next_run_at(job: Job, tick: int) -> int | None:
