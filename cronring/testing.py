@@ -215,4 +215,4 @@ class VirtualCluster:
 
 def _unknown(what: str, name: str, known: list[str]) -> str:
     close = nearest(name, [*known, *(each.rpartition(".")[2] for each in known)])
-    return f"there is no {what} {name!r}; " + (f"did you mean {close[0]!r}?" if close else f"there are {known}")
+    return f"there is no {what} {name!r}; " + (f"did you mean {close!r}?" if close else f"there are {known}")

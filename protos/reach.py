@@ -21,16 +21,16 @@ class ReachProbe(NamedTuple):
     words: str  # for people
 
 
-async def probe(address: str, timeout_s: float = PROBE_S) -> ReachProbe:
+async def probe(address: str) -> ReachProbe:
     """Whether anybody listens at HOST:PORT."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65_535:
         return ReachProbe(Port.UNKNOWN, "it is not HOST:PORT")
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(PROBE_S):
             _, writer = await asyncio.open_connection(host.removeprefix("[").removesuffix("]"), int(port))
     except TimeoutError:
-        return ReachProbe(Port.SILENT, f"no connection within {timeout_s:g} s")
+        return ReachProbe(Port.SILENT, f"no connection within {PROBE_S:g} s")
     except OSError as error:
         return _failed(error)
     writer.close()

@@ -258,7 +258,7 @@ def _unknown(key: str, value: str, words: Mapping[str, tuple[str, ...]]) -> tupl
     if "contains" in words and ("." in key or "/" in key):
         return "contains", f"{key}:{value}"
     close = nearest(key, words)
-    hint = f"did you mean {close[0]}:?" if close else f"there are {', '.join(words)}"
+    hint = f"did you mean {close}:?" if close else f"there are {', '.join(words)}"
     raise FilterError(f"{_shown(key)}: is not known here; {hint}")
 
 
@@ -276,7 +276,7 @@ def _meant(word: str, words: Mapping[str, tuple[str, ...]]) -> str:
         return "contains"
     alone = [each for key in _LISTS for each in words.get(key, ())]
     close = nearest(word, alone)
-    hint = f"did you mean {close[0]}?" if close else "write KEY:VALUE, like outcome:failed or module:reports"
+    hint = f"did you mean {close}?" if close else "write KEY:VALUE, like outcome:failed or module:reports"
     raise FilterError(f"{_shown(word)} is no term; {hint}")
 
 
@@ -292,7 +292,7 @@ def _one_of(key: str, value: str, allowed: tuple[str, ...]) -> str:
         return value
     if value not in allowed:
         close = nearest(value, allowed)
-        hint = f"did you mean {key}:{close[0]}? " if close else ""
+        hint = f"did you mean {key}:{close}? " if close else ""
         raise FilterError(f"{key}:{value[:60]} is not known; {hint}It is one of {', '.join(allowed)}")
     return value
 

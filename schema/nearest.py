@@ -10,10 +10,10 @@ READ_MAX: Final = 60_000  # characters of all candidates together, and as many a
 _COMPARED: Final = 3  # in full, of those that share most letters and pairs of letters with it
 
 
-def nearest(word: str, known: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
-    """The nearest of `known`, the best first; none that is less alike than `cutoff`, where 1 is equal."""
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The nearest of `known`; None if all are less alike than `cutoff`, where 1 is equal."""
     if not word or len(word) > WORD_MAX:
-        return []
+        return None
     of_word, read = _pieces(word), 0
     likely: list[tuple[float, str]] = []
     for candidate in known:
@@ -31,7 +31,7 @@ def nearest(word: str, known: Iterable[str], count: int = 1, cutoff: float = 0.6
         matcher.set_seq1(candidate)
         if (ratio := matcher.ratio()) >= cutoff:
             alike.append((ratio, candidate))
-    return [candidate for _, candidate in nlargest(count, alike)]
+    return max(alike)[1] if alike else None
 
 
 def _pieces(text: str) -> set[str]:

@@ -246,7 +246,7 @@ class _Check:
             return ""
         self._hints -= 1
         close = nearest(key, fields)
-        return f"; did you mean {close[0]}?" if close else f"; it has {', '.join(fields) or 'no fields'}"
+        return f"; did you mean {close}?" if close else f"; it has {', '.join(fields) or 'no fields'}"
 
 
 def _of_format(type_: Type, value: object, path: str) -> Iterator[str]:

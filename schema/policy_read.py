@@ -105,7 +105,7 @@ def _unknown(name: str) -> PolicyError:
     names = [field.name for field in FIELDS]
     close = nearest(name.lower().replace("-", "_"), names)
     message = f"there is no policy {shown(name)}; there are {', '.join(names)}"
-    return PolicyError(name[:_NAME_LIMIT], message, 0, close[0] if close else None)
+    return PolicyError(name[:_NAME_LIMIT], message, 0, close)
 
 
 def _count(field: PolicyField, value: object) -> int:
@@ -149,7 +149,7 @@ def _outcome_word(field: PolicyField, name: str, position: int) -> str:
         raise PolicyError(field.name, f"a run that was {name} is never retried", position)
     close = nearest(name.replace("-", "_"), FAILURES, cutoff=0.7)
     if close:
-        raise PolicyError(field.name, f"{shown(name)} is no outcome; {', '.join(FAILURES)} are", position, close[0])
+        raise PolicyError(field.name, f"{shown(name)} is no outcome; {', '.join(FAILURES)} are", position, close)
     return name
 
 
@@ -260,8 +260,7 @@ def _word(name: str, words: tuple[str, ...], default: str = "") -> Callable[[str
         plain = re.sub(r"[\s-]+", "_", text.lower())
         suggestion: str | None = plain if plain in words else _SYNONYMS[name].get(plain)
         if suggestion is None:
-            close = nearest(plain, words)
-            suggestion = close[0] if close else None
+            suggestion = nearest(plain, words)
         raise PolicyError(name, f"{shown(text)} is none of {', '.join(words)}", 0, suggestion)
 
     return read

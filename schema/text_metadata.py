@@ -85,7 +85,7 @@ class Metadata:
     def _unknown(self, word: str) -> SchemaError:
         close = nearest(word, _ALL)
         message = f"{word[:40]} is no metadata; there are {', '.join(_ALL)}"
-        return self._cursor.error(self._cursor.index, message, close[0] if close else None)
+        return self._cursor.error(self._cursor.index, message, close)
 
     def _policy(self) -> Reading:
         if not self._raw:

@@ -240,8 +240,8 @@ def _spelled_day(word: str) -> str:
     if lower in _DAY_SETS:
         return _DAY_SETS[lower]
     matches = [day for day in _DAYS if day.startswith((lower, lower.rstrip("s")))]
-    close = matches if len(matches) == 1 else nearest(lower, _DAY_NAMES)
-    return close[0][:3].capitalize() if close else word
+    close = matches[0] if len(matches) == 1 else nearest(lower, _DAY_NAMES)
+    return close[:3].capitalize() if close else word
 
 
 def _strict_times(match: re.Match[str]) -> str:

@@ -118,7 +118,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = list(dict.fromkeys(known))
     close = nearest_of(name, names)
     if close:
-        return f" (did you mean {close[0]!r}?)"
+        return f" (did you mean {close!r}?)"
     if not names:
         return " (there is none at all)"
     more = ", ..." if len(names) > _NAMED else ""

@@ -199,7 +199,7 @@ def _words(field: str, words: Sequence[str], known: Sequence[str]) -> Violations
     for word in words:
         if word not in known:
             close = nearest(word.lower(), known)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = f"; did you mean {close!r}?" if close else ""
             faults.append((field, f"{word[:100]!r} is none of {', '.join(known)}{hint}"))
     return faults
 

@@ -56,7 +56,7 @@ class _Table:
         for key in values:
             if key not in keys:
                 close = nearest(key, keys)
-                meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(keys)}"
+                meant = f"did you mean {close!r}?" if close else f"there are {', '.join(keys)}"
                 raise ConfigError(f"{where}{key:.60} is no key that there is; {meant}")
 
     def text(self, key: str, default: str = "") -> str:

@@ -111,7 +111,7 @@ def _or_null(name: str, value: Any) -> Any:
 
 def _unknown(name: str) -> str:
     close = nearest(name, _CHECKS)
-    return "there is no such field" + (f"; did you mean {close[0]}?" if close else "")
+    return "there is no such field" + (f"; did you mean {close}?" if close else "")
 
 
 def _text(most: int) -> Callable[[Any], str | None]:

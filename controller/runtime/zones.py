@@ -10,7 +10,7 @@ from cronring.controller.runtime.log import Log
 INTERVAL_S: Final = 60.0
 
 
-async def compare_zone_data(store: Store, own: ControllerInfo, log: Log, interval_s: float = INTERVAL_S) -> None:
+async def compare_zone_data(store: Store, own: ControllerInfo, log: Log) -> None:
     """For ever; told once for each member and version. What fails is tried again the next time.
 
     Who decides a tick does so by its own rules, and everybody else takes it as it stands in its row. So members that
@@ -31,4 +31,4 @@ async def compare_zone_data(store: Store, own: ControllerInfo, log: Log, interva
             if peer.zone_data not in {own.zone_data, ""} and other not in told:
                 told.add(other)
                 log.warning("zone_data_differs", own=own.zone_data, controller=other[0], its=other[1])
-        await asyncio.sleep(interval_s)
+        await asyncio.sleep(INTERVAL_S)

@@ -57,7 +57,7 @@ def token_faults(wanted: WantedToken) -> Faults:
     for number, (role, namespace) in enumerate(wanted.grants[:GRANTS_MAX]):
         if role not in _ROLES:
             close = nearest(role.lower(), _ROLES)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = f"; did you mean {close!r}?" if close else ""
             faults.append((f"grants[{number}].role", f"{role[:100]!r} is none of {', '.join(_ROLES)}{hint}"))
         fault = namespace_fault(namespace) if namespace != EVERYWHERE else None
         if fault is not None:

@@ -28,7 +28,7 @@ class Failure(click.ClickException):
 def nearest(word: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?`, or nothing."""
     close = nearest_of(word, known)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    return f" Did you mean {close!r}?" if close else ""
 
 
 def translated(error: Exception) -> Failure | None:

@@ -61,9 +61,9 @@ def resolved(text: str, zone: str = "", *, end_of_day: bool = False) -> datetime
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant_us)
 
 
-def past(flag: str, text: str, zone: str = "", *, end_of_day: bool = False) -> datetime:
+def past(flag: str, text: str, zone: str = "") -> datetime:
     """As `resolved`, of an option that only makes sense for what has been. Raises Failure for what is to come."""
-    moment = resolved(text, zone, end_of_day=end_of_day)
+    moment = resolved(text, zone)
     if moment > wall_now():
         ago = f"; {text[1:]} ago is -{text[1:]}" if text.startswith("+") else ""
         raise Failure(

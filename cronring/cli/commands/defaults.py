@@ -104,7 +104,7 @@ def _known(name: str) -> str:
     if written in NAMES:
         return written
     close = nearest(written, NAMES)
-    hint = f"; do you mean {close[0]}?" if close else ""
+    hint = f"; do you mean {close}?" if close else ""
     raise click.UsageError(f"{name!r} is no default of the cluster, which has {', '.join(NAMES)}{hint}")
 
 
