@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from cronring.controller.api.lookup import nearest
+from cronring.controller.api.lookup import suggestion
 from cronring.controller.api.payloads import canonical_payload, payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.queue_targets import check_queue_spec, with_workspace
@@ -142,7 +142,7 @@ def read_mask(field: str, paths: Iterable[str], problems: Violations, more: tupl
         if len(problems) >= PROBLEMS_MAX:
             break
         if path not in known and not (path.startswith(LABEL) and path != LABEL):
-            problems.append((field, f"there is nothing named {path!r:.120} to set{nearest(path, known)}"))
+            problems.append((field, f"there is nothing named {path!r:.120} to set{suggestion(path, known)}"))
     return found
 
 

@@ -12,7 +12,7 @@ from cronring.controller.ports.reads import DeploymentFilter, ExecutionRow, JobF
 from cronring.schema.identity import Permission
 from cronring.schema.keys import namespace_of
 from cronring.schema.module import Module, Verb
-from cronring.schema.nearest import nearest as nearest_of
+from cronring.schema.nearest import nearest
 from cronring.schema.queues import queue_of, queue_verb
 from cronring.schema.text import SchemaError, parse_module
 
@@ -47,7 +47,7 @@ async def unknown_job(reads: JobReads, key: str) -> NotFound:
 
 def no_job(key: str, known: Iterable[str] = ()) -> NotFound:
     """What to raise for a key that no job has. `known`: among which there may be the one that was meant."""
-    return NotFound(f"there is no job {key!r}{nearest(key, known)}; `cronring jobs list` shows them")
+    return NotFound(f"there is no job {key!r}{suggestion(key, known)}; `cronring jobs list` shows them")
 
 
 def admit_to_job(key: str) -> None:
@@ -88,7 +88,7 @@ async def find_module(reads: JobReads, namespace: str, name: str) -> Module:
         return parsed_module(rows[0].schema_text)
     active = await reads.list_deployments(DeploymentFilter(namespace=namespace, active_only=True), 0, _LOOKED_THROUGH)
     raise NotFound(
-        f"no module {name!r} is active in namespace {namespace!r}{nearest(name, (row.module for row in active))}; "
+        f"no module {name!r} is active in namespace {namespace!r}{suggestion(name, (row.module for row in active))}; "
         "deploy it: cronring deploy FILE, or cronring runner FILE"
     )
 
@@ -110,13 +110,15 @@ def find_verb(module: Module, name: str) -> Verb:
     for verb in module.verbs:
         if verb.name == name:
             return verb
-    raise NotFound(f"module {module.name!r} has no verb {name!r}{nearest(name, (verb.name for verb in module.verbs))}")
+    raise NotFound(
+        f"module {module.name!r} has no verb {name!r}{suggestion(name, (verb.name for verb in module.verbs))}"
+    )
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`: did you mean 'x'?`, or the first few of what there is; to stand after "there is no ...\""""
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)`, or the first few of what there is; to stand after "there is no ...\""""
     names = list(dict.fromkeys(known))
-    close = nearest_of(name, names)
+    close = nearest(name, names)
     if close:
         return f" (did you mean {close!r}?)"
     if not names:

@@ -17,7 +17,7 @@ from cronring.controller.api.job_specs import (
     read_policy,
     read_schedule,
 )
-from cronring.controller.api.lookup import nearest
+from cronring.controller.api.lookup import suggestion
 from cronring.controller.api.payloads import canonical_payload
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.errors import NotFound
@@ -47,7 +47,7 @@ async def find_template(templates: Templates, namespace: str, name: str) -> Temp
         with contextlib.suppress(NotFound):
             return await templates.get_template(namespace, name)
         rows = await templates.list_templates(namespace, ("", ""), _LOOKED_THROUGH)
-    known = nearest(name, (row.name for row in rows))
+    known = suggestion(name, (row.name for row in rows))
     raise NotFound(
         f"there is no template {name!r} in namespace {namespace!r}{known}; `cronring template list` shows them"
     )

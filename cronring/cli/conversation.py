@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from cronring.cli.credentials import connect
-from cronring.cli.failures import EXIT_UNREACHABLE, Failure, nearest
+from cronring.cli.failures import EXIT_UNREACHABLE, Failure, suggestion
 from cronring.cli.flags import refused
 from cronring.cli.interrupts import run_loop
 from cronring.cli.options import whose_controllers
@@ -102,7 +102,7 @@ async def or_nearest(
         listed = (
             f" `{listing or f'cronring {what}s list'}` shows all {len(names)}." if names else f" There are no {what}s."
         )
-        raise Failure(f"there is no {what} {name!r}.{nearest(name, names)}{listed}") from error
+        raise Failure(f"there is no {what} {name!r}.{suggestion(name, names)}{listed}") from error
 
 
 async def job_keys(client: "AsyncClient") -> list[str]:

@@ -7,7 +7,7 @@ from typing import IO, Any, Final
 import click
 
 from cronring.cli.printing import say_failure
-from cronring.schema.nearest import nearest as nearest_of
+from cronring.schema.nearest import nearest
 
 EXIT_FAILED: Final = 1  # what was asked for is refused, invalid, not there, or did not succeed
 EXIT_UNREACHABLE: Final = 3  # no controller, or no database, can be reached
@@ -25,9 +25,9 @@ class Failure(click.ClickException):
         say_failure(self.prefix, self.message, file or sys.stderr)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?`, or nothing."""
-    close = nearest_of(word, known)
+    close = nearest(word, known)
     return f" Did you mean {close!r}?" if close else ""
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cronring.cli.failures import Failure, nearest
+from cronring.cli.failures import Failure, suggestion
 from cronring.cli.job_options import VerbParam, job_options, queue_options
 from cronring.cli.job_specs import given_fields, spec_of
 from cronring.cli.policies import policy_options
@@ -89,7 +89,7 @@ class JobLines:
             if key in self._of_command:
                 yield f"{name}: it is an option of a command, and no key of a job; give it on the command line"
                 continue
-            words = f"there is no key {name!r:.120}.{nearest(name, ['verb', 'labels', *self._options])}"
+            words = f"there is no key {name!r:.120}.{suggestion(name, ['verb', 'labels', *self._options])}"
             yield f"{words} Keys are the options of `cronring jobs create`, and verb"
 
     def _value(self, name: str, value: object) -> Any:

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from cronring.cli.failures import nearest
+from cronring.cli.failures import suggestion
 from cronring.cli.printing import say
 from cronring.client.environment import TOKEN
 from cronring.trust.names import DEV_PARENT
@@ -45,7 +45,7 @@ def warn_of_unknown(root: click.Command) -> None:
     names = _WITHOUT_OPTION.union(known(root)) if given else _WITHOUT_OPTION
     unknown = [name for name in given if name not in names]
     for name in unknown[:WARNED_MAX]:
-        meant = nearest(name, _likely_first(name, names)) if len(name) <= NAME_MAX else ""
+        meant = suggestion(name, _likely_first(name, names)) if len(name) <= NAME_MAX else ""
         say(f"warning: {name[:NAME_MAX]} is set, and no option reads it.{meant}", err=True)
     if len(unknown) > WARNED_MAX:
         say(f"warning: so are {len(unknown) - WARNED_MAX} other variables", err=True)

@@ -11,7 +11,7 @@ from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.conversation import COUNTED_MAX, ask, nothing_found, or_nearest
 from cronring.cli.dependencies import followed_by_module, warn_of_unknown
-from cronring.cli.failures import Failure, nearest
+from cronring.cli.failures import Failure, suggestion
 from cronring.cli.filtering import count_option
 from cronring.cli.options import controllers_option, count, limit_option, option, output_option
 from cronring.cli.output import Column, print_count, print_fields, print_json, print_rows, short_instant
@@ -264,4 +264,4 @@ async def _find(client: "AsyncClient", name: str, namespace: str) -> str:
     if any(row.key == name for row in await client.deployments.list(limit=1000)):
         return name
     known = [row.module for row in rows if row.namespace == namespace] + [row.key for row in rows]
-    raise Failure(f"no active deployment of a module {name!r}, nor one with that key.{nearest(name, known)}")
+    raise Failure(f"no active deployment of a module {name!r}, nor one with that key.{suggestion(name, known)}")

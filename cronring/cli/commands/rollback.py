@@ -8,7 +8,7 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.conversation import ask
-from cronring.cli.failures import Failure, nearest
+from cronring.cli.failures import Failure, suggestion
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import short_instant
 from cronring.cli.versions import Changes, consent_options, tell, with_consent
@@ -76,7 +76,7 @@ def _target(module: str, to: str | None, versions: "list[Deployment]") -> str:
         raise Failure(f"there is no version of a module {module!r}; `cronring deployments list` shows all")
     if to is not None:
         if to not in keys:
-            raise Failure(f"{module} has no version {to!r}.{nearest(to, keys)} It has {', '.join(keys)}")
+            raise Failure(f"{module} has no version {to!r}.{suggestion(to, keys)} It has {', '.join(keys)}")
         return to
     before = [version for version in versions if not version.active and version.deactivated_at is not None]
     if not before:

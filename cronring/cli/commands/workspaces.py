@@ -8,7 +8,7 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.workspace_export import export
 from cronring.cli.consent import confirm
 from cronring.cli.conversation import ask, nothing_found
-from cronring.cli.failures import Failure, nearest
+from cronring.cli.failures import Failure, suggestion
 from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import say
@@ -140,7 +140,7 @@ async def _found(client: "AsyncClient", workspace: str, namespace: str) -> "Work
         return row
     known = [each.workspace for each in await client.workspaces.list(namespace)]
     listed = f"`cronring workspaces list --namespace {namespace}` shows those that there are"
-    raise Failure(f"there is nothing of {workspace!r} in {namespace}.{nearest(workspace, known)} {listed}")
+    raise Failure(f"there is nothing of {workspace!r} in {namespace}.{suggestion(workspace, known)} {listed}")
 
 
 def _told(row: "Workspace") -> str:

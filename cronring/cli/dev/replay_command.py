@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from cronring.cli.dev.replay_options import MAX
-from cronring.cli.failures import Failure, nearest
+from cronring.cli.failures import Failure, suggestion
 from cronring.cli.interrupts import run_loop
 from cronring.cli.printing import say, say_source, screen
 
@@ -101,7 +101,7 @@ def _plan(
     verbs = [verb.name for each in modules for verb in each.module.verbs]
     for verb in durations:
         if verb not in verbs:
-            raise Failure(f"--duration {verb}=...: there is no verb {verb!r}.{nearest(verb, verbs)}")
+            raise Failure(f"--duration {verb}=...: there is no verb {verb!r}.{suggestion(verb, verbs)}")
     for outage in options["outage"]:
         if outage.start_us < start_us:
             raise Failure(f"--outage {outage}: it begins before the replay, which starts {start:%Y-%m-%dT%H:%M:%SZ}")

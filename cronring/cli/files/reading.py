@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cronring.cli.failures import Failure, nearest
+from cronring.cli.failures import Failure, suggestion
 from cronring.cli.files import toml_form, yaml_form
 from cronring.cli.files.parsed import FileFault, ParsedFile, UnreadableFile
 from cronring.cli.job_lines import JobLines, WrongLine
@@ -76,7 +76,7 @@ class Files:
     def _set(self, path: Path, values: Mapping[str, Any]) -> FileSet:
         for key in values:
             if key not in _KEYS:
-                known = f"there is no key {key!r:.120} at the top of a file.{nearest(key, _KEYS)}"
+                known = f"there is no key {key!r:.120} at the top of a file.{suggestion(key, _KEYS)}"
                 self._fault(path, 0, f"{known} There are {', '.join(_KEYS)}")
         name, namespace = values.get("set"), values.get("namespace", "default")
         if not isinstance(name, str) or not name:
