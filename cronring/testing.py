@@ -22,11 +22,12 @@ from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.store.memory.rows import StoredJob
 from cronring.controller.store.memory.store import MemoryStore
+from cronring.schema.instant import from_us
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.nearest import nearest
 from cronring.virtual.engine import Engine
 from cronring.virtual.inprocess import RunsHere
-from cronring.virtual.instants import Instant, Length, instant_us, length_us, moment
+from cronring.virtual.instants import Instant, Length, instant_us, length_us
 from cronring.virtual.loading import ModuleError, load_here
 from cronring.virtual.outages import Outage, check_part
 from cronring.virtual.records import Execution, Skip, execution_of, skip_of
@@ -91,13 +92,13 @@ class VirtualCluster:
     @property
     def now(self) -> datetime:
         """The virtual time, in UTC."""
-        return moment(self._engine.now_us)
+        return from_us(self._engine.now_us)
 
     def run_until(self, until: Instant) -> None:
         """Let everything happen that is due up to and at this instant. Raises ValueError for one in the past."""
         until_us = instant_us(until)
         if until_us < self._engine.now_us:
-            raise ValueError(f"{moment(until_us)} is in the past: it is {self.now}")
+            raise ValueError(f"{from_us(until_us)} is in the past: it is {self.now}")
         self._engine.run_until(until_us)
 
     def run_for(self, length: Length) -> None:
@@ -125,7 +126,7 @@ class VirtualCluster:
     def next_run(self, job: str) -> datetime | None:
         """When the job is to run next; None if it isn't, or runs now, or is paused."""
         slot = self._job(job).upcoming
-        return None if slot is None else moment(slot.run_at)
+        return None if slot is None else from_us(slot.run_at)
 
     def is_paused(self, job: str) -> bool:
         """By `pause`, or by itself after `pause_after_failures`."""

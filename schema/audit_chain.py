@@ -6,12 +6,12 @@ Numbers are decimal, the instant is that of `instant_words`, and null is the len
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
+
+from cronring.schema.instant import from_us
 
 HASH_BYTES: Final = 32
 _NULL: Final = b"\xff\xff\xff\xff"
-_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class AuditRow(NamedTuple):
@@ -65,7 +65,7 @@ FIELDS: Final = (
 
 def instant_words(at: int) -> str:
     """`2026-11-24T17:05:30.000001Z`: always six digits, so that there is one way to write an instant."""
-    return f"{_1970 + timedelta(microseconds=at):%Y-%m-%dT%H:%M:%S.%f}Z"
+    return f"{from_us(at):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def fields_of(row: AuditRow) -> dict[str, int | str | None]:

@@ -6,6 +6,9 @@ from typing import Final, NamedTuple
 
 from cronring.schema.zone import Zone, load_zone
 
+# The years 1 to 9999, which Python and google.protobuf.Timestamp have. PostgreSQL has more.
+FIRST_US: Final = -62_135_596_800_000_000
+LAST_US: Final = 253_402_300_799_999_999
 _INSTANT: Final = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ](?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?P<fraction>\.[0-9]+)?(?P<offset>Z|[+-][0-9]{2}:?[0-9]{2})?)?",
@@ -78,6 +81,16 @@ def _second(wall: "_Wall", timezone: str, *, end_of_day: bool) -> int:
 def format_instant(instant: int) -> str:
     """The canonical text of an instant in microseconds: `2026-03-01T08:00:00Z`. Fractions of a second are dropped."""
     return f"{(_NAIVE_EPOCH + datetime.timedelta(seconds=instant // _SECOND_US)).isoformat()}Z"
+
+
+def from_us(instant: int) -> datetime.datetime:
+    """In UTC. Python has the years 1 to 9999."""
+    return _EPOCH + datetime.timedelta(microseconds=instant)
+
+
+def to_us(moment: datetime.datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def first_instant(zone: Zone, clock: int) -> int:

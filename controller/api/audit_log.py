@@ -13,11 +13,9 @@ from cronring.protos.cronring.v1 import audit_log_pb2_grpc
 from cronring.protos.instants import timestamp
 from cronring.schema.audit_chain import AuditRow, ChainLink
 from cronring.schema.identity import Permission
+from cronring.schema.instant import FIRST_US, LAST_US
 
-# Of PostgreSQL's bigint, and the years 1 to 9999.
-_FIRST_US: Final = -62_135_596_800_000_000
-_LAST_US: Final = 253_402_300_799_999_999
-_LAST_ID: Final = 2**63 - 1
+_LAST_ID: Final = 2**63 - 1  # of PostgreSQL's bigint
 
 
 class AuditLogService(audit_log_pb2_grpc.AuditLogServicer):
@@ -52,8 +50,8 @@ class AuditLogService(audit_log_pb2_grpc.AuditLogServicer):
         """One more than the page has, which says whether there is another. Raises InvalidRequest, Forbidden."""
         if request.refused_only and request.changes_only:
             raise InvalidRequest([("changes_only", "is set beside refused_only; leave one of them out")])
-        since = instant("since", request.since) if request.HasField("since") else _FIRST_US
-        until = instant("until", request.until) if request.HasField("until") else _LAST_US
+        since = instant("since", request.since) if request.HasField("since") else FIRST_US
+        until = instant("until", request.until) if request.HasField("until") else LAST_US
         named = {each: name(each, getattr(request, each)) for each in ("namespace", "principal", "method", "subject")}
         seen = namespaces(Permission.ADMIN, named["namespace"])
         pages = Pages(self._box, "ListAuditLog", since, until, named, request.refused_only, request.changes_only)

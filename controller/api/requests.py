@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.ports.caller import acting
 from cronring.protos.instants import instant_us
+from cronring.schema.instant import FIRST_US, LAST_US
 from cronring.schema.labels import label_faults
 
 # A handler's context; the messages' types stand in the handler's own signature.
@@ -18,8 +19,6 @@ Context = grpc.aio.ServicerContext[Any, Any]
 NAME_LENGTH_MAX: Final = 400
 ACTOR_LENGTH_MAX: Final = 200
 NOTE_LENGTH_MAX: Final = 1_000
-_SECONDS_MIN: Final = -62_135_596_800  # the years 1 to 9999, as google.protobuf.Timestamp has them
-_SECONDS_MAX: Final = 253_402_300_799
 
 
 def one_of(field: str, value: str, allowed: tuple[str, ...]) -> str:
@@ -86,9 +85,10 @@ def note(field: str, value: str) -> str:
 
 def instant(field: str, stamp: Timestamp) -> int:
     """Microseconds since 1970. Raises InvalidRequest for what is no instant."""
-    if not _SECONDS_MIN <= stamp.seconds <= _SECONDS_MAX or not 0 <= stamp.nanos < 1_000_000_000:
+    at = instant_us(stamp)
+    if not FIRST_US <= at <= LAST_US or not 0 <= stamp.nanos < 1_000_000_000:
         raise InvalidRequest([(field, "is no instant from year 1 to 9999 (seconds, and 0 to 999,999,999 nanos)")])
-    return instant_us(stamp)
+    return at
 
 
 def row_id(field: str, value: int) -> int:

@@ -8,9 +8,10 @@ from cronring.controller.identity.settings import ANYBODY, GrantRule, IssuerSett
 from cronring.controller.ports.identity import TokenRefused
 from cronring.schema.duration import format_duration, measured
 from cronring.schema.identity import PRINCIPAL_LENGTH_MAX, Kind, Principal, RoleGrant
+from cronring.schema.instant import LAST_US
 
-LATEST_S: Final = 253_402_300_799  # the end of the year 9999
 _SECOND_US: Final = 1_000_000
+LATEST_S: Final = LAST_US // _SECOND_US  # the end of the year 9999
 _MS_US: Final = 1_000
 
 

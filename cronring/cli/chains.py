@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,12 +10,12 @@ from cronring.cli.conversation import ask
 from cronring.cli.failures import Failure
 from cronring.cli.interrupts import run_loop
 from cronring.schema.audit_chain import FIELDS, HASH_BYTES, START, AuditRow, ChainLink, ChainPart, fields_of
+from cronring.schema.instant import to_us
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
 
 PAGE_ROWS: Final = 1_000
-_1970: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBERS: Final = ("seq", "id", "times")
 _MAY_BE_NULL: Final = ("refused", "before", "after")
 
@@ -91,8 +91,7 @@ def _row_of(line: str) -> tuple[AuditRow, ChainLink]:
             raise ValueError(f"its {name} is no {'number' if wanted is int else 'text'}")
     moment = datetime.strptime(values.pop("at"), "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
     row_id, seq = values.pop("id"), values.pop("seq")
-    at = (moment - _1970) // timedelta(microseconds=1)
-    row = AuditRow(row_id, at, seq=seq, hash=_hash_of(found["hash"]), **values)
+    row = AuditRow(row_id, to_us(moment), seq=seq, hash=_hash_of(found["hash"]), **values)
     return row, START if seq == 1 else ChainLink(seq - 1, _hash_of(found["previous"]))
 
 

@@ -4,13 +4,14 @@ Whoever has the database may do anything there.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from cronring.cli.flags import refused
 from cronring.cli.interrupts import run_loop
+from cronring.schema.instant import from_us
 
 if TYPE_CHECKING:
     from cronring.client.identities import MadeToken, RoleIn
@@ -65,13 +66,9 @@ async def _make(url: str, schema: str, wanted: "WantedToken") -> "MadeToken":
         await database.close()
     grants = tuple(RoleIn(grant.role.value, grant.namespace) for grant in row.grants)
     return MadeToken(
-        TokenInfo(row.name, grants, _at(row.created_at), row.created_by, _ends(row), None, "", None), secret
+        TokenInfo(row.name, grants, from_us(row.created_at), row.created_by, _ends(row), None, "", None), secret
     )
 
 
 def _ends(row: "TokenRow") -> datetime | None:
-    return None if row.expires_at is None else _at(row.expires_at)
-
-
-def _at(instant_us: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant_us)
+    return None if row.expires_at is None else from_us(row.expires_at)

@@ -1,7 +1,7 @@
 """Filters of lists on the command line: `KEY:VALUE` words, and options that say the same."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -26,13 +26,9 @@ from cronring.schema.filters import (
     read_job_terms,
     split_terms,
 )
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from cronring.schema.instant import to_us
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-_SECOND_US: Final = 1_000_000
 
 
 def filter_argument(words: Mapping[str, tuple[str, ...]]) -> Callable[[Command], Command]:
@@ -78,14 +74,14 @@ def execution_query(filters: tuple[str, ...], values: dict[str, Any]) -> Executi
     """Of both. `values`: of the options, by name. Raises click.UsageError, and Failure for an instant to come."""
     now = wall_now()
     terms = [*_split(filters), *_of_options(values, ("job", "runner", "module", "verb", "namespace", "sort"))]
-    query = _read(lambda: read_execution_terms(terms, _microseconds(now)))
+    query = _read(lambda: read_execution_terms(terms, to_us(now)))
     for name in ("since", "until"):
         if values[name] is not None and getattr(query, name) is not None:
             raise click.UsageError(f"--{name} and {name}: are the same; give one of them")
     if values["since"] is not None:
-        query = query._replace(since=_microseconds(past("--since", values["since"])))
+        query = query._replace(since=to_us(past("--since", values["since"])))
     if values["until"] is not None:
-        query = query._replace(until=_microseconds(resolved(values["until"], end_of_day=True)))
+        query = query._replace(until=to_us(resolved(values["until"], end_of_day=True)))
     if query.since is not None and query.until is not None and query.since > query.until:
         raise click.UsageError("--since is after --until, so nothing can match; exchange them")
     return query
@@ -124,10 +120,6 @@ def _read(read: Callable[[], Read]) -> Read:
         return read()
     except FilterError as error:
         raise click.UsageError(error.message) from error
-
-
-def _microseconds(moment: "datetime") -> int:
-    return round(moment.timestamp() * _SECOND_US)
 
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 import click
@@ -44,7 +44,7 @@ def resolved(text: str, zone: str = "", *, end_of_day: bool = False) -> datetime
     A date alone is its first second, or its last one with `end_of_day`. Raises Failure, saying what to write instead.
     """
     from cronring.schema.duration import DurationError, parse_duration
-    from cronring.schema.instant import InstantError, parse_instant
+    from cronring.schema.instant import InstantError, from_us, parse_instant
     from cronring.schema.zone import ZoneError
 
     if text == "now":
@@ -58,7 +58,7 @@ def resolved(text: str, zone: str = "", *, end_of_day: bool = False) -> datetime
     except (DurationError, InstantError, ZoneError, OverflowError) as error:
         signed = f" (did you mean -{text}, or +{text}?)" if _DISTANCE.fullmatch(text) else ""
         raise Failure(f"{text!r}: {error}{signed}. An instant is {FORMS}") from error
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant_us)
+    return from_us(instant_us)
 
 
 def past(flag: str, text: str, zone: str = "") -> datetime:

@@ -1,12 +1,13 @@
 """A schedule as it is typed: a pattern or another text, in a zone, and an error that points at what is wrong."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 import click
 
 from cronring.cli.failures import Failure
+from cronring.schema.instant import to_us
 from cronring.schema.policy_model import DST_GAP, DST_OVERLAP
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SHOWN: Final = 200
 
 
@@ -75,12 +75,3 @@ def pointed(text: str, error: Pointing) -> str:
     printable = "".join(char if char.isprintable() else "?" for char in shown)
     remedy = f"\n  write instead: {error.suggestion}" if error.suggestion else ""
     return f"{error.message}\n  {printable}\n  {' ' * position}^{remedy}"
-
-
-def to_us(moment: datetime) -> int:
-    """Microseconds since 1970."""
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-def from_us(instant: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=instant)

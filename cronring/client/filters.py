@@ -1,14 +1,13 @@
 """Filters of lists as the API takes them, and what comes of them."""
 
-from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 
 from cronring.client.convert import timestamp
 from cronring.client.model import Execution
 from cronring.protos.cronring.v1 import executions_pb2, jobs_pb2
 from cronring.schema.filters import ExecutionQuery, JobQuery
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+from cronring.schema.instant import from_us
 
 
 class ExecutionsFound(NamedTuple):
@@ -43,4 +42,4 @@ def job_filter(query: JobQuery) -> jobs_pb2.JobFilter:
 
 
 def _moment(instant_us: int | None) -> datetime | None:
-    return None if instant_us is None else _EPOCH + timedelta(microseconds=instant_us)
+    return None if instant_us is None else from_us(instant_us)

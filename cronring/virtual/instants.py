@@ -1,15 +1,12 @@
 """Instants and lengths of time as callers of a virtual cluster write them."""
 
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import datetime, timedelta
 
 from cronring.schema.duration import parse_duration
-from cronring.schema.instant import parse_instant
+from cronring.schema.instant import parse_instant, to_us
 
 Instant = str | datetime
 Length = str | timedelta
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def instant_us(instant: Instant) -> int:
@@ -18,7 +15,7 @@ def instant_us(instant: Instant) -> int:
         return parse_instant(instant)
     if instant.tzinfo is None:
         raise ValueError(f"{instant!r} names no time zone: write datetime(..., tzinfo=UTC), or a text")
-    return (instant - _EPOCH) // timedelta(microseconds=1)
+    return to_us(instant)
 
 
 def length_us(length: Length) -> int:
@@ -29,7 +26,3 @@ def length_us(length: Length) -> int:
     if length_us <= 0:
         raise ValueError(f"{length} is no length of time above zero")
     return length_us
-
-
-def moment(at_us: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=at_us)

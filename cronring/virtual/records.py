@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cronring.controller.store.memory.rows import SkipRow, StoredExecution, StoredJob
-from cronring.virtual.instants import moment
+from cronring.schema.instant import from_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ def execution_of(row: StoredExecution) -> Execution:
     return Execution(
         row.execution_id,
         row.job.key,
-        moment(row.tick),
-        moment(row.run_at),
+        from_us(row.tick),
+        from_us(row.run_at),
         row.attempt,
         str(row.trigger),
         row.missed,
-        moment(row.claimed_at),
-        None if report is None else moment(report.started_at),
-        None if report is None else moment(report.ended_at),
+        from_us(row.claimed_at),
+        None if report is None else from_us(report.started_at),
+        None if report is None else from_us(report.ended_at),
         None if row.outcome is None else str(row.outcome),
         None if report is None or not report.error_type else report.error_type,
         "" if report is None else report.error_message,
@@ -81,4 +81,4 @@ def execution_of(row: StoredExecution) -> Execution:
 
 def skip_of(row: SkipRow, job: StoredJob) -> Skip:
     reason, first_tick, last_tick, ticks = row.skipped
-    return Skip(job.key, str(reason), moment(first_tick), moment(last_tick), ticks, moment(row.decided_at))
+    return Skip(job.key, str(reason), from_us(first_tick), from_us(last_tick), ticks, from_us(row.decided_at))

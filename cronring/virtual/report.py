@@ -10,9 +10,9 @@ from cronring.controller.store.memory.rows import SkipRow, StoredExecution, Stor
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.execution import OF_A_TICK, Trigger
 from cronring.schema.explain import clock_change, clock_note, wall_text, zoned_pattern
+from cronring.schema.instant import from_us
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import Schedule, parse_schedule
-from cronring.virtual.instants import moment
 
 NOTES_MAX: Final = 12  # about ticks beside a change of the clocks, for each job
 _NEAR_US: Final = 86_400_000_000  # repeated and made-up-for ticks lie within a day of the change
@@ -84,8 +84,8 @@ def _report(
         triggers[Trigger.RETRY],
         triggers[Trigger.CATCH_UP],
         triggers[Trigger.MANUAL] + triggers[Trigger.BACKFILL],
-        moment(of_ticks[0]) if of_ticks else None,
-        moment(of_ticks[-1]) if of_ticks else None,
+        from_us(of_ticks[0]) if of_ticks else None,
+        from_us(of_ticks[-1]) if of_ticks else None,
         row.paused,
         tuple(_clock_changes(schedule, of_ticks, start_us, until_us)),
     )

@@ -1,21 +1,21 @@
 """How instants, lengths of time and runs are told."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from typing import Final
 
 from cronring.controller.core.ledger.why_facts import Attempt
 from cronring.schema.duration import measured
 from cronring.schema.execution import OF_A_TICK
+from cronring.schema.instant import from_us
 from cronring.schema.zone import load_zone
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = 1_000_000
 _MESSAGE_SHOWN: Final = 300
 
 
 def instant(at: int, zone: str = "") -> str:
     """`2026-11-21 09:00:00Z`, with thousandths where there are any, and what the clocks of a zone show."""
-    moment = _EPOCH + timedelta(microseconds=at)
+    moment = from_us(at)
     text = f"{moment:%Y-%m-%d %H:%M:%S}"
     if at % _SECOND:
         text += f".{at % _SECOND // 1_000:03}"

@@ -9,7 +9,7 @@ from cronring.cli.clock import wall_now
 from cronring.cli.options import option, output_option
 from cronring.cli.output import jsonable, print_json
 from cronring.cli.printing import say, say_source
-from cronring.cli.schedules import to_us
+from cronring.schema.instant import to_us
 
 if TYPE_CHECKING:
     from cronring.schema.diff import ModuleDifference

@@ -16,8 +16,8 @@ from cronring.cli.filtering import count_option
 from cronring.cli.options import controllers_option, count, limit_option, option, output_option
 from cronring.cli.output import Column, print_count, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say, say_block
-from cronring.cli.schedules import to_us
 from cronring.cli.versions import Changes, consent_options, tell, with_consent
+from cronring.schema.instant import to_us
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient

@@ -12,7 +12,8 @@ from cronring.cli.job_options import VerbParam, whoami
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.printing import say, say_source
-from cronring.cli.schedules import from_us, parse_given
+from cronring.cli.schedules import parse_given
+from cronring.schema.instant import from_us
 from cronring.schema.keys import VerbName
 
 if TYPE_CHECKING:

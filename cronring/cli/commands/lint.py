@@ -16,7 +16,7 @@ from cronring.cli.execution_rows import duration_ms
 from cronring.cli.options import Addresses, count, option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import say
-from cronring.cli.schedules import to_us
+from cronring.schema.instant import to_us
 from cronring.schema.lint_finding import RULES, WARNING
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import output_option
 from cronring.cli.output import instant_text, print_json
 from cronring.cli.printing import say
-from cronring.cli.schedules import from_us, parse_given, to_us, zone_options
+from cronring.cli.schedules import parse_given, zone_options
+from cronring.schema.instant import from_us, to_us
 
 if TYPE_CHECKING:
     from cronring.schema.explain import Tick

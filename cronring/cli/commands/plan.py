@@ -11,7 +11,7 @@ from cronring.cli.failures import Failure
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.printing import say
-from cronring.cli.schedules import from_us, to_us
+from cronring.schema.instant import from_us, to_us
 
 if TYPE_CHECKING:
     from cronring.cli.modules import ReadModule

@@ -34,7 +34,7 @@ def why(job: str, at: str | None, output: str, controllers: tuple[str, ...]) -> 
       cronring why crawl.site:docs --at -2h -o json
     """
 
-    from cronring.cli.schedules import to_us
+    from cronring.schema.instant import to_us
     from cronring.schema.pages import job_page
 
     async def question(client: "AsyncClient") -> "tuple[Why, str]":

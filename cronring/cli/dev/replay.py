@@ -17,10 +17,10 @@ from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
 from cronring.runner.config import default_sync_children
 from cronring.runner.modules import LoadedModule
+from cronring.schema.instant import from_us
 from cronring.schema.log_line import Level
 from cronring.virtual.children import RunsInChildren
 from cronring.virtual.engine import Engine
-from cronring.virtual.instants import moment
 from cronring.virtual.outages import Outage
 from cronring.virtual.report import job_reports
 
@@ -154,7 +154,7 @@ class Replay:
     def _tell(self, view: ReplayView, books: ReplayedBooks) -> None:
         logged, self._logged = self._logged, []
         for at_us, news in sorted([*logged, *books.news()], key=lambda each: each[0]):
-            view.tell(moment(at_us), news)
+            view.tell(from_us(at_us), news)
 
     # Afterwards
 

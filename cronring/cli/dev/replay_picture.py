@@ -14,10 +14,10 @@ from cronring.cli.dev.replay_news import Logged, News
 from cronring.cli.glance import countdown
 from cronring.cli.output import milliseconds
 from cronring.cli.printing import visible
+from cronring.schema.instant import from_us
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import parse_schedule
 from cronring.virtual.engine import Engine
-from cronring.virtual.instants import moment
 from cronring.virtual.records import Execution, Skip
 
 RECENT: Final = 40
@@ -76,7 +76,7 @@ class Picture:
         )  # fmt: skip
 
     def _heading(self) -> Text:
-        now = moment(self._engine.now_us)
+        now = from_us(self._engine.now_us)
         away = [part for part in ("database", "controllers", "runners") if self._engine.is_away(part)]
         line = Text.assemble(
             ("cronring dev", "bold"), f"  {self._title}  ", (f"{now:%a %Y-%m-%d %H:%M:%S} UTC", "bold"),

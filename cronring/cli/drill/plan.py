@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from cronring.cli.conversation import job_keys, or_nearest
 from cronring.cli.failures import Failure
 from cronring.cli.output import short_instant
-from cronring.cli.schedules import to_us
 from cronring.client.model import Cluster, Job, Member, Owners, Ring
 from cronring.schema.duration import measured
+from cronring.schema.instant import to_us
 
 if TYPE_CHECKING:
     from cronring.client import AsyncClient
