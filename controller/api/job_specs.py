@@ -1,6 +1,6 @@
 """What a caller wants of a job, judged field by field, as the store takes it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -114,7 +114,7 @@ def job_change(
     if fields & {"schedule", "payload"} or "policy" in paths or "policy.after" in paths:
         payload = spec.payload if "payload" in fields else row.spec.payload
         problems += payload_violations("spec.payload", module, verb, payload, _runs(schedule, policy))
-    labels = with_workspace(module, verb, _changed_labels(spec, row, paths, problems), problems)
+    labels = with_workspace(module, verb, changed_labels(spec, row.spec.labels, paths, problems), problems)
     check_running(spec, problems)
     check_queue_spec(module, spec, policy, fields, problems)
     check_known(spec, problems)
@@ -208,13 +208,16 @@ def read_labels(labels: Mapping[str, str], problems: Violations) -> dict[str, st
     return found
 
 
-def _changed_labels(spec: jobs_pb2.JobSpec, row: JobRow, paths: list[str], problems: Violations) -> dict[str, str]:
+def changed_labels(
+    spec: jobs_pb2.JobSpec, there: Mapping[str, str], paths: Sequence[str], problems: Violations
+) -> dict[str, str]:
+    """`there`, but for the labels that `paths` name."""
     if "labels" in paths:
         return read_labels(spec.labels, problems)
     keys = [path.removeprefix(LABEL) for path in paths if path.startswith(LABEL)]
     if not keys:
-        return dict(row.spec.labels)
-    kept = {key: value for key, value in row.spec.labels.items() if key not in keys}
+        return dict(there)
+    kept = {key: value for key, value in there.items() if key not in keys}
     return read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)
 
 

@@ -8,11 +8,11 @@ from cronring.controller.api.job_specs import (
     LABEL,
     POLICY_PATHS,
     SPEC_PATHS,
+    changed_labels,
     check_known,
     check_running,
     contradictions,
     read_anchor,
-    read_labels,
     read_mask,
     read_policy,
     read_schedule,
@@ -130,7 +130,7 @@ def template_values(request: templates_pb2.SetTemplateRequest, there: TemplateVa
             anchor=anchor,
             policy=policy.text,
             payload=_payload(spec.payload, problems) if "payload" in fields else there.spec.payload,
-            labels=_labels(spec, there, paths, problems),
+            labels=changed_labels(spec, there.spec.labels, paths, problems),
         ),
     )
     check_running(spec, problems)
@@ -169,13 +169,3 @@ def _payload(text: str, problems: Violations) -> str:
     if len(canonical.encode()) > PAYLOAD_LIMIT:
         problems.append(("spec.payload", f"has more than {PAYLOAD_LIMIT} bytes; pass a reference instead"))
     return canonical
-
-
-def _labels(
-    spec: jobs_pb2.JobSpec, there: TemplateValues, paths: Sequence[str], problems: Violations
-) -> dict[str, str]:
-    if "labels" in paths:
-        return read_labels(spec.labels, problems)
-    keys = [path.removeprefix(LABEL) for path in paths if path.startswith(LABEL)]
-    kept = {key: value for key, value in there.spec.labels.items() if key not in keys}
-    return read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+# Of lines about a change, by their first character.
+SIGN_COLOURS: Final = {"+": "green", "-": "red", "~": "yellow", "!": "yellow"}
 _STYLES: Final = {
     "completed": "green",
     "alive": "green",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from cronring.cli.colours import SIGN_COLOURS
 from cronring.cli.output import short_instant
 from cronring.schema.keys import qualified
 
@@ -23,7 +24,6 @@ _ORDER: Final = ("refused", "removed", "released", "left", "changed", "adopted",
 _SIGNS: Final = {
     "created": "+", "adopted": "+", "changed": "~", "removed": "-", "released": "-", "left": " ", "refused": "!"
 }  # fmt: skip
-_COLOURS: Final = {"+": "green", "-": "red", "~": "yellow", "!": "yellow"}
 # What stands before the names of fields, which are those of the file but for these.
 _SPEC: Final = re.compile(r"^the request is invalid: |\bspec\.(?:policy\.)?(?=\w)")
 
@@ -61,12 +61,12 @@ def _job(wanted: "FileSet", job: "SetJob") -> Iterator[Line]:
     sign = _SIGNS.get(job.change, "?")
     if job.problem:
         where = f"{wanted.jobs[job.key].where}: " if job.key in wanted.jobs else ""
-        yield f"! {where}{job.key}: {_SPEC.sub('', job.problem)}", _COLOURS["!"]
+        yield f"! {where}{job.key}: {_SPEC.sub('', job.problem)}", SIGN_COLOURS["!"]
         return
     rest = [_ticks(job.change, job.ticks)] if job.ticks else []
     rest += ["it was made by hand"] if job.adopted else []
     rest += ["it is paused, and stays so"] if job.paused and job.change != "removed" else []
-    yield f"{sign} {job.key}: {'; '.join(rest)}", _COLOURS.get(sign)
+    yield f"{sign} {job.key}: {'; '.join(rest)}", SIGN_COLOURS.get(sign)
     yield from _fields(job.fields)
     if job.by_hand is not None:
         hand = job.by_hand
@@ -82,12 +82,12 @@ def previewed(preview: "Preview") -> Iterator[Line]:
     """What a change of one job would do, or that it is made."""
     sign, change = ("~", "changed") if preview.etag else ("+", "created")
     yield f"ticks up to {short_instant(preview.until_at)}:", None
-    yield f"{sign} {preview.key}: {_ticks(change, preview.ticks)}", _COLOURS[sign]
+    yield f"{sign} {preview.key}: {_ticks(change, preview.ticks)}", SIGN_COLOURS[sign]
     yield from _fields(preview.fields)
     yield from _first("-", preview.ticks.first_gone, preview.ticks.gone)
     yield from _first("+", preview.ticks.first_new, preview.ticks.new)
     for remark in preview.explanation.remarks:
-        yield f"! {remark.level}: {remark.message} {remark.remedy}".rstrip(), _COLOURS["!"]
+        yield f"! {remark.level}: {remark.message} {remark.remedy}".rstrip(), SIGN_COLOURS["!"]
 
 
 def _fields(fields: "Sequence[FieldDifference]") -> Iterator[Line]:
@@ -128,7 +128,7 @@ def _first(sign: str, ticks: "Sequence[datetime]", count: int | None) -> Iterato
     if ticks:
         shown = ", ".join(f"{tick:%m-%d %H:%M:%S}" for tick in ticks)
         more = "" if count == len(ticks) else ", ..." if count is None else f", and {count - len(ticks):,} more"
-        yield f"    {sign} {shown}{more}", _COLOURS[sign]
+        yield f"    {sign} {shown}{more}", SIGN_COLOURS[sign]
 
 
 def _count(ticks: int) -> str:

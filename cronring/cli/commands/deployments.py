@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.colours import SIGN_COLOURS
 from cronring.cli.commands.check import warn_of_idle
-from cronring.cli.commands.plan import COLOURS, in_words
+from cronring.cli.commands.plan import in_words
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.conditions import idempotency_key_option, if_match_option
 from cronring.cli.conversation import COUNTED_MAX, ask, nothing_found, or_nearest
@@ -126,7 +127,7 @@ def compare_deployments(key: str, from_key: str, days: int, output: str, control
     say(f"from {found.from_key or 'nothing'}, to {found.key}: ticks until {short_instant(found.until_at)}")
     lines = [line for verb in found.verbs for line in in_words(_forecast(verb), list(verb.changed_fields))]
     for line in lines:
-        say(line, colour=COLOURS.get(line[:1]))
+        say(line, colour=SIGN_COLOURS.get(line[:1]))
     say(f"{found.same} jobs stay as they are" if lines else f"nothing changes: {found.same} jobs stay as they are")
 
 

@@ -1,11 +1,12 @@
 """`cronring plan`: what would a deployment change?"""
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from cronring.cli.clock import wall_now
+from cronring.cli.colours import SIGN_COLOURS
 from cronring.cli.conversation import ask
 from cronring.cli.failures import Failure
 from cronring.cli.options import controllers_option, option, output_option
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from cronring.client import AsyncClient
     from cronring.schema.forecast import JobForecast
     from cronring.schema.module import Module
-
-
-COLOURS: Final = {"+": "green", "-": "red", "~": "yellow", "!": "yellow"}  # of lines, by their first character
 
 
 class DeployedText(NamedTuple):
@@ -92,7 +90,7 @@ def plan(file: str, days: int, namespace: str, python: str | None, output: str, 
     lines = [line for job in jobs for line in in_words(job, others.get(job.verb, []))]
     lines += [line for each in deployed.made for line in made_in_words(each)]
     for line in lines:
-        say(line, colour=COLOURS.get(line[:1]))
+        say(line, colour=SIGN_COLOURS.get(line[:1]))
     if not lines:
         same = sum(job.before for job in jobs)
         say(f"nothing changes: the {len(jobs)} jobs keep their {same:,} ticks")
