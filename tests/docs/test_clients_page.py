@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,7 +11,7 @@ import pytest
 
 from tests.docs.reading import ROOT, blocks
 from tests.support.cluster import Cluster
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, until
 
 PAGE: Final = "docs/clients.md"
 SAID: Final = (
@@ -26,10 +25,7 @@ def cluster(database_url: str, tmp_path: Path) -> Iterator[Cluster]:
     with Cluster(database_url, tmp_path) as found:
         found.start_controller()
         found.start_runner(ROOT / "examples" / "billing.py")
-        deadline = time.monotonic() + TIMEOUT_S
-        while "billing.close_day" not in {job["key"] for job in found.cli("jobs", "list")}:
-            assert time.monotonic() < deadline, found.runners[0].tail()
-            time.sleep(0.1)  # a poll with a deadline: a process has no other way to tell
+        until(found.runners[0].tail, lambda: "billing.close_day" in {job["key"] for job in found.cli("jobs", "list")})
         yield found
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from cronring.controller.api.rest.streams import BEAT_S
 from cronring.protos.cronring.v1.events_pb2 import Event
 from tests.docs.reading import ROOT, blocks, commands
 from tests.support.cluster import Cluster, Process
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import until
 
 PAGE: Final = "docs/rest.md"
 HERE: Final = "http://127.0.0.1:7480"
@@ -27,10 +26,7 @@ def controller(cluster: Cluster) -> Process:
     """It has jobs, and one of them has run."""
     process = cluster.start_controller()
     cluster.start_runner(ROOT / "examples" / "billing.py")
-    deadline = time.monotonic() + TIMEOUT_S
-    while KEY not in {job["key"] for job in cluster.cli("jobs", "list")}:
-        assert time.monotonic() < deadline, process.tail()
-        time.sleep(0.1)  # a poll with a deadline: a process has no other way to tell
+    until(process.tail, lambda: KEY in {job["key"] for job in cluster.cli("jobs", "list")})
     return process
 
 

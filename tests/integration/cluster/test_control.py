@@ -5,7 +5,7 @@ import json
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from cronring.client.model import Job, SkippedTick
 from tests.integration.cluster.conftest import JOURNAL_MODULE
 from tests.integration.cluster.trial import start, verdict_when_settled, wait_for_runs
 from tests.support.cluster import Cluster
+from tests.support.waiting import until
 
 EACH = "journal.each_second"
 ROUNDS = 10
@@ -25,13 +26,6 @@ ADDED = '\n\n@cron("0 0 1 1 *")\nasync def added(ctx: Context) -> None:\n    """
 def lines(journal: Path, verb: str = "each_second") -> list[dict[str, Any]]:
     found = [json.loads(line) for line in journal.read_text().splitlines()]
     return [line for line in found if line["verb"] == verb and line["event"] == "start"]
-
-
-def until(what: str, holds: Callable[[], object], seconds: float = 20) -> None:
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends, f"{what}: not within {seconds} s"
-        time.sleep(0.05)  # a poll with a deadline: a file has no other way to tell
 
 
 def instant(second: float) -> datetime:
@@ -133,7 +127,7 @@ def test_many_jobs_are_paused_resumed_and_cancelled_at_once(cluster: Cluster, jo
     assert "2 of 3 jobs are paused, 1 failed" in failed.stdout
     cluster.cli("jobs", "resume", "--module", "journal", "--status", "paused", "--yes")
     running = lambda: cluster.cli("executions", "list", "--job", "journal.longer_than_its_period", "--limit", "5")  # noqa: E731
-    until("what ran of it has stopped", lambda: all(row["outcome"] for row in running()), 15)
+    until("what ran of it has stopped", lambda: all(row["outcome"] for row in running()))
     restored = cluster.cli("jobs", "restore", "journal.longer_than_its_period")
     assert restored["next_tick"]
     verdict = verdict_when_settled(cluster, journal, [], periods_s={"each_second": 1, "each_second_sync": 1})

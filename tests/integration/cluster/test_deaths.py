@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from tests.integration.cluster import trial
 from tests.integration.cluster.conftest import JOURNAL_MODULE, PERIODS_S
 from tests.support.cluster import Cluster
 from tests.support.judge import read_journal
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import until
 
 Row = dict[str, Any]
 LONG = "journal.longer_than_its_period"
@@ -20,14 +19,6 @@ EXECUTION_ROW = {
     "id", "job", "tick", "run_at", "started_at", "ended_at", "outcome", "attempt", "trigger", "controller", "runner",
     "lateness_ms",
 }  # fmt: skip
-
-
-def until(what: str, found: Callable[[], Row | None], seconds: float) -> Row:
-    """What was found. Polls the real command line."""
-    began = time.monotonic()
-    while (row := found()) is None:
-        assert time.monotonic() - began < seconds, f"{what}: not within {seconds} s"
-    return row
 
 
 def executions(cluster: Cluster, job: str) -> list[Row]:
@@ -46,13 +37,13 @@ def ended(cluster: Cluster, job: str, execution: int) -> Row | None:
 def test_a_run_outlives_its_controller_and_is_recorded_once(cluster: Cluster, journal: Path) -> None:
     trial.start(cluster, controllers=3, runners=1)
     trial.wait_for_runs(cluster, journal)
-    run = until("a long run", lambda: running(cluster, LONG), TIMEOUT_S)
+    run = until("a long run", lambda: running(cluster, LONG))
     members = cluster.cli("cluster", "members")
     victim = next(member["pid"] for member in members if member["id"] == run["controller"])
     os.kill(victim, signal.SIGKILL)
     next(controller for controller in cluster.controllers if controller.pid == victim).popen.wait()
 
-    end = until("its end", lambda: ended(cluster, LONG, run["id"]), TIMEOUT_S)
+    end = until("its end", lambda: ended(cluster, LONG, run["id"]))
     assert end["outcome"] == "completed"
     runs = [entry for entry in read_journal(journal) if entry.execution_id == run["id"]]
     assert len(runs) == 1
@@ -64,13 +55,13 @@ def test_a_run_outlives_its_controller_and_is_recorded_once(cluster: Cluster, jo
 def test_a_dead_runners_executions_are_lost_and_ticks_go_on(cluster: Cluster, journal: Path) -> None:
     trial.start(cluster, controllers=2, runners=1)
     trial.wait_for_runs(cluster, journal)
-    run = until("a long run", lambda: running(cluster, LONG), TIMEOUT_S)
+    run = until("a long run", lambda: running(cluster, LONG))
     died = time.time()
     cluster.runners[0].kill()
     cluster.start_runner(JOURNAL_MODULE)
-    end = until("the verdict", lambda: ended(cluster, LONG, run["id"]), TIMEOUT_S)
+    end = until("the verdict", lambda: ended(cluster, LONG, run["id"]))
     assert end["outcome"] == "lost"
-    until("the next run", lambda: running(cluster, LONG), TIMEOUT_S)
+    until("the next run", lambda: running(cluster, LONG))
     verdict = trial.verdict_when_settled(cluster, journal, [died])
     assert verdict.guilty() == {}
     assert verdict.outcomes["lost"] >= 1
@@ -91,7 +82,7 @@ def test_the_first_tick_after_an_owners_death_is_run_by_its_backup(cluster: Clus
         later = [run for run in read_journal(journal) if run.verb == "each_second" and run.tick > died]
         return {"runs": later} if len(later) >= 6 else None
 
-    runs = until("six ticks after the death", judged, TIMEOUT_S)["runs"]
+    runs = until("six ticks after the death", judged)["runs"]
     assert runs[0].tick < died + 1.0, "the tick right after the death ran"
     assert max(run.started_at - run.tick for run in runs) < 2.5, "half a second, were the machine quiet"
     owners = cluster.cli("cluster", "owners", job)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.cluster.test_orphans import until
 from tests.support.cluster import Cluster
 from tests.support.programs import run
+from tests.support.waiting import until
 
 KEY, STATED = "endless.unstated", "endless.stated"
 MODULE = """

@@ -2,9 +2,7 @@
 
 import json
 import statistics
-import time
 from collections import Counter
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,18 +10,12 @@ from typing import Any
 from tests.integration.cluster import trial
 from tests.support.cluster import Cluster
 from tests.support.programs import Done
+from tests.support.waiting import until
 
 MODULES = Path(__file__).parent / "modules"
 CLOSING, REPORTING = MODULES / "closing.py", MODULES / "reporting.py"
 CLOSE, REPORT, SEND = "closing.close", "reporting.report", "reporting.send"
 Row = dict[str, Any]
-
-
-def until(what: str, holds: Callable[[], bool], seconds: float = 40) -> None:
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends, f"{what}: not within {seconds} s"
-        time.sleep(0.1)  # a poll with a deadline
 
 
 def ran(journal: Path, job: str) -> list[float]:

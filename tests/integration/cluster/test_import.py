@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
-from tests.integration.cluster.test_orphans import WITH, until
+from tests.integration.cluster.test_orphans import WITH
 from tests.support.cluster import Cluster
+from tests.support.waiting import until
 
 LINES = 12_000
 PATIENCE_S = 240  # with thousands of jobs, on a busy machine

@@ -13,6 +13,7 @@ import pytest
 from tests.support.cluster import Cluster
 from tests.support.looking import look
 from tests.support.programs import Done, run
+from tests.support.waiting import until
 
 MODULE = Path(__file__).parent / "modules" / "ledger.py"
 Answer = dict[str, Any]
@@ -35,14 +36,14 @@ class Story:
     def run(self, *arguments: str) -> Done:
         return self.cluster.ask(*arguments)
 
-    def until_completed(self, verb: str, after: float, seconds: float = 40) -> None:
+    def until_completed(self, verb: str, after: float) -> None:
         """A run of a tick after that instant has completed."""
-        ends = time.monotonic() + seconds
         found = "SELECT FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id WHERE j.verb = $1 AND outcome = "
         found += "'completed' AND extract(epoch FROM e.tick)::float8 > $2 LIMIT 1"
-        while not self.fetch(found, verb, after):
-            assert time.monotonic() < ends, "\n".join(p.tail() for p in self.cluster.controllers + self.cluster.runners)
-            time.sleep(0.1)  # a poll with a deadline
+        until(self._tails, lambda: self.fetch(found, verb, after))
+
+    def _tails(self) -> str:
+        return "\n".join(p.tail() for p in self.cluster.controllers + self.cluster.runners)
 
     def skip_of(self, reason: str, verb: str) -> str:
         """The first tick of that verb that was skipped for that reason."""
@@ -59,17 +60,19 @@ class Story:
         answer: Answer = self.cluster.cli("why", f"ledger.{verb}", *at)
         return answer["verdict"], " ".join(answer["sentences"])
 
-    def clean_audit(self, seconds: float = 30) -> Answer:
+    def clean_audit(self) -> Answer:
         """Once all that was due up to now has been decided."""
-        until, ends = f"{time.time() - 1:.0f}", time.monotonic() + seconds
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(float(until)))
-        while True:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(round(time.time() - 1)))
+        said = ""
+
+        def clean() -> Answer | None:
+            nonlocal said
             done = self.run("audit", "--thorough", "--until", stamp, "-o", "json")
-            answer: Answer = json.loads(done.stdout)
-            if done.returncode == 0 and answer["pending"] == answer["running"] == 0:
-                return answer
-            assert time.monotonic() < ends, done.stdout
-            time.sleep(0.2)  # a poll with a deadline
+            said = done.stdout
+            answer: Answer = json.loads(said)
+            return answer if done.returncode == 0 and answer["pending"] == answer["running"] == 0 else None
+
+        return until(lambda: said, clean)
 
 
 @pytest.fixture(scope="module")
@@ -173,10 +176,7 @@ def test_a_deployment_that_is_removed_ends_what_waited(story: Story) -> None:
     waiting = (
         "SELECT 1 FROM cron_jobs WHERE verb = 'each_second' AND state = 'idle' AND next_tick < now() - interval '2 s'"
     )
-    ends = time.monotonic() + 30
-    while not story.fetch(waiting):
-        assert time.monotonic() < ends, "its ticks don't wait for a runner"
-        time.sleep(0.05)  # a poll with a deadline
+    until("its ticks wait for a runner", lambda: story.fetch(waiting))
     (deployment,) = (row["key"] for row in story.fetch("SELECT key FROM deployments"))
     done = story.run("undeploy", deployment, "--yes")
     assert done.returncode == 0, done.stderr
@@ -184,7 +184,7 @@ def test_a_deployment_that_is_removed_ends_what_waited(story: Story) -> None:
     assert verdict == "skipped"
     assert "(deployment_removed): its deployment was removed before it could run" in text
     assert "It was removed at" in text
-    ends = time.monotonic() + 30
-    while story.run("audit", "--thorough").returncode != 0:
-        assert time.monotonic() < ends, story.run("audit", "--thorough").stdout
-        time.sleep(0.2)  # lost runs are declared so
+    until(  # lost runs are declared so
+        lambda: story.run("audit", "--thorough").stdout,
+        lambda: story.run("audit", "--thorough").returncode == 0,
+    )

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.cluster import trial
-from tests.integration.cluster.test_deaths import until
 from tests.support.cluster import Cluster
 from tests.support.looking import look
+from tests.support.waiting import until
 
 CROWD = Path(__file__).parent / "modules" / "crowd.py"
 COUNTED = """
@@ -68,7 +68,7 @@ def test_never_more_than_the_limit_run_at_once_and_every_place_comes_back(cluste
     trial.wait_for_runs(cluster, journal, seen + 160)
     cluster.runners[1].send(signal.SIGTERM)
     cluster.runners[1].popen.wait()
-    until("the end of all runs", lambda: {"running": 0} if _counted(cluster) == (0, 0) else None, 20)
+    until("the end of all runs", lambda: _counted(cluster) == (0, 0))
     entries = _entries(journal)
     assert _most_at_once(entries, died) == 2
     starts = [entry for entry in entries if entry["event"] == "start"]

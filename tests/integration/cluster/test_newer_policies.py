@@ -6,9 +6,10 @@ import re
 
 from cronring.client import AsyncClient
 from cronring.client.model import JobSpec
-from tests.integration.cluster.test_orphans import WITH, make_jobs, runs, until
+from tests.integration.cluster.test_orphans import WITH, make_jobs, runs
 from tests.support.cluster import Cluster, Process
 from tests.support.looking import look
+from tests.support.waiting import until
 
 NEWER, OTHER = "crawler.site:docs", "crawler.site:blog"
 POLICY = json.dumps({"retries": 1, "blackout": "Dec 24"}, separators=(",", ":"))

@@ -1,24 +1,14 @@
 """What people made by hand is theirs: a runner's start and an undeploy orphan it, and it comes back as it was."""
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tests.support.cluster import Cluster, Process
+from tests.support.waiting import until
 
 MODULES = Path(__file__).parent / "modules"
 WITH = MODULES / "crawler.py"
 TICKING, PAUSED = "crawler.site:docs", "crawler.site:blog"
-
-
-def until(what: str, holds: Callable[[], Any], seconds: float = 30) -> Any:
-    ends = time.monotonic() + seconds
-    while not (found := holds()):
-        assert time.monotonic() < ends, f"{what}: not within {seconds} s"
-        time.sleep(0.1)  # a poll with a deadline
-    return found
 
 
 def without_site(folder: Path) -> Path:

@@ -13,6 +13,7 @@ from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer, running_server
 from tests.support.judge import JournalRun, Verdict, read_journal
 from tests.support.looking import look
+from tests.support.waiting import until
 
 OUTLASTING_MODULE = Path(__file__).parent / "modules" / "outlasting.py"
 LONG_PERIOD_S = 5
@@ -42,15 +43,11 @@ def start_outlasting(cluster: Cluster, journal: Path, controllers: int, runners:
 
 def wait_for(cluster: Cluster, journal: Path, what: str, verb: str, after: float = 0.0) -> JournalRun:
     """The first run of the verb that began after that instant."""
-    deadline = time.monotonic() + 30
-    while True:
-        runs = [run for run in read_journal(journal) if run.verb == verb and run.started_at > after]
-        if runs:
-            return min(runs, key=lambda run: run.started_at)
-        assert time.monotonic() < deadline, "\n".join(
-            [what, *(p.tail() for p in cluster.controllers + cluster.runners)]
-        )
-        time.sleep(0.02)
+    runs = until(
+        lambda: "\n".join([*(p.tail() for p in cluster.controllers + cluster.runners), what]),
+        lambda: [run for run in read_journal(journal) if run.verb == verb and run.started_at > after],
+    )
+    return min(runs, key=lambda run: run.started_at)
 
 
 def outlasting_verdict(cluster: Cluster, journal: Path) -> Verdict:
@@ -74,11 +71,7 @@ def outcomes(cluster: Cluster) -> dict[int, str | None]:
 
 
 def wait_for_outcome(cluster: Cluster, run: JournalRun, seconds: float) -> str:
-    deadline = time.monotonic() + seconds
-    while (outcome := outcomes(cluster)[run.execution_id]) is None:
-        assert time.monotonic() < deadline, f"{run} has no outcome after {seconds} s"
-        time.sleep(0.1)
-    return outcome
+    return until(f"the outcome of {run}", lambda: outcomes(cluster)[run.execution_id], seconds)
 
 
 def restart_all(cluster: Cluster) -> None:

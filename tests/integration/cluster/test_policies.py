@@ -6,7 +6,7 @@ import itertools
 import json
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from cronring.client import AsyncClient
 from tests.support.cluster import Cluster
 from tests.support.looking import look
+from tests.support.waiting import until
 
 MODULE = Path(__file__).parent / "modules" / "policies.py"
 LASTS_S = 14.0
@@ -64,12 +65,6 @@ class Story:
 
         return {tick for first, last in asyncio.run(found()) for tick in range(first, last + 1)}
 
-    def until(self, what: str, holds: Callable[[], object], seconds: float = 20) -> None:
-        ends = time.monotonic() + seconds
-        while not holds():
-            assert time.monotonic() < ends, f"{what}: not within {seconds} s"
-            time.sleep(0.1)  # a poll with a deadline
-
 
 @pytest.fixture(scope="module")
 def story(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
@@ -82,7 +77,7 @@ def story(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
             cluster.start_controller()
         cluster.start_runner(MODULE)
         told = Story(cluster, journal, once_at)
-        told.until("the first run", journal.exists, 40)
+        until("the first run", journal.exists)
         time.sleep(LASTS_S)  # what is watched is what happens in this time
         yield told
 
@@ -173,10 +168,10 @@ def test_a_verb_moves_its_own_next_run(story: Story) -> None:
 
 
 def test_once_is_once_at_its_instant(story: Story) -> None:
-    story.until("it ran", lambda: story.lines("only"))
+    until("it ran", lambda: story.lines("only"))
     (line,) = story.lines("only")
     assert line["tick"] == story.once_at
-    story.until("it is done", lambda: story.job("only")["status"] == "completed")
+    until("it is done", lambda: story.job("only")["status"] == "completed")
 
 
 def test_a_manual_job_runs_when_it_is_triggered_and_only_then(story: Story) -> None:
@@ -191,11 +186,11 @@ def test_a_job_through_the_api_runs_with_its_payload_changes_and_goes(story: Sto
     cli("jobs", "create", "policies.order", "--name", "acme", "--every", "1s",
         "--payload", '{"customer": "acme"}', "--label", "team=sales")  # fmt: skip
     name = "order:acme"
-    story.until("its first run", lambda: story.lines(name))
+    until("its first run", lambda: story.lines(name))
     assert {(line["customer"], line["amount"]) for line in story.lines(name)} == {("acme", 1)}
     cli("jobs", "update", "policies.order:acme", "--every", "2s", "--payload", '{"customer": "acme", "amount": 7}')
     changed = time.time()
-    story.until("two runs of the new schedule", lambda: len(story.lines(name, amount=7)) >= 2)
+    until("two runs of the new schedule", lambda: len(story.lines(name, amount=7)) >= 2)
     new = story.lines(name, amount=7)
     assert new[1]["tick"] - new[0]["tick"] == 2.0
     assert all(line["tick"] <= changed + 0.5 for line in story.lines(name, amount=1))
@@ -209,7 +204,7 @@ def test_pause_and_resume_leave_their_ticks_in_the_books(story: Story) -> None:
     time.sleep(3)  # three ticks that must not run
     story.cluster.cli("jobs", "resume", "policies.plain")
     resumed = time.time()
-    story.until("it ticks again", lambda: any(line["tick"] > resumed for line in story.lines("plain")))
+    until("it ticks again", lambda: any(line["tick"] > resumed for line in story.lines("plain")))
     between = [line["tick"] for line in story.lines("plain") if paused + 0.5 < line["tick"] < resumed - 0.5]
     assert between == []
     assert story.skipped("plain")["paused"] >= 2
@@ -254,7 +249,7 @@ def test_an_outage_is_made_up_for_as_each_job_says(story: Story) -> None:
         return any(line["tick"] > resumed for line in story.lines("plain"))
 
     for _ in range(3):
-        story.until("it ticks again", ticks_again, 60)
+        until("it ticks again", ticks_again)
         if made_up_for() or not is_overlap():
             break
         stopped, resumed = freeze(story.cluster)
@@ -266,7 +261,7 @@ def test_an_outage_is_made_up_for_as_each_job_says(story: Story) -> None:
     def caught_up() -> bool:
         return any(line["tick"] > resumed for line in story.lines("each"))
 
-    story.until("every missed tick ran", caught_up, 60)
+    until("every missed tick ran", caught_up)
     ran = [line["tick"] for line in story.lines("each") if line["tick"] > stopped - 2]
     assert len(ran) == len(set(ran))
     wanted = set(range(int(min(ran)), int(max(ran)) + 1))
@@ -280,4 +275,4 @@ def test_the_audit_is_clean(story: Story) -> None:
         async with AsyncClient(addresses) as client:
             return (await client.ledger.audit(thorough=True)).clean
 
-    story.until("the books close", lambda: asyncio.run(is_clean()))
+    until("the books close", lambda: asyncio.run(is_clean()))

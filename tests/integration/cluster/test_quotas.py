@@ -1,6 +1,5 @@
 """memory_limit and cpu_limit from annotation and command line to PostgreSQL, on a living cluster."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.cluster import Cluster
+from tests.support.waiting import until
 
 MODULE = Path(__file__).parent / "modules" / "quotas.py"
 MIB = 1 << 20
@@ -20,15 +20,8 @@ def cluster(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) 
     with Cluster(module_database_url, folder, {"JOURNAL": str(journal)}) as cluster:
         cluster.start_controller()
         cluster.start_runner(MODULE)
-        _until("the first run", journal.exists, 40)
+        until("the first run", journal.exists)
         yield cluster
-
-
-def _until(what: str, holds: Any, seconds: float = 20) -> None:
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends, f"{what}: not within {seconds} s"
-        time.sleep(0.1)  # a poll with a deadline
 
 
 def _run(cluster: Cluster, job: str, ends: int = 1) -> list[dict[str, Any]]:
@@ -39,7 +32,7 @@ def _run(cluster: Cluster, job: str, ends: int = 1) -> list[dict[str, Any]]:
         listed: list[dict[str, Any]] = cluster.cli("executions", "list", "--job", job)
         return [row for row in listed if row["outcome"]]
 
-    _until(f"{job} has ended", lambda: len(rows()) == ends)
+    until(f"{job} has ended", lambda: len(rows()) == ends)
     found = [cluster.cli("executions", "get", str(row["id"])) for row in rows()]
     return sorted(found, key=lambda row: row["id"])
 

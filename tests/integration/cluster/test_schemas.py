@@ -1,7 +1,6 @@
 """Two clusters in one database, each in a schema and by roles of its own, with the rights that docs/running.md says."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ from cronring.controller.store.maintenance import maintain
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer, run_coroutine
 from tests.support.looking import look
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 MODULE = Path(__file__).parent / "modules" / "twice.py"
@@ -87,10 +87,7 @@ def tenants(postgres: PostgresServer, empty_database_url: str, tmp_path: Path) -
 
 
 def wait_for_runs(tenant: Tenant, count: int) -> None:
-    deadline = time.monotonic() + 40
-    while len(tenant.fences()) < count:
-        assert time.monotonic() < deadline, tenant.cluster.controllers[0].tail()
-        time.sleep(0.05)  # a poll with a deadline: a file has no other way to tell
+    until(tenant.cluster.controllers[0].tail, lambda: len(tenant.fences()) >= count)
 
 
 async def fetch(tenant: Tenant, statement: str, url: str = "") -> list[asyncpg.Record]:

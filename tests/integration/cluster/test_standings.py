@@ -1,22 +1,18 @@
 """A runner that stays connected learns when another version takes over, goes back, or nothing is active any more."""
 
 import re
-import time
 from pathlib import Path
 
 from tests.support.cluster import Cluster, Process
+from tests.support.waiting import until
 
 CRAWLER = Path(__file__).parent / "modules" / "crawler.py"
 
 
 def until_it_says(runner: Process, event: str) -> None:
     """It is what the runner said last of how its version stands."""
-    ends, said = time.monotonic() + 30, ""
-    while said != event:
-        assert time.monotonic() < ends, f"{event}: not within 30 s:\n{runner.tail()}"
-        time.sleep(0.1)  # a poll with a deadline
-        lines = re.findall(r"deployment_(?:in)?active|module_registered", runner.log.read_text())
-        said = lines[-1] if lines else ""
+    events = r"deployment_(?:in)?active|module_registered"
+    until(lambda: f"{runner.tail()}\n{event}", lambda: re.findall(events, runner.log.read_text())[-1:] == [event])
 
 
 def test_a_runner_says_when_its_version_is_replaced_and_back(cluster: Cluster, tmp_path: Path) -> None:

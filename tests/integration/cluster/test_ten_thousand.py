@@ -18,10 +18,10 @@ from cronring.client import AsyncClient
 from cronring.client.many import JobToMake
 from cronring.client.model import JobSpec
 from cronring.schema.filters import JobQuery
-from tests.integration.cluster.test_orphans import until
 from tests.support.cluster import Cluster
 from tests.support.looking import look
 from tests.support.rested import CRON
+from tests.support.waiting import until
 
 MANY: Final = 10_000
 TICKING: Final = 100  # of each door: the first ones are due while the test looks

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.integration.cluster import trial
-from tests.integration.cluster.test_deaths import until
 from tests.support.cluster import Cluster
 from tests.support.looking import look
+from tests.support.waiting import until
 
 TENANTS = Path(__file__).parent / "modules" / "tenants.py"
 TAKEN = "SELECT sum(running)::integer, (SELECT count(*) FROM cron_executions WHERE outcome IS NULL) FROM cron_limits"
@@ -57,7 +57,7 @@ def test_one_at_a_time_of_each_workspace_through_kill_9_and_then_it_ends(cluster
     row = cluster.cli("limits", "set", "--by", "label:workspace", "--max", "1")
     assert (row["label"], row["max_concurrent"], row["running"]) == ("workspace", 1, 0)
     cluster.start_runner(TENANTS)
-    until("the module", lambda: cluster.cli("deployments", "list", "--module", "tenants") or None, 20)
+    until("the module", lambda: cluster.cli("deployments", "list", "--module", "tenants"))
     _make(cluster, journal.with_name("jobs.ndjson"), "* * * * * *", {"a": 3, "b": 3, "c": 1})
     trial.wait_for_runs(cluster, journal, 30)
     victim = cluster.controllers[0]
@@ -74,7 +74,7 @@ def test_one_at_a_time_of_each_workspace_through_kill_9_and_then_it_ends(cluster
     assert "a" not in {_workspace(entry) for entry in _entries(journal)[seen + 2 :]}
     cluster.cli("jobs", "pause", "--label", "workspace=b", "--yes")
     cluster.cli("jobs", "pause", "--label", "workspace=c", "--yes")
-    until("the end of all runs", lambda: {"taken": 0} if _taken(cluster) == (0, 0) else None, 40)
+    until("the end of all runs", lambda: _taken(cluster) == (0, 0))
     running: Counter[str] = Counter()
     for entry in sorted(_entries(journal), key=lambda entry: entry["at"]):
         running[_workspace(entry)] += 1 if entry["event"] == "start" else -1
@@ -85,7 +85,7 @@ def test_three_of_one_workspace_do_not_wait_for_forty_of_another(cluster: Cluste
     """One child, and a tick that brings 43 runs of 0.2 s. The three are among the first of it."""
     trial.start(cluster, controllers=1, runners=0)
     cluster.start_runner(TENANTS, extra=("--sync-children", "1"))
-    until("the module", lambda: cluster.cli("deployments", "list", "--module", "tenants") or None, 20)
+    until("the module", lambda: cluster.cli("deployments", "list", "--module", "tenants"))
     _make(cluster, journal.with_name("jobs.ndjson"), "0,30 * * * * *", {"loud": 40, "quiet": 3})
     order = until("a tick of all", lambda: _whole_tick(cluster), 120)["order"]
     assert max(place for place, workspace in enumerate(order) if workspace == "quiet") <= 12, order

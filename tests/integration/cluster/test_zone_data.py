@@ -15,6 +15,7 @@ import asyncpg
 from cronring.schema.zone import zone_data_version
 from tests.support.cluster import Cluster
 from tests.support.looking import look
+from tests.support.waiting import until
 from tests.support.zone_data import another_version
 
 MODULE = Path(__file__).parent / "modules" / "zoned.py"
@@ -60,15 +61,14 @@ def rows(cluster: Cluster) -> list[Row]:
 
 def until_both_have_decided(cluster: Cluster) -> list[Row]:
     """Each of the two has ended runs of the zone's jobs, and other jobs went on."""
-    ends = time.monotonic() + SECONDS
-    while True:
+
+    def found() -> list[Row] | None:
         found = rows(cluster)
         zoned = [row for row in found if row.verb.startswith("a")]
         odd = [row for row in zoned if row.by_odd_rules]
-        if len(odd) > 10 and len(zoned) - len(odd) > 10:
-            return found
-        assert time.monotonic() < ends, "\n".join(each.tail() for each in cluster.controllers)
-        time.sleep(0.2)  # a poll with a deadline
+        return found if len(odd) > 10 and len(zoned) - len(odd) > 10 else None
+
+    return until(lambda: "\n".join(each.tail() for each in cluster.controllers), found, SECONDS)
 
 
 def test_members_that_differ_lose_nothing_and_say_so(cluster: Cluster, tmp_path: Path) -> None:
@@ -108,9 +108,10 @@ def test_members_that_differ_lose_nothing_and_say_so(cluster: Cluster, tmp_path:
 
     cluster.controllers[1].kill()
     killed = time.time()
-    ends = time.monotonic() + SECONDS
-    while not [row for row in rows(cluster) if row.verb == "a1" and row.tick > killed + 10 and not row.by_odd_rules]:
-        assert time.monotonic() < ends, cluster.controllers[0].tail()
-        time.sleep(0.2)  # a poll with a deadline
+    until(
+        cluster.controllers[0].tail,
+        lambda: [row for row in rows(cluster) if row.verb == "a1" and row.tick > killed + 10 and not row.by_odd_rules],
+        SECONDS,
+    )
     later = [row for row in rows(cluster) if row.tick > killed + 20]
     assert not [row for row in later if row.by_odd_rules], "whoever is left decides by its own rules"

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import until
 
 MODULE = Path(__file__).parent / "modules" / "crawl.py"
 SITE = '{"url": "https://example.com", "depth": 2}'
@@ -37,14 +36,6 @@ def cluster(
         until("the module is deployed", lambda: cluster.cli("deployments", "list", "--active"))
         yield cluster
     postgres.drop_database(name)
-
-
-def until(what: str, found: Callable[[], Any]) -> Any:
-    """What was found. Polls the real command line, which has no way to tell."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not (row := found()):
-        assert time.monotonic() < deadline, f"{what}: not within {TIMEOUT_S:g} s"
-    return row
 
 
 def refused(cluster: Cluster, *arguments: str) -> str:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from tests.integration.cluster import trial
 from tests.integration.cluster.conftest import JOURNAL_MODULE
 from tests.support.cluster import Cluster, Process
 from tests.support.looking import look
+from tests.support.waiting import until
 
 SELDOM = Path(__file__).parent / "modules" / "seldom.py"
 JOB = "journal.each_second"
@@ -49,13 +50,6 @@ def refused(cluster: Cluster, *arguments: str) -> str:
     code, output, errors = Drill(cluster, "--yes", *arguments).finish()
     assert (code, output) == (1, ""), errors
     return errors
-
-
-def until(what: str, found: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        time.sleep(0.05)
 
 
 def gauge(controller: Process, name: str) -> float:

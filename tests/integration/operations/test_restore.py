@@ -19,6 +19,7 @@ from tests.integration.cluster import trial
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer
 from tests.support.looking import look
+from tests.support.waiting import until
 
 MODULE = Path(__file__).parent / "modules" / "restored.py"
 # docs/decisions/0037: why sequences are moved on
@@ -80,10 +81,10 @@ def advice() -> list[str]:
 
 def wait_for(cluster: Cluster, verb: str, tick: float) -> None:
     """Until a later tick of the verb than that has run."""
-    deadline = time.monotonic() + 30
-    while not any(entry["verb"] == verb and entry["tick"] > tick for entry in journal(cluster.folder)):
-        assert time.monotonic() < deadline, "\n".join(p.tail() for p in cluster.controllers + cluster.runners)
-        time.sleep(0.05)
+    until(
+        lambda: "\n".join(p.tail() for p in cluster.controllers + cluster.runners),
+        lambda: any(entry["verb"] == verb and entry["tick"] > tick for entry in journal(cluster.folder)),
+    )
 
 
 @pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
@@ -11,7 +10,7 @@ import pytest
 
 from cronring.client import Client, ClientError, Invalid, Lease, SyncConsumer, SyncMessage
 from tests.support.cluster import Cluster
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import until
 
 SHORT = timedelta(seconds=1)
 
@@ -20,14 +19,6 @@ SHORT = timedelta(seconds=1)
 def blocking(cluster: Cluster) -> Iterator[Client]:
     with Client([cluster.addresses]) as client:
         yield client
-
-
-def until(holds: Callable[[], bool], otherwise: str) -> None:
-    """Blocks its thread."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not holds():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.05)  # a poll with a deadline
 
 
 def ids(lease: Lease) -> list[int]:
@@ -62,7 +53,7 @@ def test_the_lease_lasts_while_a_handler_blocks(blocking: Client, queue: str) ->
 
     for message in blocking.consume(queue, consumer="c1", hold=SHORT, until_empty=True):
         with message:
-            until(extended, "the lease is not extended")
+            until("the lease is extended", extended)
             assert blocking.queues.take(queue, "other").messages == ()
         assert (message.error, message.lost, message.delivery) == (None, False, 1)
     assert blocking.queues.messages(queue) == []
@@ -92,7 +83,7 @@ def test_a_message_that_is_not_ours_any_more_is_told_to_be_lost(blocking: Client
             if message.value() == 1:
                 blocking.queues.release(Lease(message.lease, "default", ()))
                 other = blocking.queues.take(queue, "c2", hold=timedelta(hours=1))
-                until(lambda: message.lost, "nobody has said that it is lost")  # noqa: B023 - called at once
+                until("somebody says that it is lost", lambda: message.lost)  # noqa: B023 - called at once
                 raise ValueError("nobody is told")
         assert (message.lost, message.error) == (True, None)
     assert [each.delivery for each in other.messages][:1] != []
