@@ -16,16 +16,14 @@ from typing import Any, Final
 
 import asyncpg
 import click
-import psutil
 
 from bench import loop_watch
-from bench.fleet import Fleet, fleet, until_deployed
+from bench.fleet import NO_OP_MODULE, Fleet, fleet, until_deployed
 from bench.machine import machine
 from bench.results import head, rows, show
 from cronring.client import AsyncClient
 from cronring.client.many import JobToMake
 from cronring.client.model import JobSpec
-from tests.support.cluster import Process
 from tests.support.looking import look
 
 SIZES: Final = (1_000, 10_000)
@@ -33,13 +31,6 @@ AT_ONCE: Final = 10_000  # jobs of a call
 CONTROLLERS: Final = 3
 STARTED_S: Final = 60.0
 POLL_S: Final = 0.02
-MODULE: Final = """
-from cronring import verb
-
-@verb
-async def run(payload: dict[str, int]) -> None:
-    pass
-"""
 STARTED: Final = """
 SELECT extract(epoch FROM e.started_at)::float8, extract(epoch FROM e.run_at)::float8
 FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id WHERE j.key = $1 AND e.started_at IS NOT NULL
@@ -69,7 +60,7 @@ class Bench:
         """Make so many."""
         wanted = jobs(size)
         await asyncio.sleep(2)  # what went before is over
-        began, spent, cpu_s = time.time(), self._running.spent_s(), self._cpu_s()
+        began, spent, cpu_s = time.time(), self._running.spent_s(), self._running.controllers_cpu_s()
         for first in range(0, size, AT_ONCE):
             done = await client.jobs.create_many(wanted[first : first + AT_ONCE])
             assert done.changed == len(done.results), done.results[0]
@@ -78,7 +69,9 @@ class Bench:
         started, run_at = await self._started(key)
         await client.jobs.delete(key)
         await asyncio.sleep(1)
-        held = [self._longest(each, began, time.time()) for each in self._running.cluster.controllers]
+        held = [
+            loop_watch.longest(self._holds, each.pid, began, time.time()) for each in self._running.cluster.controllers
+        ]
         after = self._running.spent_s()
         return {
             "jobs": size,
@@ -87,7 +80,9 @@ class Bench:
             "late_ms": round(1_000 * (started - run_at), 1),
             "hold_ms": [round(each[0]) for each in held],
             "held_cpu_ms": [round(each[1]) for each in held],
-            "cpu_s": [round(now - before, 2) for now, before in zip(self._cpu_s(), cpu_s, strict=True)],
+            "cpu_s": [
+                round(now - before, 2) for now, before in zip(self._running.controllers_cpu_s(), cpu_s, strict=True)
+            ],
             "postgresql_s": round(after["postgresql"] - spent["postgresql"], 2),
         }
 
@@ -97,21 +92,11 @@ class Bench:
                 await asyncio.sleep(POLL_S)
         return found[0], found[1]
 
-    def _cpu_s(self) -> list[float]:
-        times = [psutil.Process(each.pid).cpu_times() for each in self._running.cluster.controllers]
-        return [each.user + each.system for each in times]
-
-    def _longest(self, controller: Process, began: float, ended: float) -> tuple[float, float]:
-        lines = self._holds.with_name(f"{self._holds.name}-{controller.pid}").read_text().splitlines()
-        holds = [tuple(map(float, line.split())) for line in lines]
-        within = [(held, cpu) for at, held, cpu in holds if began <= at <= ended]
-        return max((held for held, _ in within), default=0.0), max((cpu for _, cpu in within), default=0.0)
-
 
 async def measured(running: Fleet, holds: Path, sizes: tuple[int, ...]) -> dict[str, Any]:
     connection = await look(running.url)
     file = running.folder / "bulk.py"
-    file.write_text(MODULE)
+    file.write_text(NO_OP_MODULE)
     running.start_runners(1, [file])
     try:
         async with AsyncClient(running.cluster.addresses.split(","), insecure=True) as client:

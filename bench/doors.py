@@ -24,7 +24,7 @@ import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from bench import doors_floor
-from bench.fleet import Fleet, end_runners, fleet
+from bench.fleet import NO_OP_MODULE, Fleet, end_runners, fleet
 from bench.machine import machine
 from bench.results import head, rows, show
 from cronring.client import AsyncClient
@@ -40,13 +40,6 @@ HERD: Final = 500
 PERIOD_S: Final = 5
 DEPLOYED_S: Final = 120.0
 KINDS: Final = ("read", "write")
-MODULE: Final = """
-from cronring import verb
-
-@verb
-async def run(payload: dict[str, int]) -> None:
-    pass
-"""
 Ask = Callable[[str, int], Awaitable[None]]
 """Of a key, and the how-manieth time; raises where it is not answered well."""
 
@@ -149,7 +142,7 @@ def by_kind(read: Sample, write: Sample) -> dict[str, Any]:
 async def measured(running: Fleet, base: str, seconds: float, herd: int) -> dict[str, Any]:
     controller = running.cluster.controllers[0]
     connection = await look(running.url)
-    (running.folder / "doors.py").write_text(MODULE)
+    (running.folder / "doors.py").write_text(NO_OP_MODULE)
     (running.folder / "herd.py").write_text(herd_module(herd))
     running.start_runners(1, [running.folder / "doors.py"])
     await deployed(connection, "doors", 0)

@@ -7,12 +7,24 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+import psutil
 
 from bench.processes import spent_s
 from cronring.client import AsyncClient
 from tests.support.cluster import POLL_S, Cluster, Process
 from tests.support.databases import PostgresServer, running_server
 from tests.support.secured import SecuredCluster
+
+# Of one verb, which takes a number and does nothing.
+NO_OP_MODULE: Final = """
+from cronring import verb
+
+@verb
+async def run(payload: dict[str, int]) -> None:
+    pass
+"""
 
 
 @dataclass
@@ -31,6 +43,11 @@ class Fleet:
         )
         kinds = {"controllers": controllers, "runners": runners, "postgresql": [self.server.pid]}
         return {kind: spent_s(pids) for kind, pids in kinds.items()}
+
+    def controllers_cpu_s(self) -> list[float]:
+        """Of each, without what it has started."""
+        times = [psutil.Process(each.pid).cpu_times() for each in self.cluster.controllers]
+        return [each.user + each.system for each in times]
 
     def start_runners(self, count: int, files: Sequence[Path], wrapper: tuple[str, ...] = ()) -> list[Process]:
         """New ones that host these modules, which are the fleet's from now on; those before them, which still run.

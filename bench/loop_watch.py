@@ -1,4 +1,4 @@
-"""Starts a controller whose event loop is watched, for bench.registering.
+"""Starts a controller whose event loop is watched, and reads what was seen, for bench.registering and bench.bulk.
 
     python bench/loop_watch.py FILE PYTHON -m MODULE ARGUMENT...
 
@@ -53,6 +53,14 @@ def watched_loops(file: Path) -> None:
         return loop
 
     uvloop.new_event_loop = watched
+
+
+def longest(file: Path, pid: int, began: float, ended: float) -> tuple[float, float]:
+    """Of the holds of a process within that time: the longest, and the most CPU in one, in ms."""
+    lines = file.with_name(f"{file.name}-{pid}").read_text().splitlines()
+    holds = [tuple(map(float, line.split())) for line in lines]
+    within = [(held, cpu) for at, held, cpu in holds if began <= at <= ended]
+    return max((held for held, _ in within), default=0.0), max((cpu for _, cpu in within), default=0.0)
 
 
 if __name__ == "__main__":

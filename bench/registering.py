@@ -26,7 +26,6 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 import click
-import psutil
 
 from bench import loop_watch
 from bench.fleet import Fleet, end_runners, fleet
@@ -124,35 +123,27 @@ class Bench:
     async def during(self, began: float, cpu_before: Sequence[float]) -> Spent:
         """From `began` until now."""
         ended = time.time()
-        cpu_s = [after - before for after, before in zip(self.cpu_s(), cpu_before, strict=True)]
+        cpu_s = [after - before for after, before in zip(self._running.controllers_cpu_s(), cpu_before, strict=True)]
         await asyncio.sleep(1.5)  # until the herd's last tick is in the books
         books = await self._connection.fetch(LATENESS, began, ended)
-        longest = [self._longest(each, began, ended) for each in self._running.cluster.controllers]
+        longest = [
+            loop_watch.longest(self._holds, each.pid, began, ended) for each in self._running.cluster.controllers
+        ]
         hold_ms, held_cpu_ms = ([each[place] for each in longest] for place in (0, 1))
         ticks: dict[Any, list[float]] = {}
         for tick, late_ms in books:
             ticks.setdefault(tick, []).append(late_ms)
         return Spent(ended - began, cpu_s, hold_ms, held_cpu_ms, list(ticks.values()))
 
-    def cpu_s(self) -> list[float]:
-        times = [psutil.Process(each.pid).cpu_times() for each in self._running.cluster.controllers]
-        return [each.user + each.system for each in times]
-
-    def _longest(self, controller: Process, began: float, ended: float) -> tuple[float, float]:
-        lines = self._holds.with_name(f"{self._holds.name}-{controller.pid}").read_text().splitlines()
-        holds = [tuple(map(float, line.split())) for line in lines]
-        within = [(held, cpu) for at, held, cpu in holds if began <= at <= ended]
-        return max((held for held, _ in within), default=0.0), max((cpu for _, cpu in within), default=0.0)
-
     async def quiet(self) -> Spent:
         """The herd alone."""
-        began, cpu_s = time.time(), self.cpu_s()
+        began, cpu_s = time.time(), self._running.controllers_cpu_s()
         await asyncio.sleep(QUIET_S)
         return await self.during(began, cpu_s)
 
     async def checking(self, written: list[Path]) -> Registered:
         """Read these files in processes that tell nobody, one for each, as a runner does."""
-        began, cpu_s = time.time(), self.cpu_s()
+        began, cpu_s = time.time(), self._running.controllers_cpu_s()
         commands = [(sys.executable, "-m", "cronring.cli.main", "check", file) for file in written]
         silent = asyncio.subprocess.DEVNULL
         checking = [await asyncio.create_subprocess_exec(*each, stdout=silent) for each in commands]
@@ -163,7 +154,7 @@ class Bench:
 
     async def registering(self, written: list[Path], verbs: int) -> tuple[Process, Registered]:
         """Start a runner on these files, and wait until it is welcome everywhere."""
-        began, cpu_s = time.time(), self.cpu_s()
+        began, cpu_s = time.time(), self._running.controllers_cpu_s()
         runner = self._running.cluster.start_runner(*written)
         read_s = await self._told(runner, "runner_started", 1, began)
         deployed_s = await self._told(runner, "module_registered", len(written) * CONTROLLERS, began)

@@ -13,7 +13,8 @@ from cronring.schema.execution import Outcome
 from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
-from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of
+from tests.conformance.harness import TIMEOUT_MS, World
+from tests.conformance.rushing import Rush, idle_jobs
 from tests.conformance.tampering import hands_of
 
 WORKSPACE = "workspace"
@@ -50,11 +51,6 @@ async def _due(world: World, **workspaces: str | None) -> list[Job]:
         )
         jobs.append((await world.control.make_job(NewJob("default", "billing", "run", name, spec), "ann")).job)
     return [await world.due(job, 5) for job in jobs]
-
-
-async def _idle(world: World) -> list[Job]:
-    _, jobs = await world.store.get_cron_jobs(tuple(range(4096)), 86_400_000)
-    return sorted((job for job in jobs if not job.executing), key=lambda job: job.job_id)
 
 
 async def _claimed(world: World, *jobs: Job) -> list[bool]:
@@ -110,7 +106,7 @@ async def test_a_run_counts_where_it_was_claimed_whatever_its_job_is_labelled_si
     assert await _claimed(world, *jobs[1:]) == [False, True]
     assert (await world.end(running)).ended
     assert (await _row(world)).fullest == (ValueRow("ws_2", 1),)
-    idle = await _idle(world)
+    idle = await idle_jobs(world)
     moved = await world.due(next(job for job in idle if job.key == "billing.run:a"))
     assert await _claimed(world, moved, jobs[1]) == [False, True]
 
@@ -230,38 +226,22 @@ async def test_whatever_happens_together_no_value_has_too_many_and_nothing_drift
     jobs = [await world.due(job, 3_000) for job in jobs]
     await _set(world, 2)
     await world.limits.set_limit("default", "", 5, "ann")
-    running: dict[int, Execution] = {}
-    claimed = 0
-
-    async def claim(controller_id: str, turn: int) -> None:
-        nonlocal claimed
-        known = await _idle(world)
-        chosen = sorted((known[turn % 12 :] + known[: turn % 12])[: 3 + turn % 5])
-        _, results = await world.store.start_cron_jobs(controller_id, [claim_of(job) for job in chosen], 30_000)
-        ids = tuple(result.execution_id for result in results if result.execution_id is not None)
-        claimed += len(ids)
-        running.update({each.execution_id: each for each in await world.store.get_unfinished(ids)})
-
-    async def end(turn: int) -> None:
-        mine = sorted(running.values(), key=lambda each: (each.job.job_id, each.execution_id))[turn % 2 :: 2]
-        await world.store.end_cron_jobs("c1", [end_of(each, next_after=SECOND) for each in mine])
-        for each in mine:
-            running.pop(each.execution_id, None)
+    rush = Rush(world)
 
     async def label(turn: int) -> None:
         await _label(world, jobs[turn % 12], None if turn % 7 == 0 else f"ws_{turn % 4}")
 
     for turn in range(60):
         await asyncio.gather(
-            claim("c1", turn), claim("c2", turn + 5), end(turn), end(turn + 1), claim("c1", turn + 3), label(turn),
-            label(turn + 4), *([_set(world, 2)] if turn % 5 == 0 else []),
+            rush.claim("c1", turn), rush.claim("c2", turn + 5), rush.end(turn), rush.end(turn + 1),
+            rush.claim("c1", turn + 3), label(turn), label(turn + 4), *([_set(world, 2)] if turn % 5 == 0 else []),
         )  # fmt: skip
         unfinished = sum(row.outcome is None for row in await world.scene.executions())
         everything, by_label = await world.limits.list_limits()
         assert everything.running == unfinished <= 5
         assert by_label.running <= unfinished
         assert all(value.running <= 2 for value in by_label.fullest)
-    assert claimed > 25
+    assert rush.claimed > 25
     for _ in range(3):
-        await end(0)
+        await rush.end(0)
     assert [(row.running, row.values) for row in await world.limits.list_limits()] == [(0, 0), (0, 0)]

@@ -14,6 +14,7 @@ from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of
+from tests.conformance.rushing import Rush, idle_jobs
 from tests.conformance.tampering import hands_of
 
 TURNS: Final = 120
@@ -231,44 +232,23 @@ async def test_whatever_happens_together_the_count_is_right(world: World) -> Non
     jobs = [await world.due(job, 3_000) for job in await _due(world, *"abcdefghijkl")]
     await _set(world, 3)
     await _set(world, 4, module="")
-    running: dict[int, Execution] = {}
-    claimed = 0
-
-    async def claim(controller_id: str, turn: int) -> None:
-        nonlocal claimed
-        known = await _idle(world)
-        chosen = sorted((known[turn % 12 :] + known[: turn % 12])[: 3 + turn % 5])
-        _, results = await world.store.start_cron_jobs(controller_id, [claim_of(job) for job in chosen], 30_000)
-        ids = tuple(result.execution_id for result in results if result.execution_id is not None)
-        claimed += len(ids)
-        running.update({each.execution_id: each for each in await world.store.get_unfinished(ids)})
-
-    async def end(turn: int) -> None:
-        mine = sorted(running.values(), key=lambda each: (each.job.job_id, each.execution_id))[turn % 2 :: 2]
-        await world.store.end_cron_jobs("c1", [end_of(each, next_after=SECOND) for each in mine])
-        for each in mine:
-            running.pop(each.execution_id, None)
+    rush = Rush(world)
 
     for turn in range(TURNS_MAX):
-        if turn >= TURNS and claimed > ENOUGH:  # who is short of cores claims less in a turn
+        if turn >= TURNS and rush.claimed > ENOUGH:  # who is short of cores claims less in a turn
             break
         await asyncio.gather(
-            claim("c1", turn), claim("c2", turn + 5), end(turn), end(turn), end(turn + 1), claim("c1", turn + 3),
-            _set(world, 3), _set(world, 4, module=""),
+            rush.claim("c1", turn), rush.claim("c2", turn + 5), rush.end(turn), rush.end(turn), rush.end(turn + 1),
+            rush.claim("c1", turn + 3), _set(world, 3), _set(world, 4, module=""),
         )  # fmt: skip
         unfinished = sum(row.outcome is None for row in await world.scene.executions())
         assert await _running(world) == await _running(world, "") == unfinished <= 3
-    assert claimed > ENOUGH
-    await end(0)
-    await end(0)
-    await end(0)
+    assert rush.claimed > ENOUGH
+    await rush.end(0)
+    await rush.end(0)
+    await rush.end(0)
     assert (await _running(world), await _running(world, "")) == (0, 0)
-    assert len(jobs) == len(await _idle(world))
-
-
-async def _idle(world: World) -> list[Job]:
-    _, jobs = await world.store.get_cron_jobs(tuple(range(4096)), 86_400_000)
-    return sorted(job for job in jobs if not job.executing)
+    assert len(jobs) == len(await idle_jobs(world))
 
 
 async def test_why_says_which_limit_a_tick_waits_for(world: World) -> None:
