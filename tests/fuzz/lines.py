@@ -24,7 +24,6 @@ from tests.fuzz.bounds import Misbehaved, as_wire_text
 
 _RUN: Final = Run(7, 1, "m.v", "d", "v", 1, 1, 1, 9, 1, "schedule", finish=False, memory_limit=1 << 30)
 _JOB_LINES: Final = JobLines(create_job)
-_NOT_KNOWN: Final = (None, None, None)
 
 
 def child_line(data: bytes) -> None:

@@ -110,9 +110,6 @@ class Controller(Process):
             if runner.registered:
                 self.put(events.RunnerLeft(runner.runner_id))
 
-    def stream_of(self, runner_id: str) -> RunnerStream | None:
-        return self._streams.get(runner_id)
-
     # Effects
 
     def perform(self, effect: effects.Effect) -> None:

@@ -25,8 +25,6 @@ BY_COMMAND: Final = 0.25  # of all orders
 AIMED: Final = 0.4  # orders that come at the instant of ticks
 CALL_S: Final = 4.0
 COMMAND_S: Final = 40.0
-REFUSED: Final = 1  # exit codes of cronring
-UNREACHABLE: Final = 3
 STEADY: Final = ("mixed.each_second", "mixed.longer_than_its_period")  # neither cancelled nor paused for long
 # What a controller answers whose PostgreSQL is away, or that goes away in the middle.
 PASSING: Final = {"DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELLED", "ABORTED"}
