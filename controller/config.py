@@ -20,11 +20,11 @@ CALL_RATE_MAX: Final = 100_000
 STREAMS_MAX: Final = 10_000
 TRACE_ID: Final = "{trace_id}"  # in the template of a trace's address
 TRACE_URL_LENGTH_MAX: Final = 1_000
-# Nobody can connect to these: a controller that listens there has to be told what it is called.
 DEFAULT_SCHEMA: Final = "cronring"
 _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 _ORIGIN: Final = re.compile(r"https://(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _TRACE_URL: Final = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+[/?#][!-~]*", re.ASCII)
+# Nobody can connect to these: a controller that listens there has to be told what it is called.
 WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 - not bound # nosec B104
 
 
