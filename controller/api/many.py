@@ -15,7 +15,7 @@ from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.scope import require, sees
 from cronring.controller.core.node.events import JobsNotified
 from cronring.controller.errors import NotFound, Outdated, StoreError, StoreUnavailable, TooSlow
-from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobChange, JobDone, NewJob, Outcome
+from cronring.controller.ports.many import WRITTEN_AT_ONCE, JobChange, JobDone, NewJob, Outcome, sliced
 from cronring.controller.ports.reads import JobRow, Reads
 from cronring.controller.services.refusals import other_labels
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -52,13 +52,15 @@ class JobWork(Generic[Item, Judged]):
         if request.all_or_nothing:
             return await self._settled(items, await self._judged(items), request)
         begun, outcomes = time.monotonic(), list[Outcome]()
-        judged = await self._judge(items[:WRITTEN_AT_ONCE])
-        for at in range(0, len(items), WRITTEN_AT_ONCE):
-            part, took_s = items[at : at + WRITTEN_AT_ONCE], time.monotonic() - begun
+        parts = sliced(items)
+        part = next(parts, ())
+        judged = await self._judge(part)
+        while part:
+            at, took_s = len(outcomes), time.monotonic() - begun
             if at and left_s is not None and took_s + _LEFT * took_s * WRITTEN_AT_ONCE / at > left_s:
                 late = TooSlow("there was no time left for this one; ask for it again, with fewer at once")
                 return outcomes + [late] * (len(items) - at)
-            following = items[at + WRITTEN_AT_ONCE : at + 2 * WRITTEN_AT_ONCE]
+            following = next(parts, ())
             # PostgreSQL writes one slice while the next is judged.
             written, judged_next = await asyncio.gather(
                 self._settled(part, judged, request), self._judge(following) if following else _nothing(),
@@ -73,7 +75,7 @@ class JobWork(Generic[Item, Judged]):
                 if not isinstance(judged_next, (StoreError, StoreUnavailable)):
                     raise judged_next
                 return outcomes + [judged_next] * (len(items) - len(outcomes))
-            judged = judged_next
+            part, judged = following, judged_next
         return outcomes
 
     async def _settled(
@@ -93,8 +95,8 @@ class JobWork(Generic[Item, Judged]):
 
     async def _judged(self, items: Sequence[Item]) -> list[Judged | Exception]:
         judged: list[Judged | Exception] = []
-        for at in range(0, len(items), WRITTEN_AT_ONCE):
-            judged += await self._judge(items[at : at + WRITTEN_AT_ONCE])
+        for part in sliced(items):
+            judged += await self._judge(part)
         return judged
 
     async def _once(self, judged: Sequence[Judged | Exception], request: _Request) -> list[Outcome]:

@@ -21,7 +21,7 @@ from cronring.controller.api.token_box import TokenBox
 from cronring.controller.core.node.events import JobsNotified
 from cronring.controller.errors import NotAsSeen, NotFound, Outdated
 from cronring.controller.ports.caller import caller
-from cronring.controller.ports.many import WRITTEN_AT_ONCE, NewJob, Outcome, Who
+from cronring.controller.ports.many import WRITTEN_AT_ONCE, NewJob, Outcome, Who, sliced
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.sets import ByHand, SetRow
 from cronring.controller.ports.stores import Stores
@@ -146,8 +146,8 @@ class SetsService(sets_pb2_grpc.SetsServicer):
 
     async def _rows(self, keys: Sequence[str]) -> dict[str, JobRow]:
         rows: dict[str, JobRow] = {}
-        for at in range(0, len(keys), WRITTEN_AT_ONCE):
-            rows |= {row.key: row for row in await self._reads.get_jobs(keys[at : at + WRITTEN_AT_ONCE])}
+        for part in sliced(keys):
+            rows |= {row.key: row for row in await self._reads.get_jobs(part)}
         return rows
 
     async def _judged(

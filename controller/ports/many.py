@@ -1,13 +1,20 @@
 """Many jobs in one call: made, changed or deleted together. See `Control` for what is done to single ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from cronring.schema.job import JobSpec
 
 # Jobs of one statement, and so of one piece of work on the loop.
 WRITTEN_AT_ONCE: Final = 1_000
+
+T = TypeVar("T")
+
+
+def sliced(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """So many as one statement writes."""
+    return (items[at : at + WRITTEN_AT_ONCE] for at in range(0, len(items), WRITTEN_AT_ONCE))
 
 
 class NewJob(NamedTuple):

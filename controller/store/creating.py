@@ -9,7 +9,7 @@ from cronring.controller.core.orders.control import NeverRuns, plan_creation
 from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.redeploy import Added
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Who, as_change
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Who, as_change, sliced
 from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
@@ -20,7 +20,7 @@ from cronring.controller.store.plans import policy_columns, who_follows
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.recording import Entries, entries_of, record_entries
 from cronring.controller.store.rows import spec_of, specs_columns
-from cronring.controller.store.slices import beside, sliced
+from cronring.controller.store.slices import beside
 from cronring.schema.job import JobSpec
 from cronring.schema.keys import JobKey
 from cronring.schema.queues import queue_deployment, queue_of

@@ -1,8 +1,8 @@
 """A new version of a module becomes the active one, or a version is killed: one transaction each."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from cronring.controller.core.model import Job
 from cronring.controller.core.orders.followers import declared
@@ -16,6 +16,7 @@ from cronring.controller.core.orders.redeploy import (
     plan_removal,
 )
 from cronring.controller.errors import NotFound
+from cronring.controller.ports.many import sliced
 from cronring.controller.ports.store import (
     ActivatedDeployment,
     ActiveVersion,
@@ -59,10 +60,6 @@ from cronring.sql.parameters import (
     RememberFingerprint,
     SetMinReplicas,
 )
-
-WRITTEN_AT_ONCE: Final = 2_000  # jobs of one statement
-
-T = TypeVar("T")
 
 
 class _Row(NamedTuple):
@@ -404,11 +401,11 @@ async def _create(transaction: Transaction, version: _Version, now: int) -> _Row
 
 async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan: Redeploy, now: int) -> None:
     """So many at once that making their columns doesn't hold the loop."""
-    for removed in _batches(plan.removed):
+    for removed in sliced(plan.removed):
         await remove_jobs(transaction, removed, now)
-    for carried in _batches(plan.carried):
+    for carried in sliced(plan.carried):
         await carry_jobs_over(transaction, deployment_id, carried)
-    for added in _batches(plan.added):
+    for added in sliced(plan.added):
         specs = [job.spec for job in added]
         concurrencies, pause_afters = policy_columns(specs)
         await transaction.fetch(
@@ -427,10 +424,6 @@ async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan
                 **specs_columns(CreateCronJobs, specs),
             )
         )
-
-
-def _batches(planned: list[T]) -> Iterator[list[T]]:
-    return (planned[at : at + WRITTEN_AT_ONCE] for at in range(0, len(planned), WRITTEN_AT_ONCE))
 
 
 def _deployed(key: str, plan: Redeploy, jobs: list[Job]) -> Deployed:

@@ -7,9 +7,9 @@ import asyncpg
 from cronring.controller.core.orders.orders import OrderColumns, OrderTarget
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.errors import NotFound
+from cronring.controller.ports.many import sliced
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.rows import spec_of
-from cronring.controller.store.slices import sliced
 from cronring.schema.job import JobSpec
 from cronring.sql.parameters import FindJobIds, LockJob, LockJobsById
 

@@ -12,7 +12,7 @@ from cronring.controller.core.orders.control import NeverRuns, plan_change
 from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Carried, plan_removal
 from cronring.controller.core.orders.states import Order
-from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who, sliced
 from cronring.controller.services.audit_changes import Changes, digest, excerpt, of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_labels, refused_circles
 from cronring.controller.store.actions import Action, add_actions
@@ -22,7 +22,7 @@ from cronring.controller.store.ordering import Ordering, take_back, tell
 from cronring.controller.store.plans import carry_jobs_over, remove_jobs, who_follows
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.recording import entries_of, record_entries
-from cronring.controller.store.slices import beside, sliced
+from cronring.controller.store.slices import beside
 from cronring.schema.execution import SkipReason
 from cronring.schema.instant import format_instant
 from cronring.schema.policy import parse_policy

@@ -2,7 +2,7 @@
 transaction.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from cronring.controller.core.orders.orphaning import Orphan, Return
@@ -32,7 +32,7 @@ def policy_columns(specs: Iterable[JobSpec]) -> tuple[list[int], list[int]]:
     return [policy.concurrency for policy in parsed], [policy.pause_after_failures for policy in parsed]
 
 
-async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried: list[Carried]) -> None:
+async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried: Sequence[Carried]) -> None:
     """Jobs as a new deployment, or an operator, wants them; skips close the books of those that are rescheduled."""
     if not carried:
         return
@@ -75,7 +75,7 @@ async def who_follows(transaction: Transaction, keys: list[str]) -> dict[str, st
     return dict(map(tuple, await transaction.fetch(GetFollowed(keys=keys)))) if keys else {}
 
 
-async def remove_jobs(transaction: Transaction, removed: list[Removed], now: int) -> None:
+async def remove_jobs(transaction: Transaction, removed: Sequence[Removed], now: int) -> None:
     if removed:
         closes_at = [job.closes_at for job in removed]
         await transaction.fetch(RemoveCronJobs(job_ids=[job.job_id for job in removed], now=now, closes_ats=closes_at))

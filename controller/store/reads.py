@@ -13,6 +13,7 @@ import asyncpg
 
 from cronring.controller.core.ticks import upcoming
 from cronring.controller.errors import Conflict, NotFound
+from cronring.controller.ports.many import sliced
 from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
@@ -49,7 +50,6 @@ from cronring.controller.store.changes import (
 from cronring.controller.store.execution_lists import ExecutionLists
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import spec_of
-from cronring.controller.store.slices import sliced
 from cronring.schema.filters import lower
 from cronring.sql.parameters import (
     CountChosenJobs,

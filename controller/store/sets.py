@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from cronring.controller.errors import Outdated
-from cronring.controller.ports.many import JobChange, JobDone, Outcome, Seen, Who
+from cronring.controller.ports.many import JobChange, JobDone, Outcome, Seen, Who, sliced
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.sets import ByHand, SetRow, SetWork, changed_set
 from cronring.controller.services.audit_changes import of_job
@@ -16,7 +16,7 @@ from cronring.controller.store.ordering import tell
 from cronring.controller.store.plans import who_follows
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.recording import record
-from cronring.controller.store.slices import beside, sliced
+from cronring.controller.store.slices import beside
 from cronring.sql.parameters import (
     CountSets,
     FindJobIds,

@@ -6,8 +6,8 @@ import pytest
 
 from cronring.controller.core.model import Job
 from cronring.controller.errors import Conflict, InvalidModule, NotFound
+from cronring.controller.ports.many import WRITTEN_AT_ONCE
 from cronring.controller.ports.store import Deployed, SentModule
-from cronring.controller.store.deployments import WRITTEN_AT_ONCE
 from cronring.schema.keys import slot_of
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
