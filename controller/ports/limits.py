@@ -79,7 +79,6 @@ class Limits(Protocol):
         module: str | None = None,
         namespaces: Namespaces = None,
         *,
-        label: str | None = None,
         after: tuple[str, str, str] = ("", "", ""),
         limit: int | None = None,
     ) -> list[LimitRow]:

@@ -205,9 +205,8 @@ class Queues(Consuming, Protocol):
         *,
         after: QueueName = BEFORE_ALL,
         limit: int = 1_000,
-        most: int = COUNTED_MAX,
     ) -> list[QueueRow]:
-        """By namespace and name. `most`: where counting ends."""
+        """By namespace and name."""
         ...
 
     async def count_queues(self, namespace: str | None = None, namespaces: Namespaces = None) -> int:

@@ -84,7 +84,6 @@ class PostgresLimits:
         module: str | None = None,
         namespaces: Namespaces = None,
         *,
-        label: str | None = None,
         after: tuple[str, str, str] = ("", "", ""),
         limit: int | None = None,
     ) -> list[LimitRow]:
@@ -92,7 +91,7 @@ class PostgresLimits:
         wanted = ListLimits(
             namespace=namespace,
             module=module,
-            label=label,
+            label=None,
             namespaces=namespaces,
             after_namespace=after[0],
             after_module=after[1],

@@ -124,11 +124,10 @@ class PostgresQueues(PostgresConsuming):
         *,
         after: QueueName = BEFORE_ALL,
         limit: int = 1_000,
-        most: int = COUNTED_MAX,
     ) -> list[QueueRow]:
         """See cronring.controller.ports.queues.Queues."""
         asked = ListQueues(
-            most=most,
+            most=COUNTED_MAX,
             namespace=namespace if name is None else name.namespace,
             queue=None if name is None else name.queue,
             namespaces=namespaces,

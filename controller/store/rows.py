@@ -24,10 +24,9 @@ def job_of(record: asyncpg.Record, first: int = 0) -> Job:
     return Job._make(record[first : first + len(Job._fields)])
 
 
-def execution_of(record: asyncpg.Record, first: int = 0) -> Execution:
-    """The execution in the columns from `first` on, with its job after it."""
-    job_first = first + _EXECUTION_COLUMNS
-    return Execution(record[first], job_of(record, job_first), *record[first + 1 : job_first])
+def execution_of(record: asyncpg.Record) -> Execution:
+    """With its job in the columns after it."""
+    return Execution(record[0], job_of(record, _EXECUTION_COLUMNS), *record[1:_EXECUTION_COLUMNS])
 
 
 def activation_of(record: asyncpg.Record, first: int = 0) -> Activation:

@@ -25,7 +25,7 @@ async def _set(world: World, places: int = 1, module: str = "") -> LimitRow:
 
 
 async def _row(world: World, module: str = "") -> LimitRow:
-    (row,) = await world.limits.list_limits("default", module, label=WORKSPACE)
+    (row,) = (row for row in await world.limits.list_limits("default", module) if row.label == WORKSPACE)
     return row
 
 

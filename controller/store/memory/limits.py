@@ -64,7 +64,6 @@ class MemoryLimits(MemoryTables):
         module: str | None = None,
         namespaces: Namespaces = None,
         *,
-        label: str | None = None,
         after: tuple[str, str, str] = ("", "", ""),
         limit: int | None = None,
     ) -> list[LimitRow]:
@@ -73,7 +72,6 @@ class MemoryLimits(MemoryTables):
             for key in sorted(self.limits)
             if namespace in {None, key.namespace}
             and module in {None, key.module}
-            and label in {None, key.label}
             and (namespaces is None or key.namespace in namespaces)
             and key > after
         ]
