@@ -21,7 +21,7 @@ from bench.limits_store import CONTROLLER
 from bench.machine import machine
 from bench.results import keep
 from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, RunnerInfo
-from cronring.controller.ports.maintenance import Retention
+from cronring.controller.ports.maintenance import DAY_MS, Retention
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.pool import Database
@@ -213,7 +213,7 @@ async def measure(url: str, options: argparse.Namespace) -> dict[str, object]:
     database = await Database.open(url, "bench", connections=6)
     connection = await connect(url, "bench scene")
     seconds = round(options.minutes * 60)
-    retention = Retention(options.day * options.history * 1_000, options.runs, options.day * 3_000)
+    retention = Retention(options.day * options.history * 1_000, options.runs, 400 * DAY_MS, options.day * 3_000)
     samples: list[Sample] = []
     rounds: list[float] = []
     try:

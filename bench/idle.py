@@ -33,7 +33,7 @@ from bench.processes import cpu_s, spent_s
 from bench.results import Part, head, keep, rows
 from bench.statement_log import LOGGED, Spent, spent
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.ports.maintenance import Retention
+from cronring.controller.ports.maintenance import DAY_MS, Retention
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
@@ -188,7 +188,8 @@ class Idle:
     async def _maintain_ms(self) -> float:
         """A round with its connection, as each controller has one every ten minutes, and 30 s after its start."""
         settings = ClusterSettings()
-        retention = Retention(settings.history_days * DAY_US // 1_000, settings.history_runs)
+        kept_ms, audit_log_ms = settings.history_days * DAY_MS, settings.audit_log_days * DAY_MS
+        retention = Retention(kept_ms, settings.history_runs, audit_log_ms)
         found = []
         for _ in range(LOOKS):
             begun = time.monotonic()

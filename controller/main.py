@@ -383,9 +383,8 @@ class _Controller:
 
     async def _maintain(self) -> Maintained:
         settings = self._base.settings
-        retention = Retention(
-            settings.history_days * DAY_MS, settings.history_runs, audit_log_ms=settings.audit_log_days * DAY_MS
-        )
+        kept_ms, audit_log_ms = settings.history_days * DAY_MS, settings.audit_log_days * DAY_MS
+        retention = Retention(kept_ms, settings.history_runs, audit_log_ms)
         return await maintain(self._base.config.database_url, retention, schema=self._base.config.schema)
 
     async def _note_refusals(self, refusals: Sequence[NotedRefusal]) -> None:

@@ -8,10 +8,10 @@ DAY_MS: Final = 86_400_000
 class Retention(NamedTuple):
     """How long executions stay, or how many of each job: whichever keeps more. `ahead_ms`: partitions made ahead."""
 
-    history_ms: int = 30 * DAY_MS
-    runs: int = 100
+    history_ms: int
+    runs: int
+    audit_log_ms: int
     ahead_ms: int = 3 * DAY_MS
-    audit_log_ms: int = 400 * DAY_MS
 
 
 class Maintained(NamedTuple):

@@ -4,17 +4,16 @@ import asyncpg
 import pytest
 
 from cronring.controller.ports.ledger import AuditRequest
-from cronring.controller.ports.maintenance import Retention
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.ledger import PostgresLedger
 from cronring.controller.store.pool import Database
 from cronring.controller.store.statistics import PostgresStatistics
 from tests.conformance.harness import SECOND, World
-from tests.conformance.test_retention import DAY, every_row, history, maintained, scene
+from tests.conformance.test_retention import DAY, every_row, history, maintained, retention_of, scene
 
 __all__ = ["scene"]
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
-THREE_DAYS = Retention(3 * DAY // 1_000, 50)
+THREE_DAYS = retention_of(3, 50)
 POLICIES = {
     "long": '{"history":"400d"}',
     "medium": '{"history":"8d","history_runs":3}',
@@ -60,7 +59,7 @@ async def test_what_a_policy_says_stays_and_nothing_of_others(
     before, books_before = await every_row(connection), await audited(database_url)
     # Twice: what stays is copied again, and is still there. (A day passes by keeping a day less.)
     for days in (4, 3):
-        assert (await maintained(database_url, Retention(days * DAY // 1_000, 50))).ours
+        assert (await maintained(database_url, retention_of(days, 50))).ours
     boundary: int = await connection.fetchval("SELECT until_at FROM cron_partitions WHERE from_at = '-infinity'")
     now = await world.scene.now()
     after = await every_row(connection)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from cronring.controller.ports.maintenance import Maintained, Retention
+from cronring.controller.ports.maintenance import DAY_MS, Maintained, Retention
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.pool import Database
@@ -85,6 +85,10 @@ async def every_row(connection: Connection) -> list[asyncpg.Record]:
     return rows
 
 
+def retention_of(days: int, runs: int) -> Retention:
+    return Retention(days * DAY_MS, runs, 400 * DAY_MS)
+
+
 async def maintained(url: str, retention: Retention) -> Maintained:
     done = await maintain(url, retention)
     while done.waiting:
@@ -101,7 +105,7 @@ async def test_what_goes_is_in_the_books_and_the_newest_stay(
     before = await every_row(connection)
     # First of the twelve days, then of two more: the sums are cumulative, and a range of skips is cut twice.
     for days in (9, 8, 4):
-        done = await maintained(database_url, Retention(days * DAY // 1_000, 50))
+        done = await maintained(database_url, retention_of(days, 50))
         assert done.ours
         boundary: int = await connection.fetchval("SELECT until_at FROM cron_partitions WHERE from_at = '-infinity'")
         after = await every_row(connection)
@@ -164,7 +168,7 @@ async def test_claims_go_on_while_partitions_go(scene: tuple[World, Connection],
 
     async def retire() -> None:
         for days in range(11, 2, -1):
-            await maintained(database_url, Retention(days * DAY // 1_000, 10))
+            await maintained(database_url, retention_of(days, 10))
         done.set()
 
     async with asyncio.TaskGroup() as group:

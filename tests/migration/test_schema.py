@@ -12,7 +12,7 @@ import pytest
 from cronring.controller.config import ConfigError
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import SchemaVersionError, StoreError
-from cronring.controller.ports.maintenance import Retention
+from cronring.controller.ports.maintenance import DAY_MS, Retention
 from cronring.controller.ports.store import Notified, Topic
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.doctor import examine
@@ -29,6 +29,7 @@ from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 MODULE = Module("billing", (Verb("send", schedule="every 1h"),))
+RETENTION = Retention(DAY_MS, 9, DAY_MS)
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ async def test_who_may_make_no_schema_is_told_what_to_ask_for(
 async def test_names_are_quoted(empty_database_url: str, name: str) -> None:
     await migrate(empty_database_url, schema=name)
     assert len(await deployed(empty_database_url, name)) == 1
-    assert (await maintain(empty_database_url, Retention(86_400_000, 9), schema=name)).ours
+    assert (await maintain(empty_database_url, RETENTION, schema=name)).ours
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ async def test_no_search_path_of_others_leads_astray(operator: Connection, role:
             for each in urls:
                 assert await migrate(each, schema="ours") == 0
                 assert len(await deployed(each, "ours")) == 1
-                assert (await maintain(each, Retention(86_400_000, 9), schema="ours")).ours
+                assert (await maintain(each, RETENTION, schema="ours")).ours
                 connection = await connect(each, "test", schema="ours")
                 assert await connection.fetchval("SELECT current_schemas(false)") == ["ours"]
                 await connection.close()
@@ -181,8 +182,8 @@ async def test_two_in_one_database_hear_and_lock_each_other_out_of_nothing(empty
         assert await anext(one) == await anext(two) == set(map(Notified, Topic))
         held = await connect(empty_database_url, "maintains", schema="one")
         await held.execute("SELECT pg_advisory_lock(hashtextextended('one maintenance', 0))")
-        assert not (await maintain(empty_database_url, Retention(86_400_000, 9), schema="one")).ours
-        assert (await maintain(empty_database_url, Retention(86_400_000, 9), schema="two")).ours
+        assert not (await maintain(empty_database_url, RETENTION, schema="one")).ours
+        assert (await maintain(empty_database_url, RETENTION, schema="two")).ours
         await held.execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('one module billing', 0))")
         hearing = asyncio.ensure_future(anext(one))
         assert len(await deployed(empty_database_url, "two")) == 1

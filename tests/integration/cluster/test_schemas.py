@@ -137,7 +137,7 @@ def give_orders(cluster: Cluster) -> None:
 
 def looked_after(tenant: Tenant) -> None:
     """Partitions are made and retired, and the doctor reads all that it wants, by the role that owns nothing."""
-    retention = Retention(2 * DAY_MS, 1, ahead_ms=9 * DAY_MS)
+    retention = Retention(2 * DAY_MS, 1, 2 * DAY_MS, ahead_ms=9 * DAY_MS)
     made = 0
     while run_coroutine(fetch(tenant, UNRETIRED))[0][0]:  # a controller may be at it, or claims in the way
         done = asyncio.run(maintain(tenant.member_url, retention, schema=tenant.schema))
