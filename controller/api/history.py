@@ -121,7 +121,7 @@ def _runner(life: Life, deployments: tuple[str, ...]) -> pb2.PastRunner:
 def _late(run: LateRun, why: str) -> pb2.LateExecution:
     return pb2.LateExecution(
         execution_id=run.execution_id, job=run.job, tick=timestamp(run.tick), run_at=timestamp(run.run_at),
-        claimed_at=timestamp(run.claimed_at), lateness_ms=run.late_us / 1_000, outcome=run.outcome, text=why,
+        claimed_at=timestamp(run.claimed_at), lateness_ms=run.lateness_us / 1_000, outcome=run.outcome, text=why,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, number, required
 from cronring.controller.api.scope import namespaces, sees, shows_outputs
 from cronring.controller.core.ledger.audit import LATE_AFTER_US, AuditFinding
+from cronring.controller.core.ledger.lateness import lateness_us
 from cronring.controller.core.ledger.why import explain, verdict
 from cronring.controller.core.ledger.why_facts import Attempt, Facts, SkipFact, WaitingRun
 from cronring.controller.errors import NotFound
@@ -170,7 +171,7 @@ def _attempt_message(key: str, run: Attempt) -> executions_pb2.Execution:
         trigger=run.trigger,
         controller=run.controller_id,
         runner=run.runner_id,
-        lateness_ms=((run.claimed_at if run.started_at is None else run.started_at) - run.run_at) / 1_000,
+        lateness_ms=lateness_us(run.run_at, run.claimed_at, run.started_at) / 1_000,
         error_type=run.error_type,
         error_message=run.error_message,
         retry_at=timestamp(run.retry_at),

@@ -5,6 +5,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from cronring.controller.core.ledger.lateness import lateness_us
 from cronring.schema.job import JobSpec
 from cronring.schema.keys import namespace_of
 
@@ -199,8 +200,7 @@ class ExecutionRow(NamedTuple):
 
     @property
     def lateness_us(self) -> int:
-        """Actual start minus run_at; of one that has not reported yet, counted from its claim."""
-        return (self.claimed_at if self.started_at is None else self.started_at) - self.run_at
+        return lateness_us(self.run_at, self.claimed_at, self.started_at)
 
 
 class ExecutionPage(NamedTuple):

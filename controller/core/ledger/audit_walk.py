@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.ledger.audit import Audit, AuditFinding, Scope, add_closed, add_undecided, begins_after
 from cronring.controller.core.ledger.books import Closed, JobStanding, TickTimeline, decided_until
+from cronring.controller.core.ledger.lateness import lateness_us
 from cronring.schema.duration import measured
 from cronring.schema.execution import OF_A_TICK
 from cronring.schema.instant import format_instant
@@ -33,8 +34,8 @@ class AuditRun(NamedTuple):
         return self.claimed_at if self.started_at is None else min(self.claimed_at, self.started_at)
 
     @property
-    def lateness(self) -> int:
-        return (self.claimed_at if self.started_at is None else self.started_at) - self.run_at
+    def lateness_us(self) -> int:
+        return lateness_us(self.run_at, self.claimed_at, self.started_at)
 
 
 class SkipRange(NamedTuple):
@@ -146,7 +147,7 @@ class Walk:
             found.running += 1
         elif run.trigger == "catch_up":
             found.caught_up += 1
-        elif run.lateness > self._scope.late_after:
+        elif run.lateness_us > self._scope.late_after:
             found.late += 1
         else:
             found.on_time += 1

@@ -7,6 +7,11 @@ from cronring.controller.core.ledger.lives import CONTROLLER, RUNNER, Life, aliv
 from cronring.controller.core.ledger.why_words import instant, length
 
 
+def lateness_us(run_at: int, claimed_at: int, started_at: int | None) -> int:
+    """Actual start minus run_at; of one that has not reported yet, counted from its claim."""
+    return (claimed_at if started_at is None else started_at) - run_at
+
+
 class LateRun(NamedTuple):
     """`before_...`: of the run of its job before it; id 0: there is none. `outcome` "": it runs."""
 
@@ -26,9 +31,8 @@ class LateRun(NamedTuple):
     before_ended_at: int | None
 
     @property
-    def late_us(self) -> int:
-        """How late it began, or was claimed if its code hasn't begun."""
-        return (self.claimed_at if self.started_at is None else self.started_at) - self.run_at
+    def lateness_us(self) -> int:
+        return lateness_us(self.run_at, self.claimed_at, self.started_at)
 
     @property
     def claimed_late_us(self) -> int:
@@ -38,10 +42,10 @@ class LateRun(NamedTuple):
 
 def why_late(run: LateRun, lives: Sequence[Life], primary: str | None) -> str:
     """`primary`: by the ring of those who held a lease at its run_at; None: nobody did."""
-    if run.claimed_late_us * 2 < run.late_us:
+    if run.claimed_late_us * 2 < run.lateness_us:
         began = "began" if run.runner_id else "was put into its queue"
         return (f"It was claimed {length(run.claimed_late_us)} after its run_at, and {began} "
-                f"{length(run.late_us - run.claimed_late_us)} later: its runner was slow to start it.")  # fmt: skip
+                f"{length(run.lateness_us - run.claimed_late_us)} later: its runner was slow to start it.")  # fmt: skip
     return (
         _by_controllers(run, lives, primary)
         or _by_earlier_run(run)

@@ -221,7 +221,7 @@ def _counted(runs: list[AuditRun], late_after: int) -> RunCounts:
     scheduled = [run for run in runs if run.trigger in SCHEDULED]
     ended = [run for run in scheduled if run.outcome is not None]
     by_schedule = [run for run in ended if run.trigger == "schedule"]
-    late = sum(run.lateness > late_after for run in by_schedule)
+    late = sum(run.lateness_us > late_after for run in by_schedule)
     outcomes = Counter(run.outcome or "running" for run in runs)
     return RunCounts(
         on_time=len(by_schedule) - late,

@@ -73,7 +73,7 @@ def counts(case: Case) -> RunCounts:
     found = [each for each in case.runs if start < each.tick <= case.scope.until]
     scheduled = [each for each in found if each.trigger in {"schedule", "catch_up"}]
     ended = [each for each in scheduled if each.outcome is not None]
-    on_time = [each for each in ended if each.trigger == "schedule" and each.lateness <= case.scope.late_after]
+    on_time = [each for each in ended if each.trigger == "schedule" and each.lateness_us <= case.scope.late_after]
     caught_up = sum(each.trigger == "catch_up" for each in ended)
     return RunCounts(
         len(on_time), len(ended) - len(on_time) - caught_up, caught_up, len(scheduled) - len(ended),
