@@ -10,12 +10,12 @@ from cronring.controller.errors import TooManyKeys
 from cronring.controller.ports.request_keys import FormerRequest, RequestKey, RequestKeys
 from cronring.controller.store import request_keys
 from cronring.controller.store.connect import connect
-from cronring.controller.store.memory import request_keys as memory
-from cronring.controller.store.memory.request_keys import MemoryRequestKeys
 from cronring.controller.store.pool import Database
 from cronring.controller.store.request_keys import PostgresRequestKeys
 from cronring.sql.parameters import ForgetRequests
+from tests.support import request_keys as memory
 from tests.support.databases import PostgresServer
+from tests.support.request_keys import MemoryRequestKeys
 
 KEY = RequestKey("token:ann", "/cronring.v1.Jobs/TriggerJob", "k")
 HASH, OTHER = b"h" * 32, b"o" * 32

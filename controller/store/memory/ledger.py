@@ -17,7 +17,10 @@ from cronring.schema.queues import puts_messages
 
 
 class MemoryLedger:
-    """cronring.controller.ports.store.ledger.Ledger. A runner seen in the last `lost_after_ms` lives."""
+    """cronring.controller.ports.ledger.Ledger. A runner seen in the last `lost_after_ms` lives.
+
+    Tests ask it: the simulator's audit, and those that hold both stores to one ledger.
+    """
 
     def __init__(self, tables: MemoryTables, lost_after_ms: int) -> None:
         self._tables = tables
@@ -31,7 +34,7 @@ class MemoryLedger:
 
 
 class MemoryBooks:
-    """controller.ports.store.ledger.Books, as they are while nobody writes. A runner seen in the last
+    """cronring.controller.ports.ledger.Books, as they are while nobody writes. A runner seen in the last
     `lost_after_ms` lives.
     """
 

@@ -37,7 +37,10 @@ class MemoryMessages(MemoryLimits):
     def end_message(
         self, message_id: int, outcome: Outcome, error_type: str = "", error_message: str = "", output: str = ""
     ) -> None:
-        """What a consumer says of a message: controllers end its execution by that. One not awaited is gone."""
+        """What a consumer says of a message: controllers end its execution by that. One not awaited is gone.
+
+        Tests call it, in place of the functions that consumers call in SQL.
+        """
         message = self.messages[message_id]
         if not message.awaited:
             del self.messages[message_id]

@@ -20,7 +20,6 @@ from cronring.controller.api.queue_targets import targeted
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.errors import StoreError
 from cronring.controller.ports import fates
-from cronring.controller.store.memory.request_keys import MemoryRequestKeys
 from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import (
     audit_log_pb2_grpc,
@@ -50,6 +49,7 @@ from cronring.protos.cronring.v1 import (
 from cronring.schema.module import Module, Verb
 from tests.support.boxes import BOX
 from tests.support.callers import counting
+from tests.support.request_keys import MemoryRequestKeys
 from tests.support.threaded import in_thread
 from tests.unit.cli.fake_audit_log import NothingOnRecord
 from tests.unit.cli.fake_cluster import FakeCluster

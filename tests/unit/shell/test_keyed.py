@@ -7,7 +7,7 @@ import pytest
 from cronring.controller.api.calls import CALLER_GONE
 from cronring.controller.api.keyed import Once
 from cronring.controller.ports.request_keys import FormerRequest, RequestKey
-from cronring.controller.store.memory.request_keys import MemoryRequestKeys
+from tests.support.request_keys import MemoryRequestKeys
 
 KEY = RequestKey("somebody", "/cronring.v1.Jobs/TriggerJob", "k1")
 

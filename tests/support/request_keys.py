@@ -1,4 +1,4 @@
-"""Keys of requests in memory."""
+"""Keys of requests in memory; tests/conformance holds them to PostgreSQL's."""
 
 from collections.abc import Callable
 from typing import NamedTuple
