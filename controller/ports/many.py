@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from cronring.schema.job import JobSpec
+from cronring.schema.keys import JobKey
 
 # Jobs of one statement, and so of one piece of work on the loop.
 WRITTEN_AT_ONCE: Final = 1_000
@@ -18,7 +19,7 @@ def sliced(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 class NewJob(NamedTuple):
-    """A job for a verb of an active module, made through the API. Its key is `module.verb:name`.
+    """A job for a verb of an active module, made through the API.
 
     One whose target is a queue stands under the module of that queue (cronring.schema.queues).
     """
@@ -30,6 +31,11 @@ class NewJob(NamedTuple):
     spec: JobSpec
     template: str = ""  # that it starts from; its values stand in the spec
     run_now: bool = False  # also once by hand, in the transaction that makes it; of one that is there already, nothing
+
+    @property
+    def key(self) -> str:
+        """`module.verb:name`."""
+        return str(JobKey(self.namespace, self.module, f"{self.verb}:{self.name}"))
 
 
 class Seen(NamedTuple):
@@ -97,6 +103,11 @@ def done(outcomes: Sequence[Outcome]) -> JobDone:
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
+
+
+def fails(planned: Mapping[str, object]) -> bool:
+    """Whether one of them does."""
+    return any(isinstance(each, Exception) for each in planned.values())
 
 
 class ManyJobs(Protocol):

@@ -9,7 +9,7 @@ from cronring.controller.core.orders.control import NeverRuns, plan_creation
 from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.redeploy import Added
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Who, as_change, sliced
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Who, as_change, fails, sliced
 from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import other_job, refused_circles
@@ -22,7 +22,6 @@ from cronring.controller.store.recording import Entries, entries_of, record_entr
 from cronring.controller.store.rows import spec_of, specs_columns
 from cronring.controller.store.slices import beside
 from cronring.schema.job import JobSpec
-from cronring.schema.keys import JobKey
 from cronring.schema.queues import queue_deployment, queue_of
 from cronring.schema.text import parse_module
 from cronring.sql.parameters import CreateApiJobs, GetActiveModule, GetNow, GetSpecs, LockModule, MakeQueue, NotifyJobs
@@ -75,7 +74,7 @@ class Creating:
 
     async def create(self, jobs: Sequence[NewJob], *, whole: bool, dry_run: bool) -> list[Outcome]:
         """See cronring.controller.ports.many.ManyJobs. Idempotent: one that is there already, and the same, is it."""
-        keys = [key_of(job) for job in jobs]
+        keys = [job.key for job in jobs]
         first: dict[str, NewJob] = {}
         for key, job in zip(keys, jobs, strict=True):
             first.setdefault(key, job)
@@ -90,11 +89,10 @@ class Creating:
         again = {key: as_change(each.job) for key, each in planned.items() if isinstance(each, _Again)}
         planned |= {key: JobDone(key) for key in again}
         others = {at for at, key in enumerate(keys) if jobs[at] != first[key]}
-        fails = bool(others) or any(isinstance(each, Exception) for each in planned.values())
         if again:
-            planned |= await self._update(again, dry_run=dry_run or (whole and fails), whole=whole)
-            fails = fails or any(isinstance(planned[key], Exception) for key in again)
-        if not dry_run and not (whole and fails):
+            refused = whole and (bool(others) or fails(planned))
+            planned |= await self._update(again, dry_run=dry_run or refused, whole=whole)
+        if not dry_run and not (whole and (others or fails(planned))):
             planned |= await self._write([each for each in planned.values() if isinstance(each, _Planned)])
         told, seen = list[Outcome](), set[str]()
         for at, key in enumerate(keys):
@@ -207,10 +205,6 @@ class Creating:
             of_job(each.added.key, None, spec_fields(each.added.spec, each.job.template) | self._who.details)
             for each in planned
         )
-
-
-def key_of(job: NewJob) -> str:
-    return str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}"))
 
 
 def _is_same(row: _There, job: NewJob) -> bool:

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 
 from cronring.controller.core.model import Activation
-from cronring.controller.core.orders.interval_states import IntervalOrder, IntervalStatus, refusal
-from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Resume, refused
+from cronring.controller.core.orders.interval_states import ORDERED, IntervalOrder, IntervalStatus, refusal
+from cronring.controller.core.orders.orders import JobOrder, Resume, refused
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, IllegalTransition, NotFound, Outdated
 from cronring.controller.ports.interval_jobs import (
@@ -46,9 +46,6 @@ from cronring.sql.parameters import (
     SetIntervalJob,
 )
 
-_ORDERS: Final[dict[IntervalOrder, JobOrder]] = {
-    IntervalOrder.PAUSE: Pause(), IntervalOrder.RESUME: Resume(), IntervalOrder.CANCEL: Cancel()
-}  # fmt: skip
 _STATUS: Final = 6
 _DETAILS: Final = 15  # columns of cron_interval_job_details
 
@@ -107,8 +104,8 @@ class PostgresIntervalJobs:
         """See controller.ports.interval_jobs.IntervalJobs."""
         async with self._changing(namespace, interval_id, order) as (transaction, found):
             activation = None
-            if order in _ORDERS:
-                await _order(transaction, found.row, _ORDERS[order], by)
+            if order in ORDERED:
+                await _order(transaction, found.row, ORDERED[order], by)
             elif found.interval.waiting_attempt != 1:  # else that is the run that is wanted
                 activation = await _run(transaction, found, by)
             return Changed(await job_as_is(transaction, found.row.job.job_id), activation)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from cronring.controller.core.model import Activation, Job
+from cronring.controller.core.orders.ahead import AHEAD
 from cronring.controller.core.orders.control import Start, manual_tick
 from cronring.controller.core.orders.orders import (
     Cancel,
@@ -52,8 +53,6 @@ from cronring.sql.parameters import (
     TakeBackSkips,
 )
 
-_AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
-
 
 class Ordering:
     """The part of PostgresControl that carries out orders."""
@@ -90,7 +89,7 @@ async def take_back(transaction: Transaction, jobs: Iterable[Existing], now: int
     """Before the books of these jobs are closed: what was decided ahead, and has not come, leaves them."""
     await _take_back(
         transaction,
-        [(job, job.ahead_from, _AHEAD) for job in jobs if job.ahead_from is not None and decided_ahead(job, now)],
+        [(job, job.ahead_from, AHEAD) for job in jobs if job.ahead_from is not None and decided_ahead(job, now)],
         now,
     )
 

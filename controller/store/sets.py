@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from cronring.controller.errors import Outdated
-from cronring.controller.ports.many import JobChange, JobDone, Outcome, Seen, Who, sliced
+from cronring.controller.ports.many import JobChange, JobDone, Outcome, Seen, Who, fails, sliced
 from cronring.controller.ports.reads import Namespaces
 from cronring.controller.ports.sets import ByHand, SetRow, SetWork, changed_set
 from cronring.controller.services.audit_changes import of_job
@@ -99,26 +99,26 @@ class _Applying:
         after = await who_follows(self._transaction, [*follows, *filter(None, follows.values())])
         outcomes |= await beside(len(follows), refused_circles, after, follows)
         creating = Creating(self._transaction, who, _refuse_changes)
-        made = await creating.create(list(work.creates.values()), whole=True, dry_run=dry_run or _fails(outcomes))
+        made = await creating.create(list(work.creates.values()), whole=True, dry_run=dry_run or fails(outcomes))
         outcomes |= _unless_failed(outcomes, await self._created(dict(zip(work.creates, made, strict=True))))
         rows = await lock_keys(self._transaction, work.locks)
         outcomes |= {
             key: _as_seen(key, rows.get(key), seen) for key, seen in [*work.adopts.items(), *work.releases.items()]
         }
-        only_look = dry_run or _fails(outcomes)
+        only_look = dry_run or fails(outcomes)
         there = {key: change for key, change in work.changes.items() if key in rows}
         changed = await update_all(self._transaction, there, who, whole=True, dry_run=only_look)
         outcomes |= _unless_failed(outcomes, dict(zip(there, changed, strict=True)))
         gone = [key for key in work.removes if key in rows]
-        only_look = only_look or _fails(outcomes)
+        only_look = only_look or fails(outcomes)
         removed = await delete_all(self._transaction, gone, who, seen=work.removes, whole=True, dry_run=only_look)
         outcomes |= dict(zip(gone, removed, strict=True))
         outcomes |= {key: changed_meanwhile(key) for key in work.locks if key not in rows}
         if dry_run:
             return
-        if not _fails(outcomes):
+        if not fails(outcomes):
             await self._own(rows, outcomes)
-        if _fails(outcomes):
+        if fails(outcomes):
             raise _Undone
         await self._transaction.fetch(ForgetEmptySet(namespace=work.namespace, name=work.name))
 
@@ -173,7 +173,3 @@ def _as_seen(key: str, row: Locked | None, seen: Seen) -> Outcome:
 def _unless_failed(before: Mapping[str, Outcome], outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
     """A job may have several outcomes; what went wrong first is told."""
     return {key: before[key] if isinstance(before.get(key), Exception) else each for key, each in outcomes.items()}
-
-
-def _fails(outcomes: Mapping[str, Outcome]) -> bool:
-    return any(isinstance(each, Exception) for each in outcomes.values())

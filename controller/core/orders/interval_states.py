@@ -9,6 +9,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Resume
+
 
 class IntervalStatus(StrEnum):
     """What callers see of such a job."""
@@ -43,6 +45,10 @@ ALLOWED: Final[Mapping[IntervalOrder, tuple[IntervalStatus, ...]]] = MappingProx
     IntervalOrder.TRIGGER: (_S.PENDING, _S.SCHEDULED, _S.PAUSED, _S.COMPLETED),
     IntervalOrder.UPDATE: tuple(status for status in _S if status is not _S.CANCELLED),
 })  # fmt: skip
+ORDERED: Final[Mapping[IntervalOrder, JobOrder]] = MappingProxyType({
+    IntervalOrder.PAUSE: Pause(), IntervalOrder.RESUME: Resume(), IntervalOrder.CANCEL: Cancel()
+})  # fmt: skip
+"""What is ordered of the job then. The others are no orders to it: they run it, or change it."""
 
 
 class IntervalStanding(NamedTuple):

@@ -1,17 +1,16 @@
 """Jobs of the interval scheduler's contract, in memory; see controller/store/interval_jobs.py."""
 
-from typing import Final
-
 from cronring.controller.core.model import Activation
 from cronring.controller.core.orders.control import manual_tick
 from cronring.controller.core.orders.interval_states import (
+    ORDERED,
     IntervalOrder,
     IntervalStanding,
     IntervalStatus,
     refusal,
     status_of,
 )
-from cronring.controller.core.orders.orders import Cancel, JobOrder, Pause, Resume
+from cronring.controller.core.orders.orders import Resume
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import IllegalTransition, NotFound, Outdated
 from cronring.controller.ports.interval_jobs import Changed, IntervalJobRow, LatestRun, Terms
@@ -21,10 +20,6 @@ from cronring.controller.store.memory.control import MemoryControl
 from cronring.controller.store.memory.rows import ActivationRow, IntervalRow, StoredJob
 from cronring.schema.execution import Trigger
 from cronring.schema.keys import namespace_of
-
-_ORDERS: Final[dict[IntervalOrder, JobOrder]] = {
-    IntervalOrder.PAUSE: Pause(), IntervalOrder.RESUME: Resume(), IntervalOrder.CANCEL: Cancel()
-}  # fmt: skip
 
 
 class MemoryIntervalJobs(MemoryControl):
@@ -54,8 +49,8 @@ class MemoryIntervalJobs(MemoryControl):
     async def order_interval_job(self, namespace: str, interval_id: str, order: IntervalOrder, by: str) -> Changed:
         found = self._allowing(namespace, interval_id, order)
         status, waiting, activation = self._status(found.job), self._waiting(found.job), None
-        if order in _ORDERS:
-            await self.order_job(found.job.key, _ORDERS[order], by)
+        if order in ORDERED:
+            await self.order_job(found.job.key, ORDERED[order], by)
         elif waiting is None or waiting.attempt != 1:
             activation = self._run(found.job, by, failed=status is IntervalStatus.FAILED)
         found.changed_at = self.now_us()

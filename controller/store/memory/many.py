@@ -10,14 +10,13 @@ from cronring.controller.core.orders.orders import refused
 from cronring.controller.core.orders.redeploy import Added, Carried, plan_removal
 from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who, as_change
+from cronring.controller.ports.many import JobChange, JobDone, NewJob, Outcome, Seen, Who, as_change, fails
 from cronring.controller.ports.store import RunByHand
 from cronring.controller.services.audit_changes import of_job, spec_fields
 from cronring.controller.services.refusals import changed_meanwhile, error_of, not_of_api, other_job, refused_circles
 from cronring.controller.store.memory.orders import MemoryOrders, standing
 from cronring.controller.store.memory.rows import StoredDeployment, StoredJob
 from cronring.schema.execution import SkipReason
-from cronring.schema.keys import JobKey
 from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
 from cronring.schema.queues import queue_deployment, queue_of
@@ -44,7 +43,7 @@ class MemoryMany(MemoryOrders):
         return self._create(jobs, Who(by, note), whole=whole, dry_run=dry_run)
 
     def _create(self, jobs: Sequence[NewJob], who: Who, *, whole: bool, dry_run: bool) -> list[Outcome]:
-        keys = [str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}")) for job in jobs]
+        keys = [job.key for job in jobs]
         first = dict(reversed(list(zip(keys, jobs, strict=True))))
         planned: dict[str, Outcome | _New | _Change] = {key: self._new(key, first[key]) for key in dict.fromkeys(keys)}
         again = {key: each for key, each in planned.items() if isinstance(each, _Change)}
@@ -52,7 +51,7 @@ class MemoryMany(MemoryOrders):
         follows |= {key: parse_policy(each.planned.spec.policy).after for key, each in again.items()}
         planned |= refused_circles(self._after(), follows)
         others = {at for at, key in enumerate(keys) if jobs[at] != first[key]}
-        if not dry_run and not (whole and (others or _fails(planned))):
+        if not dry_run and not (whole and (others or fails(planned))):
             new = [each for each in planned.values() if isinstance(each, _New)]
             planned |= {each.added.key: self._make(each, who) for each in new}
             planned |= {key: self._change(each, who) for key, each in again.items()}
@@ -88,7 +87,7 @@ class MemoryMany(MemoryOrders):
             if isinstance(each, _Change)
         }
         planned |= refused_circles(self._after(), follows)
-        if not dry_run and not (whole and _fails(planned)):
+        if not dry_run and not (whole and fails(planned)):
             found = [each for each in planned.values() if isinstance(each, _Change)]
             planned |= {each.row.key: self._change(each, who) for each in found}
             if found:
@@ -228,10 +227,6 @@ def job_row(job_id: int, added: Added, deployment: StoredDeployment) -> StoredJo
 def seen_of(row: StoredJob) -> Seen:
     """What a change of it is judged by."""
     return Seen(row.job_id, row.deployment.key, row.spec)
-
-
-def _fails(planned: Mapping[str, object]) -> bool:
-    return any(isinstance(each, Exception) for each in planned.values())
 
 
 def _told(key: str, planned: Outcome | _New | _Change) -> Outcome:

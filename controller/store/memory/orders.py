@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from cronring.controller.core.model import Activation, CancelRequest
+from cronring.controller.core.orders.ahead import AHEAD
 from cronring.controller.core.orders.control import Start, manual_tick
 from cronring.controller.core.orders.orders import (
     Cancel,
@@ -29,8 +30,6 @@ from cronring.controller.store.memory.activations import MemoryActivations
 from cronring.controller.store.memory.rows import StoredAction, StoredJob
 from cronring.schema.execution import OF_A_TICK, Skipped, SkipReason, Trigger
 from cronring.schema.instant import format_instant
-
-_AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
 
 
 class MemoryOrders(MemoryActivations):
@@ -190,7 +189,7 @@ class MemoryOrders(MemoryActivations):
         for row in rows:
             job: Existing = row.existing()
             if decided_ahead(job, now) and job.ahead_from is not None:
-                self._take_back(row, job.ahead_from, _AHEAD, now)
+                self._take_back(row, job.ahead_from, AHEAD, now)
 
     def _job(self, key: str) -> StoredJob:
         row = next((row for row in self.jobs.values() if row.key == key and not row.removed), None)

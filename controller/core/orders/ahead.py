@@ -1,0 +1,8 @@
+"""Ticks that were decided before they came."""
+
+from typing import Final
+
+from cronring.schema.execution import SkipReason
+
+AHEAD: Final = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
+"""For these reasons ticks are skipped ahead of their time. What closes a job's books takes those to come back."""
