@@ -439,7 +439,7 @@ class CreateRetry(Statement):
     beside: bool
     of_schedule: bool
     actor: str
-    settled: bool
+    counted_before: bool
     job_id: int
 
 

@@ -24,11 +24,11 @@ LATEST: Final = 253_402_300_799_999_999
 
 
 class SeenRow(NamedTuple):
-    """`settled`: nothing more will happen to it."""
+    """`ended`: nothing more will happen to it."""
 
     row_id: int
     job_id: int
-    settled: bool
+    ended: bool
     tick: int | None = None  # of an execution: its partition
 
 
@@ -55,9 +55,9 @@ class Stream(NamedTuple):
     """Ids seen so far. `missing`: below the highest and not seen, in order."""
 
     highest: int
-    unsettled: frozenset[int]
+    unfinished: frozenset[int]
     missing: tuple[Gap, ...]
-    # The unsettled ones' ticks lie between these: only partitions of that time are asked for them.
+    # The unfinished ones' ticks lie between these: only partitions of that time are asked for them.
     first_tick: int = EARLIEST
     last_tick: int = LATEST
 
@@ -65,11 +65,11 @@ class Stream(NamedTuple):
         """The missing ids, which may be of any tick: the first and the last ones of each gap."""
         return [gap.first for gap in self.missing], [gap.last for gap in self.missing]
 
-    def has_told(self, row_id: int, *, settled: bool) -> bool:
-        """Whether an answer has told of it, and, if that is asked, that it was settled."""
+    def has_told(self, row_id: int, *, ended: bool) -> bool:
+        """Whether an answer has told of it, and, if that is asked, that it had ended."""
         below = bisect_right(self.missing, row_id, key=lambda gap: gap.first)
         missing = below > 0 and row_id <= self.missing[below - 1].last
-        return row_id <= self.highest and not missing and not (settled and row_id in self.unsettled)
+        return row_id <= self.highest and not missing and not (ended and row_id in self.unfinished)
 
     def after(self, rows: Iterable[SeenRow], now: int) -> tuple["Stream", list[int]]:
         """The stream after an answer about ids above the highest and the open ones; and the jobs that it tells of."""
@@ -79,10 +79,10 @@ class Stream(NamedTuple):
         news = Gap(self.highest + 1, highest, now + OPEN_FOR_US)
         open_still = [gap for gap in self.missing if gap.until > now]
         missing = joined([each for gap in (*open_still, news) for each in gap.without(seen)])
-        unsettled = frozenset(row.row_id for row in found.values() if not row.settled)
-        told = [row.job_id for row in found.values() if row.settled or row.row_id not in self.unsettled]
-        ticks = [row.tick for row in found.values() if not row.settled and row.tick is not None]
-        return Stream(highest, unsettled, missing, *_reach(ticks, len(unsettled))), told
+        unfinished = frozenset(row.row_id for row in found.values() if not row.ended)
+        told = [row.job_id for row in found.values() if row.ended or row.row_id not in self.unfinished]
+        ticks = [row.tick for row in found.values() if not row.ended and row.tick is not None]
+        return Stream(highest, unfinished, missing, *_reach(ticks, len(unfinished))), told
 
     def having_told(self, rows: Sequence[SeenRow], now: int) -> "Stream":
         """The stream once only these have been told, of all that an answer tells of: the others come again.
@@ -93,10 +93,10 @@ class Stream(NamedTuple):
         highest = max([self.highest, *seen[-1:]])
         news = Gap(self.highest + 1, highest, now + OPEN_FOR_US)
         missing = joined([each for gap in (*self.missing, news) for each in gap.without(seen)])
-        unsettled = self.unsettled.difference(seen).union(row.row_id for row in rows if not row.settled)
-        ticks = [row.tick for row in rows if not row.settled and row.tick is not None]
-        ticks += [self.first_tick, self.last_tick] if self.unsettled else []
-        return Stream(highest, unsettled, missing, *_reach(ticks, len(ticks)))
+        unfinished = self.unfinished.difference(seen).union(row.row_id for row in rows if not row.ended)
+        ticks = [row.tick for row in rows if not row.ended and row.tick is not None]
+        ticks += [self.first_tick, self.last_tick] if self.unfinished else []
+        return Stream(highest, unfinished, missing, *_reach(ticks, len(ticks)))
 
 
 def joined(gaps: list[Gap]) -> tuple[Gap, ...]:
@@ -125,13 +125,13 @@ class Position(NamedTuple):
     jobs: frozenset[tuple[int, int]]
 
 
-def _reach(ticks: list[int], unsettled: int) -> tuple[int, int]:
-    return (min(ticks), max(ticks)) if ticks and len(ticks) == unsettled else (EARLIEST, LATEST)
+def _reach(ticks: list[int], unfinished: int) -> tuple[int, int]:
+    return (min(ticks), max(ticks)) if ticks and len(ticks) == unfinished else (EARLIEST, LATEST)
 
 
-def beginning(highest: int, unsettled: Iterable[int]) -> Stream:
+def beginning(highest: int, unfinished: Iterable[int]) -> Stream:
     """A stream from which on nothing is left out; its first answers tell of a few that are older."""
-    return Stream(max(highest - _LOOKED_BACK, 0), frozenset(unsettled), ())
+    return Stream(max(highest - _LOOKED_BACK, 0), frozenset(unfinished), ())
 
 
 class ExecutionPosition(NamedTuple):
@@ -168,7 +168,7 @@ def decode_position(packed: bytes) -> "Position | ExecutionPosition":
 
 def pack(stream: Stream) -> list[Any]:
     """For JSON. Ids grow by little, so their differences pack well: a few bytes for each execution that runs."""
-    ids = sorted(stream.unsettled)
+    ids = sorted(stream.unfinished)
     steps = [later - earlier for earlier, later in zip([0, *ids], ids, strict=False)]
     missing = [[gap.first, gap.until, gap.last][: 2 + (gap.first < gap.last)] for gap in stream.missing]
     return [stream.highest, steps, missing, stream.first_tick, stream.last_tick]

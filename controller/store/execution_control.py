@@ -38,12 +38,12 @@ class _Attempt(NamedTuple):
     execution_id: int
     attempt: int
     outcome: str | None
-    settled: bool  # its tick had counted as one without success before it
+    counted_before: bool  # its tick had counted as one without success before it
 
     @property
-    def settles(self) -> bool:
+    def has_counted(self) -> bool:
         """Whether its tick has counted as one without success by now; a cancelled attempt alone doesn't."""
-        return self.settled or self.outcome != "cancelled"
+        return self.counted_before or self.outcome != "cancelled"
 
 
 class PostgresExecutionControl:
@@ -124,7 +124,7 @@ async def _waiting(transaction: Transaction, retried: _Retried, latest: _Attempt
                 beside=retried.beside,
                 of_schedule=retried.of_schedule,
                 actor=by,
-                settled=latest.settles,
+                counted_before=latest.has_counted,
             )
         )
     activation_id: int = records[0][0]

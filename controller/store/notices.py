@@ -201,7 +201,7 @@ async def _executions(
     head, *rows = await transaction.fetch(
         FollowExecutions(
             after_execution_id=before.highest,
-            execution_ids=sorted(before.unsettled),
+            execution_ids=sorted(before.unfinished),
             from_tick=position.oldest,
             first_execution_ids=firsts,
             last_execution_ids=lasts,

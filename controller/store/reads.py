@@ -308,7 +308,7 @@ class PostgresReads:
                 after_execution_id=executions.highest,
                 first_execution_ids=first_executions,
                 last_execution_ids=last_executions,
-                execution_ids=sorted(executions.unsettled),
+                execution_ids=sorted(executions.unfinished),
                 first_tick=executions.first_tick,
                 last_tick=executions.last_tick,
                 after_skip_id=skips.highest,
@@ -349,7 +349,7 @@ class PostgresReads:
                 after_execution_id=before.highest,
                 first_execution_ids=firsts,
                 last_execution_ids=lasts,
-                execution_ids=sorted(before.unsettled),
+                execution_ids=sorted(before.unfinished),
                 first_tick=before.first_tick,
                 last_tick=before.last_tick,
             )
@@ -360,7 +360,7 @@ class PostgresReads:
             (SeenRow(row[0], row[0], row.outcome is not None, row.tick) for row in rows), now
         )
         news = frozenset(told)
-        changes = [ExecutionChange(row, row[0] not in before.unsettled) for row in rows if row[0] in news]
+        changes = [ExecutionChange(row, row[0] not in before.unfinished) for row in rows if row[0] in news]
         return ExecutionPosition(now, executions), changes
 
     def having_told(self, position: object, after: object, changes: Sequence[ExecutionChange]) -> ExecutionPosition:
@@ -376,9 +376,9 @@ class PostgresReads:
         """What execution_changes had not told of this by that position: all, its end alone, or (None) nothing."""
         assert isinstance(position, ExecutionPosition)
         seen, execution_id = position.executions, change.row.execution_id
-        if not seen.has_told(execution_id, settled=False):
+        if not seen.has_told(execution_id, ended=False):
             return change
-        ended = change.row.outcome is not None and not seen.has_told(execution_id, settled=True)
+        ended = change.row.outcome is not None and not seen.has_told(execution_id, ended=True)
         return change._replace(started=False) if ended else None
 
     def encode_position(self, position: object) -> bytes:
@@ -465,5 +465,5 @@ def _dated(records: list[asyncpg.Record]) -> frozenset[tuple[int, int]]:
 
 
 def _followed(stream: Stream, records: list[asyncpg.Record], now: int) -> tuple[Stream, list[int]]:
-    rows = (SeenRow(record["id"], record["job_id"], record["settled"], record["tick"]) for record in records)
+    rows = (SeenRow(record["id"], record["job_id"], record["ended"], record["tick"]) for record in records)
     return stream.after(rows, now)

@@ -633,7 +633,7 @@ CREATE TABLE cron_executions (
     -- failure or a success in a row. Not so a manual run, a backfill, and their retries.
     of_schedule    boolean NOT NULL DEFAULT true,
     -- Its tick had counted as one without success before this attempt was made by hand: it counts once.
-    settled        boolean NOT NULL DEFAULT false,
+    counted_before boolean NOT NULL DEFAULT false,
 
     -- What its handler is told: ticks passed over since the execution before, that one's tick, the latest that
     -- completed.
@@ -951,7 +951,7 @@ CREATE TABLE cron_activations (
     again          boolean NOT NULL DEFAULT false,
     -- Both as in cron_executions.
     of_schedule    boolean NOT NULL DEFAULT false,
-    settled        boolean NOT NULL DEFAULT false,
+    counted_before boolean NOT NULL DEFAULT false,
     requested_by   text NOT NULL DEFAULT '',
     CHECK ((trigger = 'backfill') = (until_tick IS NOT NULL)),
     CHECK (until_tick >= tick),

@@ -64,7 +64,7 @@ WITH judged AS MATERIALIZED (
            CASE WHEN j.removed OR a.trigger = 'after' AND (t.attempts > 0 OR j.cancelled) THEN 'over'
                 -- A retry that somebody asked for is superseded by nothing.
                 WHEN a.of_schedule AND a.requested_by = '' AND j.last_tick > a.tick
-                THEN CASE WHEN a.settled OR j.last_success >= a.tick THEN 'over' ELSE 'superseded' END
+                THEN CASE WHEN a.counted_before OR j.last_success >= a.tick THEN 'over' ELSE 'superseded' END
                 WHEN a.trigger = 'backfill' AND NOT a.again AND t.completed THEN 'passed'
                 WHEN (NOT j.paused OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
                      AND j.hosted AND NOT j.orphaned AND NOT t.running
@@ -78,7 +78,7 @@ WITH judged AS MATERIALIZED (
                 :next_ticks[?]::timestamptz[], :places[?]::text[]) WITH ORDINALITY
         AS w (activation_id, expected_tick, runner_id, deployment, goes_on, places, position)
     LEFT JOIN LATERAL (
-        SELECT job_id, tick, run_at, trigger, payload, beside, again, of_schedule, settled, requested_by,
+        SELECT job_id, tick, run_at, trigger, payload, beside, again, of_schedule, counted_before, requested_by,
                attempt AS own_attempt
         FROM cron_activations WHERE id = w.activation_id AND tick = w.expected_tick AND run_at <= now()
           AND EXISTS (SELECT FROM controllers WHERE id = :controller_id AND lease_expires_at > now())
@@ -107,12 +107,12 @@ WITH judged AS MATERIALIZED (
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
-                                 holds_job, counted, of_schedule, settled, number, places)
+                                 holds_job, counted, of_schedule, counted_before, number, places)
     SELECT execution_id, job_id, deployment_id, tick, run_at, now(), :controller_id, runner_id,
            now() + (cron_timeout(timeout_ms, (SELECT timeout_ms FROM cron_defaults)) + :hard_grace_ms::bigint)
                    * interval '1 millisecond', attempt, trigger, missed,
            previous_tick, previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0,
-           of_schedule, settled, executions + row_number() OVER (PARTITION BY job_id ORDER BY position),
+           of_schedule, counted_before, executions + row_number() OVER (PARTITION BY job_id ORDER BY position),
            places::bigint[]
     FROM chosen WHERE execution_id IS NOT NULL ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id, job_id, holds_job, counted, number

@@ -118,7 +118,7 @@ CROSS JOIN LATERAL (
 -- `:execution_ids`. Of those only the partitions from `:first_tick` to `:last_tick` are looked into. Skips above
 -- `:after_skip_id` or in gaps (20,000 of each at a time). And, at or after `:since`, what somebody did to a job, ends
 -- of pauses, and deployments (de)activated: those have no job_id, and `instant` tells one change from the next.
-(SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant,
+(SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS ended, NULL::timestamptz AS instant,
         now() AS database_now, tick
  FROM cron_executions WHERE id > :after_execution_id ORDER BY id LIMIT 20000)
 UNION ALL

@@ -19,7 +19,8 @@ WHERE from_at <= :from_at AND until_at >= :until_at AND has_table_privilege(name
 -- that ran: by a clock that was set back, a pause that was over is in force again. One of several is no longer counted;
 -- the last of them sets the next tick if only one may run by now. One that ran beside leaves the job as it is.
 -- A cancelled run is neither a success nor a failure: somebody, or the job's own overlap policy, decided that it should
--- not go on. A tick counts once: one that had, before somebody had it tried again by hand (`settled`), doesn't again.
+-- not go on. A tick counts once: one that had, before somebody had it tried again by hand (`counted_before`), doesn't
+-- again.
 -- All are parallel arrays, `:job_ids` ascending. `:claimed_ats`: the claims' start_time. `:anchors`: the schedule is to
 -- count from these. `:missed`: ticks among those that passed. Where it is known in which partition the executions are,
 -- the caller names that one (controller/store/ending.py). What is not found there (`elsewhere`) may be in another one.
@@ -59,8 +60,9 @@ WITH held AS MATERIALIZED (
     FROM (SELECT * FROM held WHERE goes ORDER BY execution_id) h
     WHERE e.id = ANY (ARRAY[h.execution_id]) AND (e.job_id = h.job_id) IS TRUE AND e.claimed_at = h.claimed_at
           AND e.ended_at IS NULL
-    RETURNING h.position, h.job_id, e.tick, e.run_at, e.started_at, e.ended_at, e.outcome, e.of_schedule, e.settled,
-              e.counted, e.holds_job AND h.holder = e.id AS holds, e.retry_at IS NOT NULL AND h.active AS retried,
+    RETURNING h.position, h.job_id, e.tick, e.run_at, e.started_at, e.ended_at, e.outcome, e.of_schedule,
+              e.counted_before, e.counted, e.holds_job AND h.holder = e.id AS holds,
+              e.retry_at IS NOT NULL AND h.active AS retried,
               CASE WHEN e.counted THEN h.running = 1 ELSE e.holds_job AND h.holder = e.id END AND h.concurrency = 0
                   AND (h.active OR h.own_tick = e.tick) AND coalesce(h.next_tick > h.opened_at, true) AS decides,
               h.next_tick, h.next_execution, h.missed, e.places
@@ -77,7 +79,7 @@ WITH held AS MATERIALIZED (
         SELECT DISTINCT ON (job_id) *, count(*) FILTER (WHERE counted) OVER of_job AS leaving,
                count(*) FILTER (WHERE failure AND (succeeded IS NULL OR tick > succeeded)) OVER of_job AS failed
         FROM ( -- only a tick's last attempt tells whether the tick was a success
-            SELECT *, of_schedule AND NOT retried AND NOT settled AND outcome NOT IN ('completed', 'cancelled')
+            SELECT *, of_schedule AND NOT retried AND NOT counted_before AND outcome NOT IN ('completed', 'cancelled')
                       AS failure,
                    max(tick) FILTER (WHERE of_schedule AND outcome = 'completed') OVER (PARTITION BY job_id)
                       AS succeeded
@@ -105,9 +107,10 @@ ORDER BY h.position;
 -- name: AddRetries
 -- What failed waits beside the schedule to be tried again, whatever the schedule is by now. Parallel arrays; `:ticks`:
 -- where the executions' rows are.
-INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule, settled)
+INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule,
+                              counted_before)
 SELECT e.job_id, j.slot, 'retry', e.tick, e.attempt + 1, e.retry_at, e.payload, NOT (e.holds_job OR e.counted),
-       e.of_schedule, e.settled
+       e.of_schedule, e.counted_before
 FROM unnest(:execution_ids::bigint[], :ticks::timestamptz[]) r (execution_id, tick)
 CROSS JOIN LATERAL (SELECT * FROM cron_executions WHERE id = r.execution_id AND tick = r.tick OFFSET 0) e
 CROSS JOIN LATERAL (SELECT slot FROM cron_jobs WHERE id = e.job_id OFFSET 0) j

@@ -34,7 +34,7 @@ FOR NO KEY UPDATE OF j;
 
 -- name: GetAttempts
 -- An execution, and other attempts at its tick that run, or have completed, or came later: the latest first.
-SELECT id, attempt, outcome, settled
+SELECT id, attempt, outcome, counted_before
 FROM cron_executions
 WHERE job_id = :job_id AND tick = :tick AND (ended_at IS NULL OR outcome = 'completed' OR id >= :execution_id)
 ORDER BY attempt DESC;
@@ -46,9 +46,9 @@ WHERE job_id = :job_id AND tick = :tick AND trigger = 'retry'
 RETURNING id;
 
 -- name: CreateRetry
--- `:payload` null: the job's own. `:settled`: its tick has counted as one without success.
+-- `:payload` null: the job's own. `:counted_before`: its tick has counted as one without success.
 INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule, requested_by,
-                              settled)
-SELECT id, slot, 'retry', :tick, :attempt, now(), :payload?, :beside, :of_schedule, :actor, :settled
+                              counted_before)
+SELECT id, slot, 'retry', :tick, :attempt, now(), :payload?, :beside, :of_schedule, :actor, :counted_before
 FROM cron_jobs WHERE id = :job_id
 RETURNING id;

@@ -106,7 +106,7 @@ WHERE e.outcome NOT IN ('completed', 'cancelled') OR e.near_timeout_ms IS NOT NU
 -- name: GetRetriesGivenUp
 -- Failed attempts whose retry is neither waiting nor has begun: they were their ticks' last. Those whose retry has
 -- begun are forgotten, too: it will tell.
-WITH settled AS (
+WITH given_up AS (
     DELETE FROM cron_retrying r
     WHERE NOT EXISTS (SELECT FROM cron_activations a
                       WHERE a.job_id = ANY (ARRAY[r.job_id]) AND a.tick = r.tick AND a.attempt > r.attempt)
@@ -115,11 +115,11 @@ WITH settled AS (
 SELECT j.id AS job_id, j.key, j.namespace, j.module, j.verb, j.labels::text, j.policy, e.id AS execution_id, e.tick,
        e.run_at, e.attempt, e.trigger, e.claimed_at, e.started_at, e.ended_at, e.outcome, e.error_type, e.error_message,
        e.retry_at, e.controller_id, e.runner_id, j.last_success
-FROM settled s
+FROM given_up g
 CROSS JOIN LATERAL (SELECT * FROM cron_executions
-                    WHERE job_id = s.job_id AND tick = s.tick AND attempt = s.attempt OFFSET 0) e
-CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = s.job_id OFFSET 0) j
-WHERE NOT EXISTS (SELECT FROM cron_executions l WHERE l.job_id = s.job_id AND l.tick = s.tick AND l.attempt > s.attempt)
+                    WHERE job_id = g.job_id AND tick = g.tick AND attempt = g.attempt OFFSET 0) e
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = g.job_id OFFSET 0) j
+WHERE NOT EXISTS (SELECT FROM cron_executions l WHERE l.job_id = g.job_id AND l.tick = g.tick AND l.attempt > g.attempt)
 ORDER BY e.id;
 
 -- name: GetFailing

@@ -183,15 +183,15 @@ class Walk:
         """
         if tick - 1 <= self._done:
             return
-        settled = min(tick - 1, max(self._decided, self._done))
-        missing = self._timeline.count(self._done, settled)
+        decided = min(tick - 1, max(self._decided, self._done))
+        missing = self._timeline.count(self._done, decided)
         if missing:
             first = self._timeline.next_after(self._done)
             assert first is not None, "one was counted"
-            last = self._timeline.last_at_or_before(settled) or first
+            last = self._timeline.last_at_or_before(decided) or first
             until = "" if missing == 1 else f", and so were the ticks after it until {format_instant(last)}"
             self._note("unaccounted", first, missing, (), f"was due{until}: neither executed nor skipped")
-        self._found.pending += self._timeline.count(settled, tick - 1)
+        self._found.pending += self._timeline.count(decided, tick - 1)
         self._done, self._latest, self._cover = tick - 1, None, None
 
     def _note_early(self, run: AuditRun, text: str) -> None:

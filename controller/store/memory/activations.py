@@ -18,7 +18,7 @@ class MemoryActivations(MemoryMessages):
     def _add_activation(
         self, job: StoredJob, trigger: Trigger, tick: int, until_tick: int | None = None, *, attempt: int = 1,
         run_at: int, payload: str | None = None, beside: bool = False, again: bool = False, by: str = "",
-        of_schedule: bool = False, settled: bool = False,
+        of_schedule: bool = False, counted_before: bool = False,
     ) -> ActivationRow:  # fmt: skip
         self.activations_made += 1
         row = ActivationRow(
@@ -34,7 +34,7 @@ class MemoryActivations(MemoryMessages):
             again,
             by,
             of_schedule,
-            settled,
+            counted_before,
         )
         self.activations[row.activation_id] = row
         return row
@@ -107,7 +107,7 @@ class MemoryActivations(MemoryMessages):
         # A retry that somebody asked for is superseded by nothing.
         superseded = row.of_schedule and not row.by_hand and (row.job.last_tick or 0) > row.tick
         if row.job.removed or superseded:
-            if not row.job.removed and not row.settled and (row.job.last_success or 0) < row.tick:
+            if not row.job.removed and not row.counted_before and (row.job.last_success or 0) < row.tick:
                 row.job.failures += 1
             del self.activations[row.activation_id]
             return ActivationResult(row.activation_id, None, gone=True, next_tick=None)
@@ -163,7 +163,7 @@ class MemoryActivations(MemoryMessages):
             previous_tick=_told(None if first is None else first.previous_tick, job.last_tick, row.tick),
             previous_success=_told(None if first is None else first.previous_success, job.last_success, row.tick),
             payload=row.payload, holds_job=holds_job, counted=not row.beside and not holds_job,
-            of_schedule=row.of_schedule, settled=row.settled, places=tuple(places_of(self, job)),
+            of_schedule=row.of_schedule, counted_before=row.counted_before, places=tuple(places_of(self, job)),
         )  # fmt: skip
         self._add_execution(execution)
         if holds_job:

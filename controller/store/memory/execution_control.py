@@ -40,7 +40,7 @@ class MemoryExecutionControl(MemoryActivations):
             waiting = self._add_activation(
                 job, Trigger.RETRY, row.tick, attempt=latest.attempt + 1, run_at=now, payload=row.ran_with or None,
                 beside=not (row.holds_job or row.counted), by=by, of_schedule=row.of_schedule,
-                settled=latest.settled or latest.outcome is not Outcome.CANCELLED,
+                counted_before=latest.counted_before or latest.outcome is not Outcome.CANCELLED,
             )  # fmt: skip
         else:
             waiting.requested_by, waiting.run_at = by, min(waiting.run_at, now)

@@ -201,7 +201,7 @@ class StoredExecution:
     holds_job: bool = True
     counted: bool = False
     of_schedule: bool = True
-    settled: bool = False  # its tick had counted as one without success before it was tried again by hand
+    counted_before: bool = False  # its tick had counted as one without success before it was tried again by hand
     retry_at: int | None = None
     outcome: Outcome | None = None
     report: Report | None = None
@@ -263,7 +263,7 @@ class ActivationRow:
     again: bool
     requested_by: str
     of_schedule: bool = False  # a retry of a tick of its schedule
-    settled: bool = False  # see StoredExecution
+    counted_before: bool = False  # see StoredExecution
 
     @property
     def by_hand(self) -> bool:

@@ -292,7 +292,8 @@ class MemoryStore(
         beside = not (execution.holds_job or execution.counted)
         return self._add_activation(
             row, Trigger.RETRY, execution.tick, attempt=execution.attempt + 1, run_at=execution.retry_at,
-            payload=execution.payload, beside=beside, of_schedule=execution.of_schedule, settled=execution.settled,
+            payload=execution.payload, beside=beside, of_schedule=execution.of_schedule,
+            counted_before=execution.counted_before,
         ).activation_id  # fmt: skip
 
     def _free(self, execution: StoredExecution, request: EndRequest, controller_id: str) -> bool:
@@ -322,7 +323,7 @@ class MemoryStore(
         if outcome is Outcome.COMPLETED:
             row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
             return False
-        row.failures += final and not execution.settled and outcome is not Outcome.CANCELLED
+        row.failures += final and not execution.counted_before and outcome is not Outcome.CANCELLED
         return self._pause_failing(row)
 
     def _move_anchor(self, row: StoredJob, anchor: int, closes_at: int | None) -> None:

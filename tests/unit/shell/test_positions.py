@@ -59,11 +59,11 @@ def test_many_running_executions_are_packed_small() -> None:
 def test_what_a_stream_has_told() -> None:
     stream, told = beginning(0, []).after([SeenRow(1, 1, True), SeenRow(2, 2, False), SeenRow(4, 4, True)], 0)
     assert told == [1, 2, 4]
-    assert stream.has_told(1, settled=True)
-    assert stream.has_told(2, settled=False)
-    assert not stream.has_told(2, settled=True)
-    assert not stream.has_told(3, settled=False), "it may still be committed"
-    assert not stream.has_told(5, settled=False)
+    assert stream.has_told(1, ended=True)
+    assert stream.has_told(2, ended=False)
+    assert not stream.has_told(2, ended=True)
+    assert not stream.has_told(3, ended=False), "it may still be committed"
+    assert not stream.has_told(5, ended=False)
 
 
 def test_what_is_missing_is_a_gap_until_it_comes_or_its_time_is_over() -> None:
@@ -87,16 +87,14 @@ def test_a_stream_knows_each_id_as_a_set_would(data: st.DataObject) -> None:
         seen |= fresh
         missing = {row_id for gap in stream.missing for row_id in range(gap.first, gap.last + 1)}
         assert missing == set(range(1, stream.highest + 1)) - seen
-        assert all(stream.has_told(row_id, settled=True) == (row_id in seen) for row_id in range(1, 62))
+        assert all(stream.has_told(row_id, ended=True) == (row_id in seen) for row_id in range(1, 62))
 
 
 @given(st.data())
 def test_a_part_that_was_told_is_left_out_of_what_comes_next_and_nothing_else_is(data: st.DataObject) -> None:
     ids = st.frozensets(st.integers(1, 40))
-    before = data.draw(
-        st.dictionaries(st.integers(1, 40), st.booleans()), "before"
-    )  # ids, and whether they are settled
-    after = {row_id: True for row_id, settled in before.items() if settled or data.draw(st.booleans())}
+    before = data.draw(st.dictionaries(st.integers(1, 40), st.booleans()), "before")  # ids, and whether they have ended
+    after = {row_id: True for row_id, ended in before.items() if ended or data.draw(st.booleans())}
     after = {**before, **after, **dict.fromkeys(data.draw(ids) - set(before), data.draw(st.booleans()))}
     begun, _ = beginning(0, []).after(table(before), 0)
     rows = answer(begun, after)
@@ -107,12 +105,12 @@ def test_a_part_that_was_told_is_left_out_of_what_comes_next_and_nothing_else_is
     assert rest == told[len(part) :]
     assert at_once == begun.after(rows, 1)[0]._replace(missing=at_once.missing)
     assert all(
-        at_once.has_told(row_id, settled=settled) for row_id, settled in after.items()
+        at_once.has_told(row_id, ended=ended) for row_id, ended in after.items()
     ), "what comes later is told of once"  # fmt: skip
 
 
 def table(rows: dict[int, bool]) -> list[SeenRow]:
-    return [SeenRow(row_id, row_id, settled, row_id * 10) for row_id, settled in sorted(rows.items())]
+    return [SeenRow(row_id, row_id, ended, row_id * 10) for row_id, ended in sorted(rows.items())]
 
 
 def answer(stream: Stream, rows: dict[int, bool]) -> list[SeenRow]:
@@ -121,7 +119,7 @@ def answer(stream: Stream, rows: dict[int, bool]) -> list[SeenRow]:
     return [
         row for row in table(rows)
         if row.row_id > stream.highest
-        or (row.row_id in stream.unsettled and stream.first_tick <= (row.tick or 0) <= stream.last_tick)
+        or (row.row_id in stream.unfinished and stream.first_tick <= (row.tick or 0) <= stream.last_tick)
         or any(first <= row.row_id <= last for first, last in gaps)
     ]  # fmt: skip
 
@@ -157,7 +155,7 @@ def test_too_many_gaps_are_joined_where_they_lie_closest_and_nothing_is_left_out
     assert len(stream.missing) == GAPS_MAX
     assert list(stream.missing) == sorted(stream.missing)
     unseen = set(range(1, ids[-1])).difference(ids)
-    assert not any(stream.has_told(row_id, settled=True) for row_id in random.Random(7).sample(sorted(unseen), 1_000))
+    assert not any(stream.has_told(row_id, ended=True) for row_id in random.Random(7).sample(sorted(unseen), 1_000))
     late = next(iter(unseen))
     _, told = stream.after(rows(late), 1)
     assert told == [late]
