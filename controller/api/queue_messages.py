@@ -5,13 +5,13 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.ports.caller import caller
-from cronring.controller.ports.queues import DeadLetterRow, Delivery, MessageRow, MessageState, QueueRow
+from cronring.controller.ports.queues import DeadLetterRow, MessageRow, MessageState, QueueRow, TakenMessage
 from cronring.protos.cronring.v1 import queues_pb2
 from cronring.protos.instants import timestamp
 from cronring.schema.identity import Permission
 
 
-def taken_message(row: Delivery) -> queues_pb2.TakenMessage:
+def taken_message(row: TakenMessage) -> queues_pb2.TakenMessage:
     return queues_pb2.TakenMessage(
         id=row.message_id,
         workspace=row.workspace,
@@ -78,7 +78,7 @@ def dead_letter_message(row: DeadLetterRow, namespace: str) -> queues_pb2.DeadLe
     )
 
 
-def _origin(row: Delivery | MessageRow | DeadLetterRow) -> dict[str, Any]:
+def _origin(row: TakenMessage | MessageRow | DeadLetterRow) -> dict[str, Any]:
     """Where a message came from: fields that all of them have."""
     return {
         "job": row.job,

@@ -20,7 +20,7 @@ class QueueName(NamedTuple):
 BEFORE_ALL: Final = QueueName("", "")
 
 
-class Delivery(NamedTuple):
+class TakenMessage(NamedTuple):
     """A message that its consumer has until `leased_until`. `delivery`: 1 for the first one. `job`: a key."""
 
     lease: int
@@ -158,7 +158,7 @@ class Consuming(Protocol):
     Raises StoreUnavailable and StoreError as controller.ports.store.Store.
     """
 
-    async def take(self, name: QueueName, consumer: str, hold_ms: int, most: int) -> list[Delivery]:
+    async def take(self, name: QueueName, consumer: str, hold_ms: int, most: int) -> list[TakenMessage]:
         """Of the lanes that wait longest. None: nothing is ready."""
         ...
 

@@ -7,7 +7,6 @@ from cronring.controller.ports.queues import (
     COUNTED_MAX,
     CheckQueue,
     DeadLetterRow,
-    Delivery,
     MessageRow,
     MessageState,
     QueueFigure,
@@ -16,6 +15,7 @@ from cronring.controller.ports.queues import (
     QueueRow,
     QueueSeen,
     QueueSettings,
+    TakenMessage,
 )
 from cronring.controller.ports.reads import Cursor, Namespaces
 from cronring.controller.services.audit_changes import of_queue
@@ -53,11 +53,11 @@ class PostgresConsuming:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def take(self, name: QueueName, consumer: str, hold_ms: int, most: int) -> list[Delivery]:
+    async def take(self, name: QueueName, consumer: str, hold_ms: int, most: int) -> list[TakenMessage]:
         asked = TakeMessages(
             queue=name.queue, consumer=consumer, hold_ms=hold_ms, most=most, namespace=name.namespace
         )  # fmt: skip
-        return list(map(Delivery._make, await self._database.fetch(asked)))
+        return list(map(TakenMessage._make, await self._database.fetch(asked)))
 
     async def extend(self, namespace: str, lease: int, hold_ms: int) -> list[MessageState]:
         """See cronring.controller.ports.queues.Consuming."""
