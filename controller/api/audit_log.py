@@ -53,13 +53,13 @@ class AuditLogService(audit_log_pb2_grpc.AuditLogServicer):
         since = instant("since", request.since) if request.HasField("since") else FIRST_US
         until = instant("until", request.until) if request.HasField("until") else LAST_US
         named = {each: name(each, getattr(request, each)) for each in ("namespace", "principal", "method", "subject")}
-        seen = namespaces(Permission.ADMIN, named["namespace"])
+        visible = namespaces(Permission.ADMIN, named["namespace"])
         pages = Pages(self._box, "ListAuditLog", since, until, named, request.refused_only, request.changes_only)
         cursor = pages.text_cursor(request.page_token)
         at, _, last_id = cursor.partition(" ")
         before = (int(at), int(last_id)) if cursor else (until, _LAST_ID)
         wanted = AuditFilter(
-            since, before, page_size(request) + 1, seen, changes=not request.refused_only,
+            since, before, page_size(request) + 1, visible, changes=not request.refused_only,
             refusals=not request.changes_only, **named,
         )  # fmt: skip
         return wanted, pages

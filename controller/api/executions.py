@@ -107,9 +107,9 @@ def _within_sight(where: ExecutionFilter) -> ExecutionFilter:
 
 def _matching(job: str, outcome: str) -> Matches:
     """Of what its caller may see. With an outcome, only ends count."""
-    seen = namespaces(Permission.VIEW)  # now: it is asked while others call
+    visible = namespaces(Permission.VIEW)  # now: it is asked while others call
     return lambda kind, row: (
-        within(seen, row.job)
+        within(visible, row.job)
         and job in {"", row.job}
         and (not outcome or (kind is ExecutionEventKind.ENDED and row.outcome == outcome))
     )

@@ -86,8 +86,8 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
             raise InvalidRequest([("text", error.message)]) from None
         terms = suggested(typed, words)
         if typed.key in words and typed.key in _NAMED:
-            seen = namespaces(Permission.VIEW)
-            names = await self._reads.suggest(typed.key, typed.begun, seen, _SUGGESTED_MAX)
+            visible = namespaces(Permission.VIEW)
+            names = await self._reads.suggest(typed.key, typed.begun, visible, _SUGGESTED_MAX)
             terms = [term_of(typed.key, name) for name in names]
         return jobs_pb2.SuggestFilterResponse(at=typed.at, terms=terms[:_SUGGESTED_MAX])
 

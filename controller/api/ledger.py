@@ -45,8 +45,8 @@ class LedgerService(ledger_pb2_grpc.LedgerServicer):
         key = name("job", request.job)
         if key and not sees(key):
             raise await unknown_job(self._reads, key)
-        seen = namespaces(Permission.VIEW)
-        wanted = AuditRequest(since, until, key, late_after_ms * 1_000, request.thorough, seen)
+        visible = namespaces(Permission.VIEW)
+        wanted = AuditRequest(since, until, key, late_after_ms * 1_000, request.thorough, visible)
         try:
             return _audit_message(await self._ledger.audit(wanted))
         except NotFound:

@@ -50,13 +50,15 @@ class LimitsService(limits_pb2_grpc.LimitsServicer):
         named, size = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._box, "ListLimits", named)
         after, module, label = _after(pages.text_cursor(request.page_token))
-        seen = namespaces(Permission.VIEW, named)
-        rows = await self._limits.list_limits(named or None, None, seen, after=(after, module, label), limit=size + 1)
+        visible = namespaces(Permission.VIEW, named)
+        rows = await self._limits.list_limits(
+            named or None, None, visible, after=(after, module, label), limit=size + 1
+        )
         page = rows[:size]
         return limits_pb2.ListLimitsResponse(
             limits=map(self._told, page),
             next_page_token=pages.token("/".join(_key(page[-1]))) if len(rows) > size else "",
-            total=await total(request, lambda: self._limits.count_limits(named or None, seen)),
+            total=await total(request, lambda: self._limits.count_limits(named or None, visible)),
         )
 
     def _told(self, row: LimitRow) -> limits_pb2.Limit:

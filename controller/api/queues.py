@@ -44,15 +44,15 @@ class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
         named, size = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._box, "ListQueues", named)
         namespace, _, queue = pages.text_cursor(request.page_token).partition("/")
-        seen = namespaces(Permission.VIEW, named)
+        visible = namespaces(Permission.VIEW, named)
         rows = await self._queues.list_queues(
-            None, named or None, seen, after=QueueName(namespace, queue), limit=size + 1
+            None, named or None, visible, after=QueueName(namespace, queue), limit=size + 1
         )
         page = rows[:size]
         return queues_pb2.ListQueuesResponse(
             queues=map(self._told, page),
             next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].queue}") if len(rows) > size else "",
-            total=await total(request, lambda: self._queues.count_queues(named or None, seen)),
+            total=await total(request, lambda: self._queues.count_queues(named or None, visible)),
         )
 
     async def ListMessages(

@@ -84,13 +84,13 @@ class SetsService(sets_pb2_grpc.SetsServicer):
         namespace, limit = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._box, "ListSets", namespace)
         after, _, after_name = pages.text_cursor(request.page_token).partition("/")
-        seen = namespaces(Permission.VIEW, namespace)
-        rows = await self._sets.list_sets(namespace, (after, after_name), limit + 1, seen)
+        visible = namespaces(Permission.VIEW, namespace)
+        rows = await self._sets.list_sets(namespace, (after, after_name), limit + 1, visible)
         page = rows[:limit]
         return sets_pb2.ListSetsResponse(
             sets=[set_message(row) for row in page],
             next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].name}") if len(rows) > limit else "",
-            total=await total(request, lambda: self._sets.count_sets(namespace, seen)),
+            total=await total(request, lambda: self._sets.count_sets(namespace, visible)),
         )
 
     async def ListSetJobs(self, request: sets_pb2.ListSetJobsRequest, context: Context) -> sets_pb2.ListSetJobsResponse:

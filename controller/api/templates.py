@@ -48,13 +48,13 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
         namespace, limit = name("namespace", request.namespace), page_size(request)
         pages = Pages(self._box, "ListTemplates", namespace)
         after, _, after_name = pages.text_cursor(request.page_token).partition("/")
-        seen = namespaces(Permission.VIEW, namespace)
-        rows = await self._templates.list_templates(namespace, (after, after_name), limit + 1, seen)
+        visible = namespaces(Permission.VIEW, namespace)
+        rows = await self._templates.list_templates(namespace, (after, after_name), limit + 1, visible)
         page = rows[:limit]
         return templates_pb2.ListTemplatesResponse(
             templates=[template_message(row) for row in page],
             next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].name}") if len(rows) > limit else "",
-            total=await total(request, lambda: self._templates.count_templates(namespace, seen)),
+            total=await total(request, lambda: self._templates.count_templates(namespace, visible)),
         )
 
     async def DeleteTemplate(

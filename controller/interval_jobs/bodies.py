@@ -40,13 +40,13 @@ def job_body(row: IntervalJobRow, *, outputs: bool) -> dict[str, Any]:
         "metadata": terms.get("metadata", {}) if outputs else {},
         "status": row.status.value,
         "is_paused": row.status is IntervalStatus.PAUSED,
-        "paused_at": told(row.paused_at),
-        "cancelled_at": told(row.cancelled_at),
-        "next_run_at": told(row.next_run_at),
-        "started_at": told(latest.claimed_at if latest.started_at is None else latest.started_at),
-        "completed_at": told(latest.ended_at),
-        "created_at": told(row.created_at),
-        "updated_at": told(row.changed_at),
+        "paused_at": rfc3339(row.paused_at),
+        "cancelled_at": rfc3339(row.cancelled_at),
+        "next_run_at": rfc3339(row.next_run_at),
+        "started_at": rfc3339(latest.claimed_at if latest.started_at is None else latest.started_at),
+        "completed_at": rfc3339(latest.ended_at),
+        "created_at": rfc3339(row.created_at),
+        "updated_at": rfc3339(row.changed_at),
         "error_message": _error_of(row) if outputs else None,
         "current_retry_count": _retries(row),
     }
@@ -63,8 +63,8 @@ def execution_body(run: IntervalRun, interval_id: str, *, outputs: bool) -> dict
         "job_id": interval_id,
         "execution_number": run.number,
         "status": status,
-        "started_at": told(started),
-        "completed_at": told(run.ended_at),
+        "started_at": rfc3339(started),
+        "completed_at": rfc3339(run.ended_at),
         "duration_ms": None if run.ended_at is None else round((run.ended_at - started) / 1_000),
         **{name: _number(metrics.get(name)) for name in ITEMS},
         "error_message": error if outputs else None,
@@ -85,8 +85,8 @@ def stats_body(row: IntervalJobRow, figures: Figures) -> dict[str, Any]:
         "successful_runs": completed,
         "failed_runs": ended - completed - cancelled,
         "average_duration_ms": _average_ms(figures.duration_us, ended),
-        "last_execution_at": told(latest.claimed_at if latest.started_at is None else latest.started_at),
-        "next_scheduled_at": told(row.next_run_at),
+        "last_execution_at": rfc3339(latest.claimed_at if latest.started_at is None else latest.started_at),
+        "next_scheduled_at": rfc3339(row.next_run_at),
         "success_rate": _share(completed, ended - cancelled),
     }
 
@@ -99,14 +99,14 @@ def metrics_body(jobs: Mapping[str, int], figures: IntervalFigures) -> dict[str,
             "average_duration_ms": _average_ms(figures.duration_us, figures.ended),
             "success_rate": _share(figures.completed, figures.ended - figures.cancelled),
         },
-        "last_check_at": told(figures.last_check),
-        "last_metrics_update": told(figures.counted_at),
+        "last_check_at": rfc3339(figures.last_check),
+        "last_metrics_update": rfc3339(figures.counted_at),
         "stale_locks_cleared": figures.leases_cleared,
     }
 
 
-def told(instant_us: int | None) -> str | None:
-    """RFC 3339, in UTC."""
+def rfc3339(instant_us: int | None) -> str | None:
+    """In UTC."""
     if instant_us is None:
         return None
     return (_EPOCH + timedelta(microseconds=instant_us)).isoformat(timespec="microseconds") + "Z"

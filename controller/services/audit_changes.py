@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.model import Activation
 from cronring.controller.core.orders.orders import OrderColumns
-from cronring.controller.core.orders.orphaning import told
+from cronring.controller.core.orders.orphaning import key_details
 from cronring.controller.ports.audit_log import Change
 from cronring.controller.ports.defaults import DefaultsRow
 from cronring.controller.ports.limits import LimitRow
@@ -61,7 +61,7 @@ def of_execution(execution_id: int, job: str, after: Fields) -> Changes:
 def of_module(name: tuple[str, str], before: ActiveVersion, after: ActiveVersion, **jobs: tuple[str, ...]) -> Changes:
     """`name`: its namespace, and its own. `jobs`: the keys, sorted, of those that this has added, removed, ..."""
     key = str(JobKey(*name, "")).removesuffix(".")
-    return _changed(f"module {key}", name[0], before._asdict(), after._asdict() | told(**jobs))
+    return _changed(f"module {key}", name[0], before._asdict(), after._asdict() | key_details(**jobs))
 
 
 def of_template(namespace: str, name: str, before: TemplateValues | None, after: TemplateValues | None) -> Changes:

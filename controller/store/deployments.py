@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cronring.controller.core.model import Job
 from cronring.controller.core.orders.followers import declared
-from cronring.controller.core.orders.orphaning import Orphan, Return, keys_of, plan_orphans, plan_return, told
+from cronring.controller.core.orders.orphaning import Orphan, Return, key_details, keys_of, plan_orphans, plan_return
 from cronring.controller.core.orders.redeploy import (
     Existing,
     Redeploy,
@@ -323,7 +323,7 @@ async def _keep(
     """Who did it, and what it did: in short with the deployment, and with each job that somebody had made by hand."""
     action, by, note = what
     details: dict[str, object] = {} if previous is None else {"previous": previous}
-    details |= told(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
+    details |= key_details(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
     of_job = {"deployment": row.key, "order": action}
     made = [Action("orphan", by, note, job_id=each.job_id, details=of_job) for each in orphaned]
     made += [Action("bring_back", by, note, job_id=each.job_id, details=of_job) for each in back]

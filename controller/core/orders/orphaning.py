@@ -96,7 +96,7 @@ def keys_of(planned: Iterable[Added | Removed | Orphan | Return]) -> tuple[str, 
     return tuple(sorted(each.key for each in planned))
 
 
-def told(**keys: tuple[str, ...]) -> dict[str, object]:
+def key_details(**keys: tuple[str, ...]) -> dict[str, object]:
     """What a change of versions did to jobs, in short: how many, and the first of their keys."""
     return {name: len(found) for name, found in keys.items() if found} | {
         f"{name}_keys": list(found[:KEYS_TOLD]) for name, found in keys.items() if found

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from cronring.controller.core.orders.followers import declared
-from cronring.controller.core.orders.orphaning import Orphan, Return, keys_of, plan_orphans, plan_return, told
+from cronring.controller.core.orders.orphaning import Orphan, Return, key_details, keys_of, plan_orphans, plan_return
 from cronring.controller.core.orders.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.store import ActivatedDeployment, ActiveVersion, CheckActive, Deployed, Killed
@@ -159,7 +159,7 @@ class MemoryDeployments(MemoryControl):
         back: list[Return],
     ) -> None:  # fmt: skip
         action, by, note = what
-        details = told(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
+        details = key_details(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
         self._log(StoredAction(action, by, note, None, details, row.key, self.now_us()))
         for name, planned in (("orphan", orphaned), ("bring_back", back)):
             for each in planned:
