@@ -2322,6 +2322,7 @@ class SuggestOfJobs(Statement):
 
 
 class SumClosings(Statement):
+    late_after_us: int
     boundary: int
 
 

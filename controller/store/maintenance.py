@@ -12,6 +12,7 @@ from typing import Any, Final
 import asyncpg
 
 from cronring.controller.config import DEFAULT_SCHEMA
+from cronring.controller.core.ledger.audit import LATE_AFTER_US
 from cronring.controller.core.ledger.books import Span, TickTimeline
 from cronring.controller.ports.maintenance import Maintained, Retention
 from cronring.controller.store.connect import Connection, connect
@@ -136,7 +137,7 @@ async def _retire(connection: Connection, boundary: int, retention: Retention) -
         await _fill_histories(connection, retention)
         recent = await connection.fetchrow(*GetRecent(boundary=boundary))
         await connection.execute(*FillClosings(boundary=boundary, runs=retention.runs))
-        await connection.execute(*SumClosings(boundary=boundary))
+        await connection.execute(*SumClosings(boundary=boundary, late_after_us=LATE_AFTER_US))
         await connection.execute(*StageKept(boundary=boundary, runs=retention.runs))
         timelines = _timelines(await connection.fetch(*GetClosingSpans()))
     assert recent is not None

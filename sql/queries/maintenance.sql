@@ -53,9 +53,11 @@ WHERE c.closes_at - interval '1 microsecond' > c.closed_at
                    WHERE s.until_at < o.closes_at));
 
 -- name: SumClosings
--- What ran in the time that is closed. Late: more than 10 s, as the audit has it by default.
+-- What ran in the time that is closed. Later than `:late_after_us` is late.
 WITH ran AS MATERIALIZED (
-    SELECT e.job_id, e.outcome, e.trigger, e.trigger = 'schedule' AND e.started_at - e.run_at > interval '10 s' AS late
+    SELECT e.job_id, e.outcome, e.trigger,
+           e.trigger = 'schedule'
+           AND e.started_at > e.run_at + :late_after_us::bigint * interval '1 microsecond' AS late
     FROM cron_executions e JOIN cron_closings c ON c.job_id = e.job_id
     WHERE e.tick < (SELECT :boundary::timestamptz) AND e.tick > c.closed_at AND e.tick <= c.until_at
 ), sums AS (
