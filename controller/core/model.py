@@ -61,7 +61,7 @@ class ClaimResult(NamedTuple):
 
     job_id: int
     updated: bool
-    has_min_replicas: bool  # its deployment is active
+    active: bool  # its deployment is
     execution_id: int | None
     claimed_at: int
     executing: bool
@@ -103,7 +103,7 @@ class EnqueueResult(NamedTuple):
 
     job_id: int
     updated: bool
-    has_min_replicas: bool  # its deployment is active
+    active: bool  # its deployment is
     execution_id: int | None
     claimed_at: int
     executing: bool

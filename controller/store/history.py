@@ -4,12 +4,13 @@ import asyncio
 from itertools import starmap
 from typing import Final
 
-from cronring.controller.core.ledger.happenings import TROUBLES, BadRun, Deed
+from cronring.controller.core.ledger.happenings import BadRun, Deed
 from cronring.controller.core.ledger.lateness import LateRun
 from cronring.controller.core.ledger.lives import Life
 from cronring.controller.ports.history import RunsThen
 from cronring.controller.ports.reads import ExecutionRow, Namespaces
 from cronring.controller.store.pool import Database
+from cronring.schema.execution import FAILURES
 from cronring.sql.parameters import (
     FindExecutionBefore,
     FindExecutionsEnd,
@@ -24,7 +25,7 @@ from cronring.sql.records import Statement
 
 LOOKED: Final = 20_000  # runs, each way from an instant; actions
 LIVES_MAX: Final = 5_000
-TROUBLES_MAX: Final = 2_000  # of each outcome
+FAILURES_MAX: Final = 2_000  # of each outcome
 LATE_MS: Final = 1_000
 LATE_WITHIN_US: Final = 600_000_000  # before the instant that is asked about
 # Ids are in the order of claims, give or take a minute (FindExecutionBefore).
@@ -75,14 +76,14 @@ class PostgresHistory:
         async with self._one_at_a_time:
             above_id = await self._value(FindExecutionBefore(instant=since - _DAY_US))
             asked = ListTroubles(
-                outcomes=TROUBLES, above_id=above_id, since=since, until=until, namespaces=namespaces,
-                limit=TROUBLES_MAX,
+                outcomes=FAILURES, above_id=above_id, since=since, until=until, namespaces=namespaces,
+                limit=FAILURES_MAX,
             )  # fmt: skip
             found = list(starmap(BadRun, await self._database.fetch(asked)))
         oldest = [
             min(run.ended_at for run in found if run.outcome == outcome)
-            for outcome in TROUBLES
-            if sum(run.outcome == outcome for run in found) == TROUBLES_MAX
+            for outcome in FAILURES
+            if sum(run.outcome == outcome for run in found) == FAILURES_MAX
         ]
         return found, max(oldest, default=None)
 

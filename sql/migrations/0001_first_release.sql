@@ -137,7 +137,7 @@ CREATE TABLE deployments (
     async_verbs    text[] NOT NULL DEFAULT '{}',
     -- SHA-256 of the bytes that the schema came in: who sends these again is known without reading them.
     fingerprint    text NOT NULL DEFAULT '',
-    -- Active means min_replicas > 0: FTL's word, kept because StartCronJobs answers with it.
+    -- So many runners ought to host it (cronring doctor). 0: it is not active.
     min_replicas   integer NOT NULL CHECK (min_replicas >= 0),
     created_at     timestamptz NOT NULL DEFAULT now(),
     activated_at   timestamptz,

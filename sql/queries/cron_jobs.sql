@@ -109,7 +109,7 @@ WITH open AS MATERIALIZED (
     FROM open WHERE execution_id IS NOT NULL
 )
 SELECT o.job_id, o.execution_id IS NOT NULL AS updated,
-       o.execution_id IS NOT NULL OR coalesce(d.min_replicas > 0, false) AS has_min_replicas,
+       o.execution_id IS NOT NULL OR coalesce(d.min_replicas > 0, false) AS active,
        o.execution_id, now() AS claimed_at,
        CASE WHEN o.execution_id IS NOT NULL THEN o.running + 1 >= o.concurrency
             ELSE coalesce(cron_full(j.state, j.running, j.concurrency), false) END AS executing,

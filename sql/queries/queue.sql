@@ -50,7 +50,7 @@ WITH open AS MATERIALIZED (
     FROM open WHERE execution_id IS NOT NULL ORDER BY run_at, id
 )
 SELECT o.job_id, o.execution_id IS NOT NULL AS updated,
-       o.execution_id IS NOT NULL OR coalesce(d.min_replicas > 0, false) AS has_min_replicas,
+       o.execution_id IS NOT NULL OR coalesce(d.min_replicas > 0, false) AS active,
        o.execution_id, now() AS claimed_at,
        o.execution_id IS NULL AND coalesce(cron_full(j.state, j.running, j.concurrency), false) AS executing,
        CASE WHEN o.execution_id IS NULL THEN j.next_tick ELSE o.next_tick END AS next_tick,

@@ -149,7 +149,7 @@ async def test_a_job_that_moved_on_is_not_claimed_for_a_runner_of_the_version_be
     deployed = await deploy(world, module(a=before.schedule), "b")
     assert deployed.carried_over == (before.key,)
     (refused,) = await world.claim("c1", before)
-    assert (refused.updated, refused.executing, refused.has_min_replicas) == (False, False, True)
+    assert (refused.updated, refused.executing, refused.active) == (False, False, True)
     assert refused.next_tick == before.next_tick
     (claimed,) = await world.claim("c1", before._replace(deployment=deployed.key))
     assert claimed.updated

@@ -103,7 +103,7 @@ async def test_a_tick_has_one_message_whoever_asks_again(world: World) -> None:
     assert (await enqueue(world, job))[0].updated
     again = (await enqueue(world, job))[0]
     assert not again.updated
-    assert again.has_min_replicas
+    assert again.active
     assert job.next_tick is not None
     assert again.next_tick == job.next_tick + 60 * SECOND
     assert len(await queues_of(world.scene).messages()) == 1

@@ -14,7 +14,7 @@ async def test_a_due_idle_job_is_claimed_once(world: World) -> None:
     (job,) = await world.due_jobs("a")
     (first,) = await world.claim("c1", job)
     assert first.updated
-    assert first.has_min_replicas
+    assert first.active
     assert first.executing
     assert first.execution_id is not None
     assert job.next_run_at is not None
@@ -38,7 +38,7 @@ async def test_every_attempted_row_is_answered_in_order(world: World) -> None:
     assert [result.updated for result in results] == [False, True, False, False]
     assert [result.executing for result in results] == [False, True, True, False]
     assert [result.next_tick for result in results] == [early.next_tick, late.next_tick, running.next_tick, None]
-    assert [result.has_min_replicas for result in results] == [True, True, True, False]
+    assert [result.active for result in results] == [True, True, True, False]
 
 
 async def test_nothing_is_claimed_before_its_time(world: World) -> None:

@@ -4,7 +4,7 @@ Runs and skipped ranges come in order of their ticks, in portions. What lies bet
 arithmetic. So the walk costs what is in the books, not what was due.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from cronring.controller.core.ledger.audit import Audit, AuditFinding, Scope, add_closed, add_undecided, begins_after
 from cronring.controller.core.ledger.books import Closed, JobStanding, TickTimeline, decided_until
@@ -12,8 +12,6 @@ from cronring.controller.core.ledger.lateness import lateness_us
 from cronring.schema.duration import measured
 from cronring.schema.execution import OF_A_TICK
 from cronring.schema.instant import format_instant
-
-SCHEDULED: Final = OF_A_TICK
 
 
 class AuditRun(NamedTuple):

@@ -11,7 +11,6 @@ from cronring.schema.execution import FAILURES
 # A controller that lost its database notices a lease of a few seconds late, and has it back as late.
 _AROUND_US: Final = 10_000_000
 _CALL_US: Final = 60_000_000  # the transactions of a call in bulk are one entry for each minute that it lasts
-TROUBLES: Final = FAILURES
 _DONE: Final = {
     "activate": "made active", "backfill": "asked for a backfill of", "bring_back": "brought back",
     "cancel": "cancelled",

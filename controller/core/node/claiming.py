@@ -292,7 +292,7 @@ class Claiming:
             self._runners.change_held(request.runner_id, -1)
             # No fault: another controller was quicker, or the row has changed. Its answer says how the row is now.
             self._context.stats.claims_wasted += 1
-            if result is None or not result.has_min_replicas:
+            if result is None or not result.active:
                 self._window.forget(request.job_id)
             else:
                 newer = self._not_won(entry, request, result) or newer

@@ -126,7 +126,7 @@ class Enqueuing:
                 self._won(entry, request, result)
                 continue
             self._context.stats.claims_wasted += 1
-            if not result.has_min_replicas:
+            if not result.active:
                 self._window.forget(request.job_id)
             else:
                 newer = put_off(self._context, self._window, entry, request, result) or newer

@@ -31,7 +31,7 @@ class LimitQueue:
         self.width = 1
         self.failures = 0
         self.retry_ns = 0
-        # Since the last turn:
+        # Since the last step:
         self.woken = False
         self.won = False
         self.refused = False

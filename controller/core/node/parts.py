@@ -28,7 +28,7 @@ from cronring.controller.core.node.window import DueWindow, Entry
 
 
 class Timed(Protocol):
-    """A part that wants a turn at an instant of the monotonic clock."""
+    """A part that wants to act at an instant of the monotonic clock."""
 
     def next_deadline(self) -> int | None: ...
 

@@ -25,7 +25,7 @@ from cronring.controller.core.node.parts import Parts
 
 
 class Phase(NamedTuple):
-    """A part's turn, which returns what it has found out. Follow-ups of the kinds of `then` are acted on behind it."""
+    """What one part does of a step, and returns. What it returns of the kinds of `then` is acted on behind it."""
 
     name: str
     act: Callable[[], FollowUps | None]

@@ -6,6 +6,7 @@ that finds things as it wants them changes nothing.
 
 from typing import NamedTuple
 
+from cronring.controller.core.orders.ahead import AHEAD
 from cronring.controller.core.orders.control import Start, distant, plan_pause, plan_resume
 from cronring.controller.core.orders.orphaning import upcoming
 from cronring.controller.core.orders.redeploy import (
@@ -280,9 +281,8 @@ def _cancel(standing: OrderTarget, order: Cancel, by: str, now: int) -> Ordered:
             return Ordered(None, {})
         return Ordered(row._replace(cancelled_by=by, cancelled_note=order.note), {})
     skipped = closed(job, now, SkipReason.CANCELLED)
-    reasons = SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW
     # The books end now, so what was decided ahead and has not come leaves them.
-    freed = (job.ahead_from, reasons) if decided_ahead(job, now) and job.ahead_from is not None else None
+    freed = (job.ahead_from, AHEAD) if decided_ahead(job, now) and job.ahead_from is not None else None
     return Ordered(
         OrderColumns(None, None, cancelled_at=now, cancelled_by=by, cancelled_note=order.note),
         _told(ticks=sum(part.ticks for part in skipped)), skipped, freed, closes_at=closes_at(job, now),

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from cronring.controller.core.ledger.audit import RunCounts
-from cronring.controller.core.ledger.audit_walk import SCHEDULED, AuditRun, SkipRange
+from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
 from cronring.controller.core.ledger.why_facts import ActionFact, Attempt, Facts, SkipFact, WaitingRun, WhyJob
 from cronring.controller.ports.ledger import AuditReport, AuditRequest, CountedSkips, NumberedSpan, Twin, ZoneData
@@ -13,6 +13,7 @@ from cronring.controller.services.explaining import gather
 from cronring.controller.store.memory.limits import full_in_words
 from cronring.controller.store.memory.rows import StoredExecution, StoredJob
 from cronring.controller.store.memory.tables import MemoryTables
+from cronring.schema.execution import OF_A_TICK
 from cronring.schema.queues import puts_messages
 
 
@@ -119,7 +120,7 @@ class MemoryBooks:
         ran: dict[tuple[str, int], int] = {}
         found = []
         for row in sorted(self._tables.executions.values(), key=lambda row: (row.job.job_id, row.tick)):
-            if row.trigger in SCHEDULED and after < row.tick <= until and row.attempt == 1:
+            if row.trigger in OF_A_TICK and after < row.tick <= until and row.attempt == 1:
                 name = (row.job.key, row.tick)
                 if name in ran:
                     found.append(Twin(*name, ran[name], row.execution_id))
@@ -170,7 +171,7 @@ class MemoryArchive(MemoryBooks):
         return _attempt(rows[-1]) if rows else None
 
     async def run_after(self, job_id: int, instant: int) -> Attempt | None:
-        rows = [row for row in self._by_tick(job_id) if row.tick > instant and row.trigger in SCHEDULED]
+        rows = [row for row in self._by_tick(job_id) if row.tick > instant and row.trigger in OF_A_TICK]
         return _attempt(rows[0]) if rows else None
 
     async def skip_at(self, job_id: int, tick: int) -> SkipFact | None:
@@ -221,7 +222,7 @@ def _run(row: StoredExecution) -> AuditRun:
 
 
 def _counted(runs: list[AuditRun], late_after: int) -> RunCounts:
-    scheduled = [run for run in runs if run.trigger in SCHEDULED]
+    scheduled = [run for run in runs if run.trigger in OF_A_TICK]
     ended = [run for run in scheduled if run.outcome is not None]
     by_schedule = [run for run in ended if run.trigger == "schedule"]
     late = sum(run.lateness_us > late_after for run in by_schedule)

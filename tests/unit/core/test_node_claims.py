@@ -119,7 +119,7 @@ def test_a_job_whose_deployment_is_inactive_is_forgotten() -> None:
     told = Told()
     told.ready(job())
     told.wait_renewing(10_000)
-    told.claimed(_not_won(told, has_min_replicas=False))
+    told.claimed(_not_won(told, active=False))
     assert told.node.stats().window_jobs == 0
     told.wait_renewing(20_000)
     assert not told.take(effects.Claim)
