@@ -160,7 +160,7 @@ class Creating:
         if active is None:
             return Conflict(f"the module {job.module!r} of namespace {job.namespace!r} isn't active: deploy it first")
         if active.verbs is not None and job.verb not in active.verbs:
-            hint = f"`cronring deployments show {active.key}` lists them"
+            hint = f"`cronring deployments get {active.key}` lists them"
             return Conflict(f"{active.key} has no verb {job.verb!r}; {hint}")
         if there is not None:
             if _is_same(there, job):

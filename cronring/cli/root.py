@@ -55,7 +55,7 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Who forgets the group, as in `cronring trigger`, is told of `cronring jobs trigger`."""
+        """Who forgets the group, as in "cronring trigger", is told of `cronring jobs trigger`."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

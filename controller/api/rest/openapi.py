@@ -250,7 +250,7 @@ def _name(descriptor: Any) -> str:
 
 def _security() -> dict[str, Any]:
     return {
-        "bearer": {"type": "http", "scheme": "bearer", "description": "`cronring tokens create`, or an issuer's JWT"},
+        "bearer": {"type": "http", "scheme": "bearer", "description": "`cronring token create`, or an issuer's JWT"},
         "session": {"type": "apiKey", "in": "cookie", "name": SESSION, "description": "of who logged in at /login"},
         "csrf": {"type": "apiKey", "in": "header", "name": CSRF_HEADER, "description": "GET /session tells it"},
     }
