@@ -52,7 +52,11 @@ REPORT: Final = (
 )
 REASON: Final = (
     Edit("schema/execution.py", 'OVERLAP = "overlap"\n', '    HOLIDAY = "holiday"\n'),
-    Edit("controller/core/ledger/why.py", "_BY_SOMEBODY = {\n", '    "holiday": "nobody was at work",\n'),
+    Edit(
+        "controller/core/ledger/why.py",
+        "_PLAIN = {  # of reasons whose sentence needs no facts\n",
+        '    "holiday": "nobody was at work",\n',
+    ),
     Edit("sql/migrations/0001_first_release.sql", "reason IN (", "'holiday', "),
 )
 

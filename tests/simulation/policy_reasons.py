@@ -1,7 +1,7 @@
 """Whether a skipped tick's reason can be true, in a world of faults whose clock is set."""
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from cronring.controller.core.orders.orders import SkipNext
 from cronring.controller.core.ticks import RETRY_PATIENCE_US
@@ -43,23 +43,27 @@ class Reasons:
                 self._check_buffer(row)
 
     def _is_plausible(self, row: SkipRow, ticks: list[int]) -> bool:
-        match row.skipped.reason:
+        reason = row.skipped.reason
+        match reason:
             case SkipReason.PAUSED:
-                return all(self._was_paused(row, tick) for tick in ticks)
+                plausible = all(self._was_paused(row, tick) for tick in ticks)
             case SkipReason.MISSED_POLICY:
-                return all(self._was_missed(row, tick) for tick in ticks)
+                plausible = all(self._was_missed(row, tick) for tick in ticks)
             case SkipReason.SUPERSEDED:
-                return self._was_superseded(row)
+                plausible = self._was_superseded(row)
             case SkipReason.OVERLAP:
-                return all(self._overlapped(row, tick) for tick in ticks)
+                plausible = all(self._overlapped(row, tick) for tick in ticks)
             case SkipReason.NO_RUNNER:
-                return self._had_no_runner(row)
+                plausible = self._had_no_runner(row)
             case SkipReason.OUTSIDE_WINDOW | SkipReason.NO_VERB:
-                return True  # see check_windows, check_orphans
+                plausible = True  # see check_windows, check_orphans
             case SkipReason.DEPLOYMENT_REMOVED:
-                return self._closes(row)
+                plausible = self._closes(row)
             case SkipReason.CANCELLED:
-                return self._closes(row) or self._was_skipped_by_hand(row)
+                plausible = self._closes(row) or self._was_skipped_by_hand(row)
+            case _:
+                assert_never(reason)
+        return plausible
 
     def _was_skipped_by_hand(self, row: SkipRow) -> bool:
         return row.skipped.ticks == 1 and any(order.tick == row.skipped.first_tick for order in self._skip_orders)

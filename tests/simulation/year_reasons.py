@@ -1,7 +1,7 @@
 """Whether a skipped tick's reason can be true, and whether what the policy says of starts was kept."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from cronring.controller.store.memory.rows import SkipRow, StoredExecution
 from cronring.schema.execution import SkipReason
@@ -34,22 +34,30 @@ def check_windows(book: Book) -> None:
 def check_reasons(world: "YearWorld", book: Book) -> None:
     for row in book.ranges:
         ticks = slice_of(book.due, row.skipped.first_tick, row.skipped.last_tick)
-        match row.skipped.reason:
-            case SkipReason.PAUSED:
-                plausible = all(_was_paused(world, book, row, tick) for tick in ticks)
-            case SkipReason.MISSED_POLICY:
-                plausible = all(_was_missed(book, row, tick) for tick in ticks)
-            case SkipReason.SUPERSEDED:
-                plausible = _was_superseded(book, row)
-            case SkipReason.OVERLAP:
-                plausible = all(_overlapped(book, row, tick) for tick in ticks)
-            case SkipReason.NO_RUNNER:
-                plausible = all(_had_no_runner(world, book, tick, row.decided_at) for tick in ticks)
-            case SkipReason.OUTSIDE_WINDOW | SkipReason.NO_VERB:
-                plausible = True  # see check_windows, check_orphans
-            case SkipReason.DEPLOYMENT_REMOVED | SkipReason.CANCELLED:
-                plausible = _closes(book, row)
+        plausible = _is_plausible(world, book, row, ticks)
         assert plausible, book.says(f"no reason for {row}, ticks {ticks[:5]}, policy {book.policy_at(ticks[0])}")
+
+
+def _is_plausible(world: "YearWorld", book: Book, row: SkipRow, ticks: list[int]) -> bool:
+    reason = row.skipped.reason
+    match reason:
+        case SkipReason.PAUSED:
+            plausible = all(_was_paused(world, book, row, tick) for tick in ticks)
+        case SkipReason.MISSED_POLICY:
+            plausible = all(_was_missed(book, row, tick) for tick in ticks)
+        case SkipReason.SUPERSEDED:
+            plausible = _was_superseded(book, row)
+        case SkipReason.OVERLAP:
+            plausible = all(_overlapped(book, row, tick) for tick in ticks)
+        case SkipReason.NO_RUNNER:
+            plausible = all(_had_no_runner(world, book, tick, row.decided_at) for tick in ticks)
+        case SkipReason.OUTSIDE_WINDOW | SkipReason.NO_VERB:
+            plausible = True  # see check_windows, check_orphans
+        case SkipReason.DEPLOYMENT_REMOVED | SkipReason.CANCELLED:
+            plausible = _closes(book, row)
+        case _:
+            assert_never(reason)
+    return plausible
 
 
 def _closes(book: Book, row: SkipRow) -> bool:

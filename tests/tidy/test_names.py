@@ -25,4 +25,5 @@ def test_no_public_class_name_twice() -> None:
             for each in classes(path):
                 places[each].append(name)
     assert len(places) > 700, "these are not all"
-    assert not {each: files for each, files in places.items() if len(files) > 1}
+    twice = {each: files for each, files in places.items() if len(files) > 1}
+    assert not twice, f"give one of each another name, or make one of both: {twice}"

@@ -38,7 +38,7 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
 def test_functions_fit_a_screen() -> None:
     long = [f"{path.relative_to(ROOT)}:{name} has {lines} lines"
             for path in sources() for name, lines in functions(path) if lines > FUNCTION_LINES_MAX]  # fmt: skip
-    assert not long, long
+    assert not long, f"at most {FUNCTION_LINES_MAX}: make two of it, each with a name that says what it does: {long}"
 
 
 def test_files_have_one_reason_to_change() -> None:
@@ -47,7 +47,7 @@ def test_files_have_one_reason_to_change() -> None:
         for path in sources()
         if (count := len(path.read_text().splitlines())) > FILE_LINES_MAX
     ]
-    assert not long, long
+    assert not long, f"at most {FILE_LINES_MAX}: move what changes for another reason into a file of its own: {long}"
 
 
 def test_no_sql_in_python() -> None:

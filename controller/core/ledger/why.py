@@ -27,9 +27,10 @@ _DECIDED_BY = {
 _PAUSES = frozenset({"pause", "resume"})
 _LACKS = frozenset({"orphan", "bring_back"})
 _CANCELLATIONS = frozenset({"cancel", "restore"})
-_BY_SOMEBODY = {
+_PLAIN = {  # of reasons whose sentence needs no facts
     "deployment_removed": "its deployment was removed before it could run",
     "cancelled": "somebody decided that it doesn't run",
+    "no_runner": "no runner that had the job's deployment was connected",
 }
 
 
@@ -198,8 +199,6 @@ def _reason(facts: Facts, skip: SkipFact, tick: int) -> str:
             return f"the job was paused{_pause_then(facts)}"
         case "no_verb":
             return f"no active version of its module had its verb, so the job was orphaned{_orphaned_then(facts)}"
-        case "no_runner":
-            return "no runner that had the job's deployment was connected"
         case "outside_window":
             return f"it lies outside the job's window `{facts.policy_then.window}`"
         case "superseded":
@@ -207,7 +206,7 @@ def _reason(facts: Facts, skip: SkipFact, tick: int) -> str:
         case "missed_policy":
             return f"when it could run, its policy let it run no more{_missed_policy(facts.policy_then)}"
         case _:
-            return _BY_SOMEBODY[skip.reason]
+            return _PLAIN[skip.reason]
 
 
 def _superseded(facts: Facts, skip: SkipFact) -> str:

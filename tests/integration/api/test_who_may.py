@@ -149,7 +149,7 @@ async def test_every_method_answers_everybody_as_the_table_says(
     scene: Scene, parsed: list[type[Any]], tmp_path: Path
 ) -> None:
     rows = table(scene)
-    assert {row.method for row in rows} == set(methods()), "each method has a row"
+    assert {row.method for row in rows} == set(methods()), "each method has a row in who_may_table.py"
     visiting = Visiting(scene.database, Pki(tmp_path / "pki"), tmp_path)
     holders = await visiting.holders({name: ROLES[name] for name in CALLERS[1:]})
     strangers = await visiting.strangers()

@@ -226,7 +226,8 @@ def test_what_servers_answer_is_shown(name: str, tty: bool, server: HostileServe
     told = run([*arguments(name, file), "--controllers", server.address], tty=tty)
     held(told, tty=tty, lines=name in OF_LINES)
     assert told.code != 2, told
-    assert name in SILENT or MARK in told.out, told
+    advice = "it shows no text of the answer: show one, or give the reason in SILENT"
+    assert name in SILENT or MARK in told.out, (advice, told)
 
 
 @pytest.mark.parametrize("name", [name for name in ASKING if any(p.name == "output" for p in ALL[name].params)])

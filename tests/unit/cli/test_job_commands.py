@@ -247,14 +247,14 @@ def test_what_people_read(asked: Cronring, arguments: list[str], says: str) -> N
 def test_an_unknown_job_suggests_the_nearest(asked: Cronring, command: str) -> None:
     extra = {"backfill": ["--from", "-1h"], "update": ["--manual"]}.get(command, [])
     done = asked("jobs", command, "billing.refesh", *extra)
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (1, ""), "or it takes no KEY: then leave it out above"
     assert "Did you mean 'billing.refresh'?" in done.stderr
 
 
 @pytest.mark.parametrize("command", list(jobs.commands))
 def test_every_command_teaches_with_an_example(asked: Cronring, command: str) -> None:
     shown = asked("jobs", command, "--help").stdout
-    assert "Example" in shown
+    assert "Example" in shown, "its docstring ends with `Example: cronring jobs ...`"
     assert f"cronring jobs {'show' if command == 'get' else command}" in shown
 
 

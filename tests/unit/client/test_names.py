@@ -59,7 +59,7 @@ def test_every_name_of_a_signature_can_be_imported() -> None:
         for kind, where in names.items()
         if kind.__name__ not in cronring.client.__all__ or getattr(cronring.client, kind.__name__) is not kind
     )
-    assert not missing, "\n".join(missing)
+    assert not missing, "import, __all__ and _OF of cronring/client/__init__.py lack:\n" + "\n".join(missing)
 
 
 def test_errors_and_specs_are_there_without_grpc() -> None:
