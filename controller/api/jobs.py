@@ -30,7 +30,7 @@ from cronring.schema.keys import DEFAULT_NAMESPACE
 
 _SUGGESTED_MAX: Final = 50
 _WORDS: Final = {"jobs": JOB_WORDS, "executions": EXECUTION_WORDS}
-_NAMED: Final = ("job", "label", "verb", "module", "namespace")
+_SUGGESTED: Final = ("job", "label", "verb", "module", "namespace")
 _KINDS: Final = {
     JobEventKind.PRESENT: jobs_pb2.JobEvent.KIND_PRESENT,
     JobEventKind.LISTED: jobs_pb2.JobEvent.KIND_LISTED,
@@ -61,7 +61,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
         where, sort = jobs_asked(request.filter, request.sort)
         limit = page_size(request)
-        pages = Pages(self._box, "ListJobs", sort.value, *_named(where), *sorted(where.labels.items()))
+        pages = Pages(self._box, "ListJobs", sort.value, *_of_filter(where), *sorted(where.labels.items()))
         where = where._replace(namespaces=namespaces(Permission.VIEW, where.namespace))
         if sort is not JobSort.KEY:
             ranked = await self._reads.rank_jobs(where, sort, pages.place_cursor(request.page_token), limit)
@@ -85,7 +85,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
         except FilterError as error:
             raise InvalidRequest([("text", error.message)]) from None
         terms = suggested(typed, words)
-        if typed.key in words and typed.key in _NAMED:
+        if typed.key in words and typed.key in _SUGGESTED:
             visible = namespaces(Permission.VIEW)
             names = await self._reads.suggest(typed.key, typed.begun, visible, _SUGGESTED_MAX)
             terms = [term_of(typed.key, name) for name in names]
@@ -176,5 +176,5 @@ class _Watched:
         )
 
 
-def _named(where: JobFilter) -> tuple[object, ...]:
+def _of_filter(where: JobFilter) -> tuple[object, ...]:
     return where.namespace, where.module, where.verb, where.statuses, where.outcomes, where.contains, where.keys

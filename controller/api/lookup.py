@@ -17,7 +17,7 @@ from cronring.schema.queues import queue_of, queue_verb
 from cronring.schema.text import SchemaError, parse_module
 
 _LOOKED_THROUGH: Final = 1_000  # names, for the nearest one
-_NAMED: Final = 5
+_SHOWN: Final = 5
 _TEXTS_CACHED: Final = 32  # a module may be megabytes
 _JOB_KEY: Final = "a job's key, like module.verb or module.verb:name"
 
@@ -123,8 +123,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         return f" (did you mean {close!r}?)"
     if not names:
         return " (there is none at all)"
-    more = ", ..." if len(names) > _NAMED else ""
-    return f" (there are {', '.join(names[:_NAMED])}{more})"
+    more = ", ..." if len(names) > _SHOWN else ""
+    return f" (there are {', '.join(names[:_SHOWN])}{more})"
 
 
 def _module_of(key: str) -> tuple[str, str]:
