@@ -169,6 +169,8 @@ class Controller(Process):
                 self.put(event)
 
         self.world.log(f"{self.name} {_brief(effect)}")
+        if self.node.clock.known:
+            self.world.database.was_estimated(self.node.clock.now_us(self.local_ns()))
         self.world.database.ask(self.address, store_call(effect, self.info, self.world.settings), answered)
 
 

@@ -40,6 +40,7 @@ class Database:
         self.stepped_back_us = 0  # all steps back together
         self.stepped_all_us = 0  # all steps together, either way
         self.stepped_after = 0  # the latest execution there was when it last stepped
+        self.estimates_off_us = 0  # how wrong who asked for something has ever been about this clock
         self.away = False
         self.breaking = 0.0
         self.statements = 0
@@ -55,6 +56,9 @@ class Database:
         self.stepped_back_us += max(0, -by_us)
         self.stepped_all_us += abs(by_us)
         self.stepped_after = len(self.store.executions)
+
+    def was_estimated(self, now_us: int) -> None:
+        self.estimates_off_us = max(self.estimates_off_us, abs(now_us - self.now_us()))
 
     def _notify(self) -> None:
         for listener in list(self.notified):

@@ -22,12 +22,15 @@ AT_ONCE_US: Final = 100_000
 
 
 class Reasons:
-    """Judges the skips of one job's books. `_slack`: how far instants may be apart as the clock was set."""
+    """Judges the skips of one job's books.
+
+    `_slack`: how far instants may be apart, as PostgreSQL's clock was set, and as controllers estimate it.
+    """
 
     def __init__(self, world: "World", book: Book) -> None:
         self._world = world
         self._book = book
-        self._slack = world.database.stepped_all_us + AT_ONCE_US
+        self._slack = world.database.stepped_all_us + world.database.estimates_off_us + AT_ONCE_US
         self._ticks = [each.tick for each in book.of_ticks]
         self._claimed: dict[int, list[StoredExecution]] = {}
         for each in book.of_ticks:
