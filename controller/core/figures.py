@@ -16,7 +16,7 @@ OUTCOMES: Final = tuple(outcome.value for outcome in Outcome)  # in the order of
 
 
 def quantile_us(histogram: Mapping[int, int], share: float) -> float | None:
-    """Below which so large a share of what was counted lies; None: nothing was."""
+    """The duration, in microseconds, that `share` (0 to 1) of what was counted stays below. None: nothing counted."""
     rank = math.ceil(sum(histogram.values()) * share)
     passed = 0
     for bucket in sorted(histogram):
@@ -44,7 +44,7 @@ def spread(total_us: int, histogram: Mapping[int, int]) -> Spread | None:
 
 
 class Figures(NamedTuple):
-    """Of all time. `executions` have begun; `outcomes` of those that ended."""
+    """Totals of all time. `executions`: how many have begun. `outcomes`: how those that ended did so."""
 
     executions: int
     running: int

@@ -14,7 +14,7 @@ from cronring.schema.execution import Report, Skipped, Trigger
 class Job(NamedTuple):
     """A job as GetCronJobs returns it. `next_tick` and `next_run_at` are of its next tick; None when it has none.
 
-    `executing`: no further execution may begin: it has one, or (overlap "allow") as many as it may have.
+    `executing`: no further execution may begin. The job has one, or (overlap "allow") as many as it may have.
     """
 
     job_id: int
@@ -52,8 +52,8 @@ class ClaimRequest(NamedTuple):
     trigger: Trigger = Trigger.SCHEDULE
     next_tick: int | None = None
     next_run_at: int | None = None
-    revision: int = 0  # the one that those two, and what is passed over, were computed with
-    turn: int = 0  # where a limit has too few places: the lowest first
+    revision: int = 0  # of the row from which `next_tick`, `next_run_at` and `skipped` were computed
+    turn: int = 0  # if a limit has too few places, the lowest turn gets one first
 
 
 class ClaimResult(NamedTuple):
@@ -71,14 +71,14 @@ class ClaimResult(NamedTuple):
     # When updated: the tick claimed before this one, and the latest one that completed.
     previous_tick: int | None = None
     previous_success: int | None = None
-    missed: int = 0  # ticks missed since that one's claim, those of this request among them
+    missed: int = 0  # ticks missed since the claim of `previous_tick`, with those of this request
     full: int | None = None  # the limit that has no place for it: the tick waits
 
 
 class EnqueueRequest(NamedTuple):
-    """Put the message of a tick into its queue, which completes the tick, and go on to the next one.
+    """Put the message of a tick into its queue, which completes the tick. The job goes on to its next tick.
 
-    Else as ClaimRequest. The ticks of `passed` come after `run_tick`, and don't run either.
+    The other fields are as in ClaimRequest. The ticks of `passed` come after `run_tick`, and don't run either.
     """
 
     job_id: int
@@ -97,8 +97,8 @@ class EnqueueRequest(NamedTuple):
 class EnqueueResult(NamedTuple):
     """One attempted row: what it is like after the statement, whoever changed it.
 
-    `refused`: PostgreSQL took no message of this tick. Its execution is this controller's to end, and no message is
-    there. `followers`: activations of jobs that follow this one.
+    `refused`: PostgreSQL refused the message of this tick. The execution has no message, and this controller has to end
+    it. `followers`: activations of jobs that follow this one.
     """
 
     job_id: int
@@ -184,7 +184,7 @@ class MessageFate(Enum):
 
 
 class Unseen(NamedTuple):
-    """A runner that has not been seen for so long, and what it ran is lost. Unless it is back by now."""
+    """The condition of an end as `lost`: the runner has not been seen for `for_ms`. Else the end is refused."""
 
     runner_id: str
     for_ms: int
@@ -193,8 +193,8 @@ class Unseen(NamedTuple):
 class EndRequest(NamedTuple):
     """End the execution whose claim is `report.claimed_at`, if its job still has `revision`; set its next tick.
 
-    An end that wants a retry puts it beside, as an activation. One that moved the job's next run (`anchor`) opens new
-    books at `closes_at`: the schedule counts from the anchor on, the revision grows. It may have no tick there.
+    An end with `retry_at` makes the retry as an activation. An end with `anchor` moves the job's next run. It opens new
+    books at `closes_at`: the schedule counts from the anchor, and the revision grows. Then there may be no next tick.
     """
 
     report: Report
@@ -212,7 +212,7 @@ class EndRequest(NamedTuple):
 
 
 class EndResult(NamedTuple):
-    """`ended`: this statement ended it. False: somebody had before, or the claim is not (or no longer) this one."""
+    """`ended`: this statement ended it. False: it had ended before, or it has another claim (by now)."""
 
     execution_id: int
     job_id: int
@@ -221,12 +221,12 @@ class EndResult(NamedTuple):
     next_tick: int | None
     next_run_at: int | None
     revision: int
-    stale: bool = False  # not ended: the request was made by an older row of the job; look it up, and make another
+    stale: bool = False  # not ended: the request was made from an older row of the job; read the row, and ask again
     retry_id: int | None = None  # the activation that was made for the retry
     paused: bool = False  # this end was the last failure that `pause_after_failures` allows
     followers: list[int] | None = None  # activations of jobs that follow this one, made by this end
     moved: bool = False  # the anchor that was asked for is the job's by this statement
-    # Not ended: whoever has it is about to say more. That is its runner, which is back, or the consumer of its message.
+    # Not ended: its runner is back, or its message's consumer has it. That one is about to report the end.
     busy: bool = False
 
 
@@ -249,9 +249,9 @@ class RunnerInfo(NamedTuple):
     pid: int
     version: str
     deployments: tuple[str, ...]  # keys of the deployments it hosts
-    # For each of them the sync verbs; None, of virtual runners: it grants no places, and takes whatever comes.
+    # By deployment, its sync verbs. None (virtual runners): the runner grants no places, and takes whatever comes.
     sync_verbs: tuple[tuple[str, frozenset[str]], ...] | None = None
-    # Runs of each module that it holds at once, of sync and of async verbs; 0: not told.
+    # How many runs of each module it holds at once, of sync and of async verbs; 0: not told.
     sync_places: int = 0
     async_places: int = 0
 
@@ -278,6 +278,6 @@ class LeaseRenewal(NamedTuple):
     dead_controllers: tuple[str, ...]  # ids whose lease ran out (or that are gone) while executions still carry them
     lost_runners: tuple[str, ...]  # ids not seen for `runner_lost_after` while executions still carry them
     overdue_executions: bool  # at least one execution is past its hard deadline
-    cancels: tuple[CancelRequest, ...] = ()  # of executions that carry this controller's id, but for those it knows of
+    cancels: tuple[CancelRequest, ...] = ()  # of this controller's executions, without RenewLease.cancelling
     controllers: tuple[tuple[str, str], ...] = ()  # (id, address for clients) of every row
     queue_reports: bool = False  # consumers, or claims of this controller, have decided executions

@@ -1,4 +1,4 @@
-"""What a check comes to."""
+"""The result of one check of the doctor."""
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -8,7 +8,7 @@ _NAMED_AT_MOST: Final = 5
 
 
 class Verdict(StrEnum):
-    """The later, the worse."""
+    """Ordered from good to bad."""
 
     OK = "ok"
     WARNING = "warning"
@@ -45,7 +45,9 @@ def problem(seen: str, advice: str) -> Trouble:
 
 
 def found(check: str, troubles: Sequence[Trouble], well: str) -> Finding:
-    """The worst trouble's verdict and what all of them say, the worst first; `well` where there is none."""
+    """One finding for all troubles: the worst verdict, and every text, the worst first. Without troubles it says
+    `well`.
+    """
     if not troubles:
         return Finding(check, Verdict.OK, well)
     ordered = sorted(troubles, key=lambda trouble: -_RANK[trouble.verdict])
@@ -59,15 +61,15 @@ def unchecked(check: str, reason: str) -> Finding:
 
 
 def guarded(check: str, rule: Callable[[], Finding]) -> Finding:
-    """What the rule finds; one that fails says so, and keeps no other from its turn."""
+    """The rule's finding. If the rule raises, the finding says so (UNCHECKED), and the other rules still run."""
     try:
         return rule()
-    except Exception as error:  # whatever it is: a doctor who dies of one finding names no other
+    except Exception as error:  # of any kind: one broken rule must not hide what the others find
         return unchecked(check, f"the check itself failed: {type(error).__name__}: {error}")
 
 
 def worst(findings: Sequence[Finding]) -> Verdict:
-    """OK where there is none."""
+    """The worst verdict of all; OK if there are no findings."""
     return max((finding.verdict for finding in findings), key=_RANK.__getitem__, default=Verdict.OK)
 
 

@@ -121,7 +121,9 @@ def check_isolation(settings: Settings) -> Finding:
 
 
 def check_timeouts(settings: Settings) -> Finding:
-    """Controllers set a statement_timeout of their own for claims and ends; what they do else has these."""
+    """Controllers set their own statement_timeout for claims and ends. Their other statements have the server's
+    timeouts.
+    """
     troubles: list[Trouble] = []
     for name, least_ms, harm in (
         ("statement_timeout", MINUTE_MS, "migrations and the upkeep of history (partitions, retention) are cut off"),

@@ -144,18 +144,18 @@ def check_indexes(states: Sequence[IndexState], scripts: Sequence[str]) -> Findi
 
 
 def _making(table: str, name: str, scripts: Sequence[str]) -> str:
-    """The statement that makes it, without which nobody waits; a constraint's is in the migrations."""
+    """The statement that makes the index without blocking writers. For a constraint's index: where its statement is."""
     made = re.compile(rf"CREATE (UNIQUE )?INDEX {name} (ON [^;]+);")
     matches = [match for script in scripts for match in made.finditer(script)]
     if not matches:
         return f"{name} belongs to a constraint of {table}: add it as sql/migrations has it."
-    # Of a partitioned table none can be made concurrently.
+    # PostgreSQL can't make an index of a partitioned table concurrently.
     concurrently = "" if table == "cron_executions" else "CONCURRENTLY "
     return f"CREATE {matches[-1][1] or ''}INDEX {concurrently}{name} {' '.join(matches[-1][2].split())};"
 
 
 def _mending(table: str, name: str, scripts: Sequence[str]) -> str:
-    """What a partition lacks is not made by REINDEX."""
+    """REINDEX would not make an index that one partition lacks. So a partitioned table's index is made anew."""
     if table != "cron_executions":
         return f"REINDEX INDEX CONCURRENTLY {name};"
     return f"DROP INDEX {name}; {_making(table, name, scripts)}"

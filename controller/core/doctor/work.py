@@ -25,7 +25,7 @@ class LeaseState(NamedTuple):
 
 
 class RunnerLease(NamedTuple):
-    """`unfinished`: executions that are lost when it is."""
+    """`unfinished`: executions that are lost when the runner is."""
 
     id: str
     hostname: str
@@ -36,7 +36,7 @@ class RunnerLease(NamedTuple):
 
 
 class DeploymentState(NamedTuple):
-    """An active one. `jobs` None: it has none with a tick to come."""
+    """An active deployment. `jobs` None: none of its jobs has a tick to come."""
 
     key: str
     min_replicas: int
@@ -53,7 +53,7 @@ class OverdueExecution(NamedTuple):
 
 
 class OverdueTicks(NamedTuple):
-    """Of one deployment. `limited`: jobs of those that wait because a limit is full."""
+    """Overdue jobs of one deployment. `limited`: how many of them wait because a limit is full."""
 
     deployment: str
     jobs: int
@@ -64,7 +64,9 @@ class OverdueTicks(NamedTuple):
 
 
 class FullLimit(NamedTuple):
-    """`label`: that many values of it are `full`, which run so many together."""
+    """A limit without a free place. With `label`: `full` of its values have no place; `running` is the sum of their
+    runs.
+    """
 
     namespace: str
     module: str
@@ -87,7 +89,7 @@ class FullLimit(NamedTuple):
 
 
 class Orphans(NamedTuple):
-    """Jobs of one verb that somebody made by hand, and that wait for a version which has it. `key`: of one of them."""
+    """Jobs made by hand that wait until a version has their verb again. `key`: of one of them."""
 
     namespace: str
     module: str
@@ -110,14 +112,14 @@ class WebhookState(NamedTuple):
 
 
 class EncryptedSecrets(NamedTuple):
-    """Of one key, by its id; PLAIN_KEY: they are not encrypted."""
+    """How many secrets one key encrypts. `key_id` PLAIN_KEY: these are not encrypted."""
 
     key_id: str
     secrets: int
 
 
 def check_leases(leases: Sequence[LeaseState]) -> Finding:
-    """By PostgreSQL alone: it needs no controller that answers."""
+    """By PostgreSQL's rows alone, so the check works even if no controller answers."""
     held = [each for each in leases if each.left_ms > 0 and not each.draining]
     troubles = []
     if not held:
@@ -234,7 +236,7 @@ def check_webhooks(states: Sequence[WebhookState]) -> Finding:
 
 
 def check_secrets(encrypted: Sequence[EncryptedSecrets]) -> Finding:
-    """By which keys they are encrypted, as the database has it. Whether anybody has those keys, controllers know."""
+    """Which keys encrypt the secrets, by the database alone. Only controllers know whether they have those keys."""
     troubles = [
         warning(f"{each.secrets} secrets are not encrypted",
                 "Give all controllers --secrets-key: then these are encrypted by themselves.")

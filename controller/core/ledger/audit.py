@@ -18,7 +18,7 @@ from cronring.controller.core.ledger.books import Closed, JobStanding, TickTimel
 from cronring.schema.instant import format_instant
 
 LATE_AFTER_US: Final = 10_000_000
-"""Begun more than this after its run_at, a tick is late to the audit, unless it is asked by another `late_after`."""
+"""A tick that began more than this after its run_at is late, unless the audit is asked with another `late_after`."""
 FINDINGS_MAX: Final = 20  # of each kind
 KINDS: Final = ("unaccounted", "duplicates", "early", "undue")
 
@@ -33,7 +33,7 @@ class Scope(NamedTuple):
 
 
 class AuditFinding(NamedTuple):
-    """Something that must not be. `tick`: the first of `ticks`; `execution_ids`: those it is about."""
+    """Something that must not be. It is about `ticks` ticks, of which `tick` is the first, and `execution_ids`."""
 
     kind: str
     job: str
@@ -51,10 +51,11 @@ class AuditFinding(NamedTuple):
 
 
 class RunCounts(NamedTuple):
-    """How many scheduled ticks of a job ran how; counted by the database, not yet proved.
+    """How the scheduled ticks of a job ran. The database counts; nothing is proved yet.
 
-    `again`: scheduled runs of a tick that already had one. `ahead_of_run`, `ahead_of_tick`: the most that any began
-    before its run_at (of all runs) or its tick (of scheduled ones), negative where none did. `backfills`: runs.
+    `again`: scheduled runs of a tick that already had one. `ahead_of_run`: how long before its run_at a run began, at
+    most (µs, all runs). `ahead_of_tick`: the same before its tick (scheduled runs only). Negative: no run began early.
+    `backfills`: how many runs.
     """
 
     on_time: int = 0
@@ -100,7 +101,7 @@ class Audit:
         return not (self.unaccounted or self.duplicates or self.early or self.undue)
 
     def add(self, other: "Audit") -> None:
-        """Of one more job. At most FINDINGS_MAX of each kind are kept."""
+        """Add the audit of one more job. At most FINDINGS_MAX findings of each kind are kept."""
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.skipped.update(other.skipped)
@@ -135,7 +136,7 @@ def counted(
     skipped: dict[str, int],
     closed: Closed | None,
 ) -> Audit | None:
-    """The audit of a job whose counts agree; None: they don't, or counting can't tell, and its ticks must be walked."""
+    """The audit of a job whose counts agree. None: they disagree or prove nothing, so its ticks must be walked."""
     after = begins_after(scope, timeline, closed)
     until = max(after, decided_until(job, scope.until))
     due = timeline.count(after, until)
@@ -155,10 +156,10 @@ def counted(
 
 
 def add_undecided(found: Audit, scope: Scope, job: JobStanding, timeline: TickTimeline, after: int) -> None:
-    """Ticks that are due and that nobody has decided yet: kept by a pause or for want of a verb, waiting, or overdue.
+    """Count due ticks that nobody has decided yet: kept by a pause or by a missing verb, waiting, or overdue.
 
-    A tick is pending while it still stands before its job as the next one, or behind that: it waits for a runner, for
-    what runs, for its turn after an outage, or for a controller. One that its job has gone past is none of these.
+    A tick is pending while it is its job's next tick or comes after that one. It waits for a runner, for a run to end,
+    for its turn after an outage, or for a controller. A tick that its job has gone past is not pending.
     """
     until = min(scope.until, scope.now)
     waiting = timeline.count(after, until) if until > after else 0
@@ -174,7 +175,7 @@ def add_undecided(found: Audit, scope: Scope, job: JobStanding, timeline: TickTi
 
 
 def add_closed(found: Audit, scope: Scope, closed: Closed | None) -> None:
-    """What retention has summarised counts as it was. Of a part of it (`since`) nothing more can be said."""
+    """Add what retention has summarised. The summary has no parts, so an audit with `since` inside it can't use it."""
     if closed is None or (scope.since is not None and scope.since > closed.until_at):
         return
     found.summarised_until = max(found.summarised_until or 0, closed.until_at)
@@ -187,7 +188,7 @@ def add_closed(found: Audit, scope: Scope, closed: Closed | None) -> None:
     found.caught_up += closed.caught_up
     found.skipped.update(closed.skipped)
     found.outcomes.update(closed.outcomes)
-    # The rows are gone: what is missing, or in the books twice, is known by its number alone.
+    # The rows are gone. So only the number of missing ticks, or of duplicates, is known.
     missing = closed.due - closed.executed - skipped
     found.unaccounted += max(missing, 0)
     found.duplicates += max(-missing, 0)

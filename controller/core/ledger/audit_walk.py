@@ -28,7 +28,7 @@ class AuditRun(NamedTuple):
 
     @property
     def began_at(self) -> int:
-        """As early as anybody says."""
+        """The earlier of claim and start: both are held against run_at."""
         return self.claimed_at if self.started_at is None else min(self.claimed_at, self.started_at)
 
     @property
@@ -68,7 +68,9 @@ class Walk:
 
     @property
     def cuts(self) -> bool:
-        """Whether something of before what is audited may reach into it: a range, or a tick that had come due."""
+        """Whether the audit begins inside the job's history. Then a range, or a due tick, from before may reach into
+        it.
+        """
         return self._scope.since is not None or self._closed is not None
 
     def run(self, run: AuditRun) -> None:
@@ -82,7 +84,7 @@ class Walk:
             self._backfill(run)
 
     def skip(self, part: SkipRange) -> None:
-        """The next range; one that reaches beyond what is audited is cut."""
+        """The next range. What of it lies outside the audited time is cut off."""
         first, last = max(part.first_tick, self._start + 1), min(part.last_tick, self._scope.until)
         if first > last:
             return
@@ -91,7 +93,7 @@ class Walk:
         twice = self._timeline.count(first - 1, covered) if first <= covered else 0
         rest = self._timeline.count(max(first - 1, self._done), last) if last > self._done else 0
         is_cut = (first, last) != (part.first_tick, part.last_tick)
-        # What the row counts is of the whole range: a part of it can't be held against that.
+        # The row counts the ticks of the whole range, so that number can't be checked against a part of it.
         booked = twice + rest if is_cut else part.ticks
         self._found.skipped[part.reason] += booked
         name = f"skipped ({part.reason}) from {format_instant(part.first_tick)} to {format_instant(part.last_tick)}"
@@ -126,7 +128,7 @@ class Walk:
             )
             return
         self._classify(run)
-        if self._timeline.next_after(self._done, run.tick) == run.tick:  # as nearly all are: one question answers both
+        if self._timeline.next_after(self._done, run.tick) == run.tick:  # usual: due, and none missing before it
             self._check_begin(run)
             self._done, self._latest, self._cover = run.tick, run, None
             return
@@ -165,7 +167,7 @@ class Walk:
             self._note_early(run, f"began {measured((run.tick - run.began_at) / 1_000)} before its tick")
 
     def _backfill(self, run: AuditRun) -> None:
-        """A skipped tick that was made up for is executed, and no longer skipped."""
+        """A skipped tick that a backfill made up for counts as executed, and no longer as skipped."""
         cover = self._cover
         if cover is None or not cover.first_tick <= run.tick <= cover.last_tick or run.tick == self._backfilled:
             return
@@ -175,9 +177,10 @@ class Walk:
             self._found.skipped[cover.reason] -= 1
 
     def _pass_gap(self, tick: int) -> None:
-        """Whatever was due after what has been accounted for, and before `tick`, is nowhere.
+        """Ticks that were due after `_done` and before `tick` are in no row: they are unaccounted for.
 
-        But for ticks that nobody could decide yet, before one that somebody decided ahead of its time.
+        The exception: ticks that nobody could decide yet, before a tick that was decided ahead of its time. They are
+        pending.
         """
         if tick - 1 <= self._done:
             return

@@ -1,4 +1,4 @@
-"""What the books say about one job: the schedules it had and when, and how it stands; and how many ticks that makes."""
+"""What the books say about one job: which schedules it had when, how its row stands, and how many ticks were due."""
 
 from bisect import bisect_left
 from typing import NamedTuple
@@ -24,8 +24,8 @@ class Span(NamedTuple):
 class JobStanding(NamedTuple):
     """How a job's row stands.
 
-    `undecided_tick`: its next one; or, of a paused or orphaned job, the first that is kept from running, and `kept` is
-    why: "paused", or "no_verb" ("": it isn't).
+    `undecided_tick`: its next tick; of a paused or orphaned job, the first tick that is kept from running. `kept` says
+    why: "paused", "no_verb", or "" (the job is neither).
     """
 
     job_id: int
@@ -38,7 +38,7 @@ class JobStanding(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """What became of a job's ticks up to `until_at`, of which retention has removed the rows."""
+    """What became of a job's ticks up to `until_at`. Retention has removed their rows."""
 
     job_id: int
     until_at: int
@@ -76,7 +76,7 @@ class TickTimeline:
 
     @property
     def zones(self) -> frozenset[str]:
-        """Those whose clocks say when ticks are; UTC is none."""
+        """The time zones by whose clocks the schedules tick, without UTC."""
         return frozenset(zone for span in self._spans if (zone := span.timetable.policy.timezone))
 
     def span_at(self, tick: int) -> Span | None:
@@ -87,9 +87,9 @@ class TickTimeline:
     def early_us_at(self, tick: int, *, cut: bool) -> int | None:
         """How long before this tick its run may begin. None: nobody knows.
 
-        Another policy of the same ticks leaves a tick due that has come due (orders/redeploy.py, `_same_planned`). It
-        takes over behind the last tick that was decided: so this one is the first of its span. `cut`: there may have
-        been spans before the first that is known.
+        A change of policy alone keeps the planned tick, even one that is due already (orders/redeploy.py,
+        `_same_planned`). The new span opens behind the last decided tick, so the kept tick is its first. That tick may
+        begin as early as the policy before allowed. `cut`: there may have been spans before the first that is known.
         """
         index, early = self._index_at(tick), 0
         while index is not None:
@@ -147,10 +147,10 @@ class TickTimeline:
 
 
 def decided_until(job: JobStanding, until: int) -> int:
-    """The instant up to which every tick of a job ought to be in the books: what comes after is still to be decided.
+    """The instant up to which every tick of a job must be in the books. Later ticks are still to be decided.
 
-    The end of what runs decides what passes meanwhile; a tick beyond the one that ran last is the first that is
-    undecided. (Several at once: the next tick is known while they run.)
+    While a job runs, the end of that run decides the ticks that pass meanwhile. But if the row's next tick lies beyond
+    the tick that ran last, that next tick is the first undecided one (several runs at once).
     """
     if job.executing:
         return min(until, max(job.last_tick or 0, (job.undecided_tick or 0) - 1))

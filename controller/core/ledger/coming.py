@@ -12,7 +12,7 @@ from cronring.schema.spread import most_us
 from cronring.schema.timetable import timetable
 
 _SECOND_US: Final = 1_000_000
-_TICKS_EACH: Final = 2  # of a group in a step, at most, to be looked at one by one
+_TICKS_EACH: Final = 2  # a group with more ticks than this in a step, on average, isn't looked at tick by tick
 _KEYS_SHOWN: Final = 3
 
 
@@ -27,9 +27,10 @@ class GroupPart(NamedTuple):
 
 # docs/decisions/0109: by groups, as ten thousand jobs have some hundred schedules
 class Group(NamedTuple):
-    """Jobs of one schedule and policy. `running_us`: how long one run of each takes, together, as measured.
+    """Jobs of one schedule and policy. `running_us`: the sum of what one run of each job takes, as measured.
 
-    `unmeasured`: jobs of which no run has ended. `keys`: of some of them. `parts`: those that need a runner.
+    `unmeasured`: how many jobs have no run that ended. `keys`: of some jobs of the group. `parts`: its jobs that need a
+    runner.
     """
 
     schedule: str
@@ -43,7 +44,7 @@ class Group(NamedTuple):
 
 
 class ComingSpan(NamedTuple):
-    """Steps of that length, one after the other."""
+    """The time that is looked at: `steps` steps of `step_us` each."""
 
     from_at: int
     step_us: int
@@ -58,7 +59,9 @@ class ComingSpan(NamedTuple):
 
 
 class Ticking(NamedTuple):
-    """When a group ticks, and how often in each step. `every`: each tick is in `ticks`; else the first of each step."""
+    """When a group ticks. `counts`: ticks in each step. `every`: `ticks` has all of them; else only the first of each
+    step.
+    """
 
     group: Group
     counts: tuple[int, ...]
@@ -134,7 +137,9 @@ def at_once_of(policy: Policy) -> int:
 
 
 def busy(counts: Sequence[int], jobs: int, running_us: int, at_once: int, step_us: int) -> Counter[int]:
-    """How long runs go on in each step, together: long ones in several, and `at_once` at most."""
+    """By step, the running time of all runs (µs). A long run counts in several steps. At most `at_once` runs go on at
+    once.
+    """
     over = max(1, -(-running_us // (jobs * step_us)))  # steps that a run goes on for
     found: Counter[int] = Counter()
     for step, count in enumerate(counts):
@@ -145,7 +150,9 @@ def busy(counts: Sequence[int], jobs: int, running_us: int, at_once: int, step_u
 
 
 def coming(found: Sequence[Ticking], span: ComingSpan) -> list[ComingStep]:
-    """What each step has. A tick that a policy skips, or lets wait, is counted; what runs at once is bounded by it."""
+    """The load of each step. Ticks that a policy skips or delays count as starts. But the policy bounds how many run at
+    once.
+    """
     starts, busy_us, herds = [0] * span.steps, [0.0] * span.steps, _Herds(span.steps)
     for group, counts, group_ticks, every in found:
         weights = _weights(group)

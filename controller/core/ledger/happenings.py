@@ -1,4 +1,4 @@
-"""What happened to a cluster, as a list for people: of its members, of runs without success, and of people."""
+"""What happened to a cluster, as a list for people: what members did, which jobs failed, and what people did."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from cronring.controller.core.ledger.lives import CONTROLLER, LeaseGap, Life, ga
 from cronring.controller.core.ledger.why_words import length
 from cronring.schema.execution import FAILURES
 
-# A controller that lost its database notices a lease of a few seconds late, and has it back as late.
+# Controllers lose their leases, and get them back, within some seconds of each other when PostgreSQL goes or returns.
 _AROUND_US: Final = 10_000_000
 _CALL_US: Final = 60_000_000  # the transactions of a call in bulk are one entry for each minute that it lasts
 _DONE: Final = {
@@ -23,7 +23,8 @@ _DONE: Final = {
 
 
 class Happened(NamedTuple):
-    """`subject`: the member, job, deployment or template. `detail`: what its verb said of it, for who may see that.
+    """`subject`: the member, job, deployment or template. `detail`: the verb's error message, which only some callers
+    may see.
 
     `number`: its execution's or action's id; 0: none.
     """
@@ -39,7 +40,7 @@ class Happened(NamedTuple):
 
     @property
     def position(self) -> tuple[int, str]:
-        """No two have the same."""
+        """Sorts by time, and is unique, so that a page can go on behind it."""
         return self.at, f"{self.kind} {self.subject} {self.number}"
 
 
@@ -59,9 +60,9 @@ class BadRun(NamedTuple):
 
 
 class Deed(NamedTuple):
-    """What somebody did in one transaction, to `times` of what is alike. `subjects`: the first of them, in order.
+    """What somebody did in one transaction, to `times` subjects of one kind. `subjects`: the first of them, in order.
 
-    `number`: the id of its last action. `job` and `execution_id`: of one; "" and 0: it was to none.
+    `number`: the id of its last action. `job` and `execution_id`: which one it was done to; "" and 0: to none.
     """
 
     number: int
@@ -76,7 +77,7 @@ class Deed(NamedTuple):
 
 
 def of_deeds(deeds: Iterable[Deed]) -> Iterator[Happened]:
-    """What people did. `deeds`: the newest first. One call in bulk is some transactions: it is told once."""
+    """What people did. `deeds`: the newest first. A call in bulk takes several transactions, and is told once."""
     last: Deed | None = None
     for deed in deeds:
         if last is not None and _is_one_call(last, deed):
@@ -104,7 +105,7 @@ def _of_deed(deed: Deed) -> Happened:
 
 
 def of_lives(lives: Sequence[Life]) -> Iterator[Happened]:
-    """Who came and went. What all controllers went through together is told once."""
+    """Which members came and went. An outage of all controllers is told once, and not for each of them."""
     outages = gaps(lives)
     yield from _of_outages(outages, lives)
     by_member: dict[tuple[str, str], list[Life]] = defaultdict(list)
@@ -123,7 +124,7 @@ def of_lives(lives: Sequence[Life]) -> Iterator[Happened]:
 
 
 def _is_shared(outages: Iterable[LeaseGap], came_at: int | None, went_at: int | None) -> bool:
-    """Whether one was away just when nobody was there."""
+    """Whether a controller was away just while no controller held a lease."""
     if came_at is None or went_at is None:
         return False
     return any(

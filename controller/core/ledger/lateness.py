@@ -1,4 +1,4 @@
-"""Why did a run begin late? From who was there meanwhile, and what ran of its job: in one sentence."""
+"""Why did a run begin late? One sentence, from the lives of members and from the run of the job before it."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from cronring.controller.core.ledger.why_words import instant, length
 
 
 def lateness_us(run_at: int, claimed_at: int, started_at: int | None) -> int:
-    """Actual start minus run_at; of one that has not reported yet, counted from its claim."""
+    """`started_at - run_at`, in microseconds. While a run has not reported its start, its claim counts as such."""
     return (claimed_at if started_at is None else started_at) - run_at
 
 
@@ -57,7 +57,7 @@ def why_late(run: LateRun, lives: Sequence[Life], primary: str | None) -> str:
 
 
 def _by_controllers(run: LateRun, lives: Iterable[Life], primary: str | None) -> str:
-    gap = None if primary is not None else gap_at(gaps(lives), run.run_at)  # who was on the ring held a lease
+    gap = None if primary is not None else gap_at(gaps(lives), run.run_at)  # a primary held a lease: no gap
     if gap is None:
         return ""
     until = "" if gap.until_at is None else f" to {instant(gap.until_at)}"
@@ -68,7 +68,7 @@ def _by_earlier_run(run: LateRun) -> str:
     if not run.before_id or (run.before_ended_at is not None and run.before_ended_at <= run.run_at):
         return ""
     if run.before_ended_at is None or run.before_ended_at > run.claimed_at:
-        return ""  # it ran beside that one
+        return ""  # both ran at once: the earlier run did not keep it waiting
     return f"It waited for execution {run.before_id} of its job, which ran until {instant(run.before_ended_at)}."
 
 

@@ -8,7 +8,7 @@ RUNNER: Final = "runner"
 
 
 class Life(NamedTuple):
-    """`until_at` None: it goes on. `departed`: it ended as its member went by itself.
+    """`until_at` None: it goes on. `departed`: its member left by itself; False: it was lost.
 
     `address`: of a controller, where people connect to; of a runner, its machine.
     """

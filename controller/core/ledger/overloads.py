@@ -1,4 +1,4 @@
-"""What is coming and won't fit the places of runners: of which module, from when on, and how late its runs will be."""
+"""Coming runs that runners have too few places for: of which module, from when on, and how late they will be."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from cronring.schema.policy import parse_policy
 from cronring.schema.spread import most_us
 
 _SHOWN: Final = 10
-_LATE_US: Final = 1_000_000  # what is less late doesn't matter
+_LATE_US: Final = 1_000_000  # less lateness doesn't matter
 NO_RUNNER: Final = "no_runner"
 LOAD: Final = "load"
 HERD: Final = "herd"
@@ -23,7 +23,9 @@ _RUNS: Final = {
 
 
 class HostedPlaces(NamedTuple):
-    """Runs of a deployment that its runners hold at once. 0: not told. `at_most`: by limits; None: there is none."""
+    """How many runs of a deployment its runners hold at once. 0: not told. `at_most`: the limits' bound; None: no
+    limit.
+    """
 
     sync_places: int
     async_places: int
@@ -132,7 +134,7 @@ class _Found(NamedTuple):
 
 
 def _load(lane: _Lane, places: int, span: ComingSpan) -> _Found | None:
-    """Steps that have more to run than there is room for. What one leaves, the next one has as well."""
+    """Steps that have more to run than there is room for. What one step can't run is added to the next."""
     room_us = places * span.step_us
     over = [step for step, busy_us in enumerate(lane.busy_us) if busy_us > room_us]
     if not over:
@@ -147,7 +149,7 @@ def _load(lane: _Lane, places: int, span: ComingSpan) -> _Found | None:
 
 
 def _herd(lane: _Lane, places: int) -> _Found | None:
-    """What ticks at one instant, and is the latest."""
+    """The ticks of the one instant whose last run begins the latest."""
     late_us = {tick: _late_us(due, places) for tick, due in lane.due.items()}
     if not late_us:
         return None
@@ -158,7 +160,7 @@ def _herd(lane: _Lane, places: int) -> _Found | None:
 
 
 def _late_us(due: Sequence[_Due], places: int) -> int:
-    """Of the last one that has come, wherever jitter has brought them all: so many fill all places so many times."""
+    """How late the last run begins. Runs fill all places round by round; jitter spreads their arrival."""
     runs = sum(each.jobs for each in due)
     if runs <= places:
         return 0
@@ -170,7 +172,7 @@ def _late_us(due: Sequence[_Due], places: int) -> int:
 
 
 def _come(due: Iterable[_Due], after_us: int) -> int:
-    """Runs whose start has come so long after their tick."""
+    """How many runs have their run_at within `after_us` of their tick."""
     return sum(each.jobs if each.jitter_us <= after_us else each.jobs * after_us // each.jitter_us for each in due)
 
 

@@ -42,7 +42,7 @@ def explain(facts: Facts) -> list[str]:
 
 
 def _upstream(facts: Facts | None) -> list[str]:
-    """What is told of a job to those who ask about one that follows it."""
+    """What to say about the job that the asked one follows."""
     if facts is None:
         return []
     if facts.followed:
@@ -67,7 +67,7 @@ def verdict(facts: Facts) -> str:
 
 
 def _verdict_open(facts: Facts, tick: int) -> str:
-    """Of a tick that was due, and of which the books have neither a run nor a skip."""
+    """The verdict about a due tick that has neither a run nor a skip in the books."""
     subject = facts.subject
     if facts.closed is not None and tick <= facts.closed.until_at:
         return "summarised"
@@ -112,7 +112,7 @@ def _due(facts: Facts) -> list[str]:
 
 
 def _cancelled_then(facts: Facts) -> ActionFact | None:
-    """The order that had cancelled it, where it has been restored since."""
+    """The cancellation that was in force then. The job has been restored since."""
     latest = next((each for each in facts.actions if each.order in _CANCELLATIONS and each.at <= facts.at), None)
     return latest.origin if latest is not None and latest.order == "cancel" else None
 
@@ -139,7 +139,7 @@ def _happened(facts: Facts) -> list[str]:
 
 
 def _previous_skipped(facts: Facts) -> list[str]:
-    """What kept the tick before an instant without one from running: that is asked about as well."""
+    """Why the tick before the asked instant was skipped: who asks about an instant without a tick may mean that one."""
     if facts.previous_skip is None or facts.previous_tick is None:
         return []
     what = f"The tick {instant(facts.previous_tick, facts.subject.zone)}"
@@ -270,7 +270,7 @@ def _skipped_by(facts: Facts, skip: SkipFact) -> str:
 
 
 def _nearest_action(actions: tuple[ActionFact, ...], skip: SkipFact) -> ActionFact | None:
-    """The action by which that was decided: within its transaction, whose instants differ a little."""
+    """The action that decided the skip. Both are of one transaction, whose instants differ a little."""
     at, kinds = skip.decided_at, _DECIDED_BY.get(skip.reason)
     near = [
         action for action in actions
@@ -348,7 +348,7 @@ def _is_kept_by_pause(facts: Facts, tick: int) -> bool:
 
 
 def _is_undecided(subject: WhyJob, tick: int) -> bool:
-    """Whether it is still to be decided about: it is next, or after that; or comes after what runs."""
+    """Whether the tick is still to be decided: it is the next tick or a later one, or comes after what runs."""
     if subject.next_tick is not None and tick >= subject.next_tick:
         return subject.last_tick is None or tick > subject.last_tick
     return subject.executing and subject.last_tick is not None and tick > subject.last_tick
@@ -406,7 +406,7 @@ def _paused(subject: WhyJob) -> str:
 
 
 def _taken_over(facts: Facts, orders: frozenset[str]) -> list[str]:
-    """That a deployment which brought the job back carried on what had been set of the one before."""
+    """Tells that a deployment brought the job back, and kept the pause or cancellation of the removed job."""
     latest = next((each for each in facts.actions if each.order in orders), None)
     if latest is None or latest.action == latest.order:
         return []
@@ -428,7 +428,7 @@ def _waiting(each: WaitingRun, now: int) -> str:
 
 
 def _no_place(facts: Facts) -> list[str]:
-    """What waits beside the schedule, and might run but for a limit. (Of a tick it has been told above.)"""
+    """That a limit keeps a run beside the schedule waiting. (`_waits` tells so of a tick.)"""
     subject = facts.subject
     if not subject.full or subject.executing or all(each.run_at > facts.now for each in facts.waiting):
         return []
@@ -446,7 +446,7 @@ def _next(facts: Facts) -> list[str]:
     if subject.executing and subject.last_tick is not None and tick <= subject.last_tick:
         return ["Which tick is next is decided when that ends."]
     if tick == facts.tick and tick <= now:
-        return []  # it has been told above what it waits for
+        return []  # `_waits` has told what it waits for
     if run_at <= now:
         return [f"Its next tick, {instant(tick, zone)}, has been due for {length(now - run_at)}."]
     within = subject.upcoming

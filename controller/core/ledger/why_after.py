@@ -1,4 +1,4 @@
-"""Why a job that follows another one ran for a tick, or not: the tick is that of the job that it follows."""
+"""Why a follower ran for a tick, or not. The tick is that of the job that it follows."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _STILL_TO_COME = frozenset({"running", "waiting", "overdue"})
 
 
 def follows(facts: Facts, upstream_words: Sequence[str]) -> list[str]:
-    """Sentences. `upstream_words`: what is to be told of the tick of the job that it follows, or that it has none."""
+    """Sentences. `upstream_words`: what became of the followed job's tick, or that there was none."""
     subject, upstream = facts.subject, facts.upstream
     sentences = [f"{subject.key} runs after {facts.followed}: once for each tick of it that has succeeded."]
     if upstream is None:
@@ -31,7 +31,7 @@ def follows(facts: Facts, upstream_words: Sequence[str]) -> list[str]:
 
 
 def verdict_after(facts: Facts, upstream_verdict: str) -> str:
-    """In a word, as why.verdict; and not_followed: the tick of the job that it follows did not succeed."""
+    """In a word, as why.verdict. `not_followed`: the followed job's tick did not succeed."""
     if facts.attempts:
         return "executed" if any(run.outcome is not None for run in facts.attempts) else "running"
     if facts.upstream is None or facts.tick is None:
@@ -82,7 +82,7 @@ def _waits(facts: Facts) -> WaitingRun | None:
 
 
 def _is_owed(facts: Facts, success: Attempt) -> bool:
-    """Whether the success came when the job followed already, so that there must be a run, or one that waits."""
+    """Whether the success came after the job began to follow. Then there must be a run of it, or one that waits."""
     subject = facts.subject
     if subject.removed_at is not None or subject.cancelled_at is not None or facts.follows_since is None:
         return False
@@ -90,7 +90,7 @@ def _is_owed(facts: Facts, success: Attempt) -> bool:
 
 
 def _absence(facts: Facts) -> str | None:
-    """Why nothing of it was to follow then: it was cancelled, or had no verb; None: neither."""
+    """Why the job did not follow then: it was cancelled or orphaned. None: neither."""
     latest = next((each for each in facts.actions if each.order in _ABSENCES or each.action in _RETURNS), None)
     return None if latest is None else _ABSENCES.get(latest.order)
 

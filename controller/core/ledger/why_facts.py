@@ -1,4 +1,4 @@
-"""What the books say around one tick of one job: what "why" is answered from."""
+"""What the books say around one tick of one job: the facts from which why.py answers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from cronring.schema.policy_model import Policy
 from cronring.schema.timetable import PlannedTick
 
 TRANSACTION_US: Final = 2_000_000
-"""What was done in one transaction bears instants that differ by less: its beginning, and when it got its locks."""
+"""Instants of one transaction differ by less than this. They are its beginning, and when it got its locks."""
 
 
 class WhyJob(NamedTuple):
@@ -117,12 +117,14 @@ class ActionFact(NamedTuple):
 
     @property
     def order(self) -> str:
-        """Where it carries on what somebody set of the job before it (taking_over.py), what that was: "pause"."""
+        """The order. Of an action that carries on an order of the removed job (taking_over.py): that order, such as
+        "pause".
+        """
         return KEPT.get(self.action, self.action)
 
     @property
     def origin(self) -> "ActionFact":
-        """The order that it carries on, which its details tell of; itself, if it is one."""
+        """The original order, if this action carries one on: its details name that one. Otherwise the action itself."""
         if self.action not in KEPT:
             return self
         since = parse_instant(self.details["since"])
@@ -133,12 +135,11 @@ class Facts(NamedTuple):
     """`at`: the instant asked about. `tick`: the one that was (or will be) due then, if there is one.
 
     `attempts`: at that tick, in order. `before` and `after`: the runs of ticks next to it (`after`: by schedule).
-    `actions`: by operators, those before the tick and those before it was skipped, the latest first.
-    `previous_skip`: of an instant without a tick, the range that the tick before it is in.
-    `then`: the schedule in force at that instant; it may be another one by now. `successor`: the job that has the key
-    now, where the one asked about is removed.
-    `followed`: the key of the job that this one follows (`upstream`: what is known of that; None: there is none, or no
-    such job any more). Then `tick` is a tick of that.
+    `actions`: by operators, those before the tick and those before it was skipped, the latest first. `previous_skip`:
+    if there was no tick at that instant, the skipped range that has the tick before it. `then`: the schedule in force
+    at that instant; it may be another one by now. `successor`: if the asked job is removed, the job that has its key
+    now. `followed`: the key of the job that this one follows; `tick` is then a tick of that job. `upstream`: the facts
+    about that job; None: it follows none, or that job is gone.
     """
 
     subject: WhyJob
