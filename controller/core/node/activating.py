@@ -1,9 +1,10 @@
-"""Runs beside the schedule: retries, manual runs, backfills, and what follows other jobs' ticks; from their rows in
-`cron_activations` to their claims.
+"""Runs beside the schedule (retries, manual runs, backfills, followers), from their rows in `cron_activations` to their
+claims.
 
-There are few of them compared with ticks. So each simply waits for its instant, and is claimed when a runner and its
-job are free. When they are not, it is tried again. The primary of the job's slot tries at run_at, the backup a little
-later, and whoever has just made one tries as a primary does: nobody else may know of it yet.
+There are few of them compared with ticks. So each activation simply waits for its instant, and is claimed when a runner
+and its job are free. When they are not, the controller tries again later. The primary of the job's slot tries at
+run_at, the backup a little later. The controller that made the activation tries as a primary does, as nobody else may
+know of it yet.
 """
 
 from collections import Counter
@@ -28,10 +29,10 @@ from cronring.controller.core.node.timers import Timers
 from cronring.controller.core.node.window import DueWindow, Duty, Entry
 
 BATCH: Final = 500
-LIMITED_CAP_MS: Final = 1_000  # NOTIFY tells when a limit has places, and may get lost
-BUSY_BASE_MS: Final = 100  # its job runs, or no runner is there: tried again, ever less often
+LIMITED_CAP_MS: Final = 1_000  # a NOTIFY tells when a limit has places; it may get lost
+BUSY_BASE_MS: Final = 100  # its job runs, or no runner is there: the pause between two tries grows
 TOGETHER_US: Final = 100_000
-EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate; a claim that comes too early is one more statement
+EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate, and a claim that comes too early costs one more statement
 
 
 class Activating:
@@ -80,10 +81,10 @@ class Activating:
         self._by_job: dict[int, dict[int, None]] = {}
         self._timers = Timers()
         self._ready: dict[int, None] = {}
-        self._limited: dict[int, dict[int, None]] = {}  # by limit, those that it had no place for
-        self._turns: dict[int, Turns] = {}  # by limit, of shares
+        self._limited: dict[int, dict[int, None]] = {}  # limit -> activations that it had no place for
+        self._turns: dict[int, Turns] = {}  # limit -> the turns of shares
         self._claiming: tuple[int, list[WaitingActivation], list[ActivationRequest], list[Place]] | None = None
-        self._fetching: tuple[int, dict[int, None]] | None = None  # and what was known when it was sent
+        self._fetching: tuple[int, dict[int, None]] | None = None  # request id, and what was known then
         self._followers: dict[int, None] = {}  # made by ends that were committed here, and not read yet
         self._following: tuple[int, tuple[int, ...]] | None = None
         self._wanted = False
@@ -125,26 +126,28 @@ class Activating:
                 self._timers.arm(activation_id, max(waiting.activation.run_at, self._context.now_us))
 
     def called(self, waiting: WaitingActivation) -> None:
-        """There is a place on a runner for it, or nobody to wait for any more."""
+        """A runner has a place for it now, or it need not wait for one any more."""
         self._ready[waiting.activation.activation_id] = None
 
     def places_freed(self, limit: int | None) -> None:
-        """A limit that was full has a place: of those that wait for it the next is tried. None: of each."""
+        """A limit that was full has a place: the next activation that waits for it is tried. None: any limit may have
+        one.
+        """
         for each in self._limited if limit is None else {limit} & self._limited.keys():
             self._timers.arm(self._next_under(each), self._context.now_us)
 
     def _next_under(self, limit: int) -> int:
-        """Of those that wait for a limit: whose share's turn it is, and of these the most urgent."""
+        """Of the activations that wait for this limit, the next: by the turn of its share, then by its rank."""
         turns, waiting = self._turns[limit], self._waiting
         ranks = {each: (turns.of(waiting[each].share), waiting[each].rank_us, each) for each in self._limited[limit]}
         return min(ranks, key=ranks.__getitem__)
 
-    # docs/decisions/0045: tried at once by two statements, the tick would always win
+    # docs/decisions/0045: if two statements tried both at once, the tick would always win
     def precedes(self, entry: Entry) -> bool:
-        """Whether one that came due before that tick, which can wait, is tried now.
+        """Whether an activation that came due before this tick is tried now, and the tick can wait.
 
-        Else a job that always runs longer than its period, and buffers its ticks, would never let it in. By the tick
-        itself: what it is to run at, is when the run that it waits for has ended.
+        Without this, a job that buffers its ticks and runs longer than its period would never let an activation in. The
+        tick is compared, and not its run_at: that is when the run before it has ended.
         """
         ids = self._by_job.get(entry.job.job_id)
         if not ids or self._claiming is None or entry.tick is None or not ticks.buffers(entry.job):
@@ -192,7 +195,9 @@ class Activating:
         self._context.effects.append(FetchFollowers(request_id, activation_ids))
 
     def _fetched(self, event: ActivationsFetched) -> None:
-        """What was known when it was asked, and is absent, is gone; but what was made here may wait for later."""
+        """Learn what was read. An activation that was known before the read, and is absent, is gone, unless it was made
+        here.
+        """
         if self._following is not None and event.request_id == self._following[0]:
             self._following = None
             self.created(event.activations)
@@ -223,7 +228,7 @@ class Activating:
 
     def _arm(self, waiting: WaitingActivation) -> None:
         activation = waiting.activation
-        # Both owners at once would make one claim in vain for each; the backup comes for what the primary left.
+        # If both owners tried at once, one claim of each activation would be in vain. So the backup waits a little.
         delay_us = 0
         if not waiting.own and self._window.duties[activation.job.slot] is not Duty.PRIMARY:
             delay_us = self._context.settings.backup_delay_ms * 1_000
@@ -265,7 +270,7 @@ class Activating:
                 self._busy(waiting)
         if not chosen:
             return
-        # By job, as whatever locks jobs goes in that order; of one job the most urgent first.
+        # All statements lock jobs in this order, or two would deadlock. Within one job the most urgent comes first.
         chosen.sort(key=lambda pair: (pair[1].job_id, pair[0].rank_us, pair[1].activation_id))
         waiting_too, requests, places = (list(each) for each in zip(*chosen, strict=True))
         requests = self._in_turn(waiting_too, requests)
@@ -305,7 +310,7 @@ class Activating:
             self.places_freed(limit)
 
     def _note_limits(self, results: dict[int, ActivationResult]) -> set[int]:
-        """Which of them a limit had no place for. The limits that had places, and none was wanting."""
+        """Note which activations a limit refused. Returns the limits that let in all that were tried."""
         found, refused = set[int](), set[int]()
         for activation_id, result in results.items():
             waiting = self._waiting.get(activation_id)
@@ -334,7 +339,7 @@ class Activating:
         waiting.limit = None
 
     def _in_turn(self, tried: list[WaitingActivation], requests: list[ActivationRequest]) -> list[ActivationRequest]:
-        """The requests, with the turns of those that a limit had no place for."""
+        """The requests. Those that wait for a limit get the turns of their shares."""
         order = sorted(range(len(tried)), key=lambda index: tried[index].rank_us)
         ahead: Counter[tuple[int, str]] = Counter()
         for place in order:
@@ -353,7 +358,7 @@ class Activating:
         if result is None or result.gone or (result.execution is not None and result.next_tick is None):
             self._forget(request.activation_id)
         elif result.next_tick is not None and result.next_tick != waiting.activation.tick:
-            # A tick that was passed over takes no time. Behind one that runs, the next waits from its claim on.
+            # A tick that was passed over takes no time. If a tick was claimed, the next one waits from that claim on.
             run_at = waiting.activation.run_at if result.execution is None else result.execution.claimed_at
             waiting.activation = waiting.activation._replace(tick=result.next_tick, run_at=run_at)
             waiting.busy = 0
@@ -362,7 +367,7 @@ class Activating:
             self._busy(waiting)
 
     def failed(self, event: StoreFailed) -> FollowUps:
-        """A claim may have been committed all the same: the node adopts what turns out to be its own."""
+        """A failed claim may have been committed: the node adopts from itself to find out."""
         context = self._context
         self._not_before_ns = context.now_ns + REFUSED_RETRY_NS
         if self._fetching is not None and event.request_id == self._fetching[0]:

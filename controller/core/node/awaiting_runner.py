@@ -49,14 +49,14 @@ class AwaitingRunner:
         assert entry.run_at is not None, "waits without being due"
         self._window.move_to(entry, Stage.AWAITS_RUNNER)
         self._drop(entry.job.job_id)
-        self._expired.pop(entry.job.job_id, None)  # of a tick before, which somebody else has decided meanwhile
+        self._expired.pop(entry.job.job_id, None)  # of an earlier tick, which somebody else has decided
         self._waiting.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
         self._deployments[entry.job.job_id] = entry.job.deployment
         self._arm(entry, max(entry.run_at, entry.hosted_us))
 
     # docs/decisions/0032: the grace starts anew with the lease
     def ready(self) -> None:
-        """The lease is held (again): whatever waits, waits for runners that had no controller to come back to."""
+        """The lease is held (again). Each grace starts anew, as runners had no controller to come back to meanwhile."""
         self.ready_since_us = self._context.now_us
         self._expired.clear()
         for entries in self._waiting.values():
@@ -75,7 +75,7 @@ class AwaitingRunner:
         self._grace.arm(entry.job.job_id, max(run_at, self.ready_since_us or 0) + grace_us)
 
     def let_in(self, deployments: tuple[str, ...]) -> list[Entry]:
-        """A runner of these deployments came: what waited for one."""
+        """A runner of these deployments came. Returns the entries that waited for one."""
         found: list[Entry] = []
         for deployment in deployments:
             for job_id, entry in self._waiting.pop(deployment, {}).items():
@@ -87,7 +87,7 @@ class AwaitingRunner:
         return found
 
     def _drop(self, job_id: int) -> None:
-        """It no longer waits for a runner there: jobs move on to other deployments, and go."""
+        """The job no longer waits under that deployment: it has a place, another deployment, or is removed."""
         deployment = self._deployments.pop(job_id, None)
         if deployment is not None:
             waiting = self._waiting[deployment]
@@ -117,7 +117,9 @@ class AwaitingRunner:
             context.log(Level.WARNING, "no_runner", jobs=len(entries), first=entries[0].job.key)
 
     def _skip(self, entry: Entry) -> None:
-        """Of a job that waits longer than the grace, only ticks that have waited for so long."""
+        """Skip the tick. A job may have more patience than the grace: then only ticks that have waited that long are
+        skipped.
+        """
         planned = entry.planned
         assert planned is not None, "waits without being due"
         grace_us = self._context.settings.runner_grace_ms * 1_000

@@ -1,9 +1,9 @@
 """Runs that are to stop: somebody wants an execution cancelled, or the next tick of its job cuts it short.
 
 Whoever holds an execution asks its runner, at once and every two seconds until it has ended: a runner that was away, or
-didn't hear, is asked again. It stops the run softly, and kills its child after the grace. What somebody wants is a mark
-on the execution, which each renewal of the lease names. So it is done by whoever holds the execution by then. The
-controller that was asked tells the runner as well, if that is connected here: asking twice is harmless.
+didn't hear, is asked again. It stops the run softly, and kills its child after the grace. A cancellation is a mark on
+the execution, which each renewal of the lease names. So the controller that holds the execution by then acts on it. The
+controller that was asked also tells the runner, if the runner is connected here: asking twice is harmless.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ class Cancelling:
         self._wanted: dict[int, _Wanted] = {}
         self._by_request: dict[int, None] = {}  # those that a mark asks for
         self._due: dict[int, None] = {}
-        self._once: dict[int, _Wanted] = {}  # held by somebody else
+        self._once: dict[int, _Wanted] = {}  # held by another controller: asked for once, without repeats
         self._timers = Timers()
 
     def next_us(self) -> int | None:
@@ -46,7 +46,7 @@ class Cancelling:
         return tuple(sorted(self._by_request))
 
     def cancel(self, execution: Execution, reason: str) -> None:
-        """Ask its runner from now on. The first reason is the one that is told."""
+        """Ask its runner from now on, until it has ended. Of several reasons the first is told."""
         execution_id = execution.execution_id
         if execution_id not in self._wanted:
             self._wanted[execution_id] = _Wanted(execution.runner_id, reason)
@@ -67,7 +67,7 @@ class Cancelling:
             self.cancel(execution, each.reason)
 
     def runner_joined(self, runner_id: str) -> None:
-        """It may not have heard."""
+        """Ask it again: what was sent to its stream before may be lost."""
         self._due.update((each, None) for each, wanted in self._wanted.items() if wanted.runner_id == runner_id)
 
     def released(self, execution_id: int) -> None:
@@ -78,7 +78,9 @@ class Cancelling:
             self._timers.disarm(execution_id)
 
     def act(self) -> FollowUps:
-        """Ask the runners that are connected, one effect for each of them and reason. What none has is withdrawn."""
+        """Ask the connected runners: one effect for each runner and reason. Executions that no runner has are
+        withdrawn.
+        """
         context = self._context
         self._due.update(dict.fromkeys(self._timers.pop_due(context.now_us)))
         if not self._due and not self._once:

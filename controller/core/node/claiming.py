@@ -1,8 +1,8 @@
 """From due to claimed.
 
 Whatever is due goes into the next `StartCronJobs`. At most a few are under way, and what comes due meanwhile makes the
-next batch. So batches grow by themselves when there is much to do. The statement decides; here is only guessed who
-should try, and which runner would get the run.
+next batch. So batches grow by themselves when there is much to do. The statement decides. The controller only guesses
+what it may win, and which runner the run is for.
 """
 
 from collections.abc import Callable, Iterable
@@ -98,15 +98,15 @@ class Claiming:
         self._places = places
         self._enqueuing = enqueuing
         self._collecting = collecting
-        self._behind: dict[int, Entry] = {}  # ready, but something beside the schedule is tried first
+        self._behind: dict[int, Entry] = {}  # ready, but an activation of the job is tried first
         self._ready: dict[int, Entry] = {}
-        self._ranked = False  # one of those has a priority; else they go in the order in which they came due
+        self._ranked = False  # one of `_ready` has a priority; else they go in the order in which they came due
         self._unsorted = False
         self._in_flight: dict[int, ClaimBatch] = {}
         self._batch = context.settings.claim_batch
         self._slow_start = FIRST_BATCH
-        self._won_now = False  # in this step: first it is dispatched
-        self._resumes = False  # at once, in the next step
+        self._won_now = False  # in this step: dispatch it before the next claim
+        self._resumes = False  # claiming goes on in the next step, at once
         self._failures = 0
         self._not_before_ns = 0
 
@@ -116,7 +116,7 @@ class Claiming:
 
     def offer(self, entry: Entry) -> None:
         """The entry is due."""
-        # Under a limit that was full it waits in that queue: else each of its ticks would be a claim in vain.
+        # If its limit was full, it joins the limit's queue. Without that, each of its ticks would be a claim in vain.
         if entry.limit is None or not self._limiting.queues(entry):
             self._take_in(entry)
 
@@ -126,7 +126,8 @@ class Claiming:
             return
         self._window.move_to(entry, Stage.READY)
         known = self._ready.get(entry.job.job_id)
-        # The window forgot the job and learned of it anew. Only its latest entry is claimed, so that place is free.
+        # The window forgot the job and learned of it anew. Only the new entry is claimed, so the old one's place is
+        # free.
         if known is not None and known is not entry:
             self._places.forgo(known)
         self._ready[entry.job.job_id] = entry
@@ -134,7 +135,7 @@ class Claiming:
             self._ranked = self._unsorted = True
 
     def called(self, entry: Entry) -> None:
-        """There is a place on a runner for it, or nobody to wait for any more."""
+        """A runner has a place for it now, or it need not wait for one any more."""
         self._take_in(entry)
 
     def offer_all(self, entries: Iterable[Entry]) -> None:
@@ -142,7 +143,9 @@ class Claiming:
             self.offer(entry)
 
     def next_deadline(self) -> int | None:
-        """Only a backoff and a dispatch need one: everything else that lets claims go on is an event."""
+        """Only a backoff and a pause for a dispatch need a deadline. Everything else that lets claims go on is an
+        event.
+        """
         if self._resumes:
             return self._context.now_ns
         return self._not_before_ns if self._ready and self._context.now_ns < self._not_before_ns else None
@@ -152,7 +155,7 @@ class Claiming:
         context = self._context
         for entry in self._limiting.act():
             self._take_in(entry)
-        # Whatever went before them may be over by now: they are asked about in each step.
+        # The activations that these waited for may be over: `precedes` is asked again in each step.
         self._ready.update(self._behind)
         self._behind.clear()
         if not self._ready and not self._in_flight:
@@ -169,13 +172,17 @@ class Claiming:
 
     @property
     def wants_more(self) -> bool:
-        """What else is due may be offered; while there is enough for the next claims, that can wait, unless by rank."""
+        """Whether more due entries should be offered. Not while the next claims are full, unless priorities decide the
+        order.
+        """
         claims = max(1, self._at_once() - len(self._in_flight))
         ready = max(len(self._ready), len(self._enqueuing))
         return self._window.ranked or ready < claims * self._context.settings.claim_batch
 
     def _at_once(self) -> int:
-        """How many claims may be under way: the first one of a herd is answered before the next."""
+        """How many claims may be under way. While a herd's claims grow, only one: its answer comes before the next
+        claim.
+        """
         settings = self._context.settings
         return 1 if FIRST_BATCH < self._slow_start < settings.claim_batch else settings.claims_in_flight
 
@@ -187,12 +194,12 @@ class Claiming:
         if size < larger <= len(self._ready):
             self._slow_start = larger
             return min(size, self._batch)
-        if size > FIRST_BATCH:  # what is left of it
+        if size > FIRST_BATCH:  # the herd's rest
             self._slow_start = self._context.settings.claim_batch
         return self._batch
 
     def _claim_batch(self, precedes: Callable[[Entry], bool], size: int) -> bool:
-        """Whether some of them await a runner now."""
+        """Claim up to `size` entries. True: some of them await a runner now."""
         batch, awaited = ClaimBatch(), False
         picker = Picker(self._runners)
         now_us = self._context.now_us
@@ -202,11 +209,12 @@ class Claiming:
         ready = self._ready
         for job_id in list(islice(ready, size)):
             entry = ready.pop(job_id)
-            # Since it came due it may have been forgotten, changed, or claimed: nobody takes it out of here then.
+            # Nobody removes an entry from here when it is forgotten, changed or claimed. So that is checked here.
             if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
                 self._places.forgo(entry)
                 continue
-            # docs/decisions/0045: tried by two statements at once, the tick would always win, and no manual run get in
+            # docs/decisions/0045: if two statements tried both at once, the tick would always win, and no manual run
+            # get in
             if precedes(entry):
                 self._behind[job_id] = entry
                 continue
@@ -239,7 +247,7 @@ class Claiming:
         job, tick = entry.job, entry.tick
         assert tick is not None, "ready without a tick"
         entry.stage = Stage.CLAIMING
-        # Counted before it is won: else all of one statement would go to the runner that has the least now.
+        # Counted before the claim is won: otherwise all runs of one statement would go to the least loaded runner.
         self._runners.change_held(runner_id, 1)
         trigger = Trigger.CATCH_UP if decision.caught_up else Trigger.SCHEDULE
         following = ticks.after_claim(job, run) if ticks.allows(job) else None
@@ -287,7 +295,7 @@ class Claiming:
                     self._collecting.ask_soon()
                 epochs.append(self._places.epoch(batch.places[request.job_id]))
                 continue
-            # docs/decisions/0050: kept unused, the place would be lost by a new epoch, while others wait for it
+            # docs/decisions/0050: others wait for the unused place, and a new epoch would void it
             self._places.give_back(batch.places[request.job_id])
             self._runners.change_held(request.runner_id, -1)
             # No fault: another controller was quicker, or the row has changed. Its answer says how the row is now.
@@ -316,7 +324,8 @@ class Claiming:
         entry.stage = Stage.RUNNING
         entry.retries = 0
         entry.changed_ns = self._context.now_ns
-        # A job that it doesn't hold goes on to its next tick at once; else the end of the run tells that tick.
+        # If the run doesn't hold its job, the job goes on to its next tick now. Otherwise the run's end tells that
+        # tick.
         if not holds_job:
             self._window.reset(entry, executing=False, tick=result.next_tick, run_at=result.next_run_at)
         execution = Execution(
@@ -335,15 +344,15 @@ class Claiming:
             job.payload,
             holds_job,
         )
-        # Claimed by a newer row than this controller knows: what follows the run must be reckoned by that one.
+        # The row is newer than this controller knows. What follows the run must be computed from the new row.
         self._holding.hold(execution, stale=result.revision != job.revision)
         return execution
 
     def _not_won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> bool:
-        """Whether its row is newer than the window knows, or seems to be."""
+        """Let the entry wait again. True: its row is newer than the window knows, or seems to be."""
         newer = result.revision != entry.job.revision
         if result.full is not None:
-            # The window may have learned of the job anew meanwhile: that entry makes its own claim.
+            # If the window has learned of the job anew, the new entry makes its own claim.
             if self._window.entries.get(entry.job.job_id) is entry:
                 entry.retries = 0
                 entry.changed_ns = self._context.now_ns
@@ -358,8 +367,8 @@ class Claiming:
     def _too_many(self, entry: Entry) -> None:
         """As many of its executions run as may at once, so this tick does not.
 
-        But what came due while nobody could claim is not decided before the runners' reports had time to come: runs
-        that ended meanwhile still count in their job's row.
+        But ticks that came due while nobody could claim are decided later: first the runners' reports need time to
+        come. Until then, runs that have ended still count in their job's row.
         """
         planned, ready_since_us = entry.planned, self._awaiting_runner.ready_since_us
         assert planned is not None, "claimed without a tick"
@@ -373,10 +382,10 @@ class Claiming:
         self._skipping.skip(entry, answer.skipped, answer.next)
 
     def failed(self, event: StoreFailed) -> FollowUps:
-        """It may have been committed all the same: try again, and adopt what turns out to be ours."""
+        """The claim may have been committed. So the same ticks are tried again, and the node adopts from itself."""
         batch = self._in_flight.pop(event.request_id)
         self._failures += 1
-        if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
+        if not event.connection_lost:  # PostgreSQL may refuse one row of this batch: halve it until that row is alone
             self._batch = max(1, len(batch.requests) // 2)
         context = self._context
         context.log(Level.WARNING, "claim_failed", jobs=len(batch.requests), reason=event.reason)
@@ -393,7 +402,7 @@ class Claiming:
                 self._window.retry_at(entry, context.now_us + REFUSED_RETRY_US)
             else:
                 self.offer(entry)
-        # docs/decisions/0057: what was won by it stands in no answer, so it is adopted from ourselves
+        # docs/decisions/0057: no answer tells what this claim won, so the node adopts from itself
         return (ClaimInDoubt(),)
 
 

@@ -1,7 +1,7 @@
-"""How executions ended that no runner has: their consumers say so in PostgreSQL, and there it is fetched.
+"""Ends of executions that no runner has: consumers write them into PostgreSQL, and this part fetches them.
 
-What was fetched becomes an end, as a runner's report does. Until that end is committed, PostgreSQL goes on telling of
-it, to whoever answers for the execution by then. NOTIFY says when there is something, and each renewal says so, too.
+A fetched report becomes an end, as a runner's report does. Until that end is committed, PostgreSQL goes on naming the
+report to the controller that holds the execution. NOTIFY and each renewal say when there are reports.
 """
 
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from cronring.controller.core.node.effects import FetchQueueReports
 from cronring.controller.core.node.events import QueueReported, StoreFailed
 
 AT_MOST: Final = 1_000
-WAITING_MAX: Final = 5_000  # ends under way; beyond, PostgreSQL keeps the others
+WAITING_MAX: Final = 5_000  # ends under way; while there are so many, PostgreSQL keeps the other reports
 
 
 class Collecting:
@@ -36,7 +36,7 @@ class Collecting:
 
     @property
     def looks(self) -> bool:
-        """It may be asked for now. Else nobody has to say what is ending, which is as long as a herd."""
+        """Whether `look` may ask now. If not, the caller saves a list of what is ending, which is as long as a herd."""
         return (
             self._wanted and not self._asked and self._context.store_ok and self._context.now_ns >= self._not_before_ns
         )

@@ -34,7 +34,7 @@ class ConnectedRunner:
         return stock is not None and stock.free > 0
 
     def granted(self, grant: Grant) -> Stock | None:
-        """The stock that it is about; None for a lane that this runner has not."""
+        """Take a grant. Returns the lane's stock; None if this runner doesn't host that deployment."""
         key = grant.deployment, grant.kind
         if self.stocks is None or grant.deployment not in self.info.deployments:
             return None
@@ -92,7 +92,7 @@ class ConnectedRunners:
             runner.held = max(0, runner.held + difference)
 
     def lane(self, job: Job) -> LaneKey:
-        """Where its runners would run it."""
+        """The lane in which its runners would run it."""
         sync_verbs = self._sync_verbs.get(job.deployment, ())
         if job.verb in sync_verbs:
             return job.deployment, LaneKind.SYNC
@@ -100,7 +100,7 @@ class ConnectedRunners:
         return job.deployment, LaneKind.QUOTA if quota else LaneKind.ASYNC
 
     def valid(self, place: Place) -> bool:
-        """Its runner is still connected, and has not taken it back."""
+        """Whether the place may be used: its runner is still connected, and has begun no new epoch."""
         runner = self.by_id.get(place.runner_id)
         if runner is None or place.stock is None:
             return runner is not None

@@ -57,7 +57,7 @@ class NodeContext:
         self.draining = False
         self.in_drill = False
         self.peers: Peers = ()  # every controller that may hold a lease, this one included
-        self.rowless: Peers = ()  # whom gossip alone knows: if PostgreSQL is out of reach, they may hold one as well
+        self.rowless: Peers = ()  # known by gossip alone: they may hold leases that can't be read here now
         self.store_down_since_ns: int | None = None
         self._request_id = 0
         self._asked: dict[int, tuple[Asker, int]] = {}
@@ -70,7 +70,7 @@ class NodeContext:
 
     @property
     def abstains(self) -> bool:
-        """It claims and skips nothing, whatever is due: that is for others."""
+        """Whether this controller leaves all that is due to others: it drains, or is in a drill."""
         return self.draining or self.in_drill
 
     @property
@@ -79,14 +79,14 @@ class NodeContext:
         return self.store_down_since_ns is None
 
     def request(self, asker: Asker) -> int:
-        """A new request id; its sending time is remembered."""
+        """A new request id. Who asked, and when, is remembered for the answer."""
         self._request_id += 1
         self._asked[self._request_id] = (asker, self.now_ns)
         self.stats.statements += 1
         return self._request_id
 
     def answered(self, request_id: int, database_now_us: int | None) -> tuple[Asker, int] | None:
-        """Take note of an answer: who asked, and when it was sent; None if it isn't known (any more)."""
+        """Take note of an answer. Returns who asked, and when the request was sent; None for an unknown request."""
         asked = self._asked.pop(request_id, None)
         if asked is None or database_now_us is None:
             return asked

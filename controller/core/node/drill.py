@@ -1,7 +1,7 @@
-"""A drill: this controller claims nothing for a while, on purpose, so that one sees others take over.
+"""A drill: this controller claims nothing for a while, on purpose, to show that others take over.
 
-It is to them as if it had died, but for what runs: its lease, its place in the ring, ends and adoptions go on. It ends
-by itself, whoever asked for it: when its time is over, when nobody is left who could take over, or with a drain.
+Only claims stop: its lease, its place in the ring, ends and adoptions go on. A drill ends by itself: when its time is
+over, when no other controller is left that could take over, or with a drain.
 """
 
 from enum import StrEnum
@@ -80,7 +80,7 @@ class NodeDrill:
         context.log(Level.WARNING, "in_drill", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
         return True
 
-    # docs/decisions/0054: it ends by itself, whoever asked for it
+    # docs/decisions/0054: a drill ends by itself, even if its caller is gone
     def act(self) -> FollowUps:
         if self._until_ns is None:
             return NONE
@@ -93,7 +93,7 @@ class NodeDrill:
         return NONE
 
     def end(self, why: DrillEnd) -> FollowUps:
-        """Nothing, if there is none to end."""
+        """End the drill, if there is one."""
         context = self._context
         if self._until_ns is None or self.latest is None:
             return NONE

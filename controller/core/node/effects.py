@@ -15,7 +15,7 @@ from cronring.controller.core.swim.messages import SendPacket
 from cronring.schema.lanes import LaneDemand
 from cronring.schema.log_line import Level, LogLine
 
-__all__ = ["Level", "LogLine", "SendPacket"]  # part of the vocabulary, though gossip has them too
+__all__ = ["Level", "LogLine", "SendPacket"]  # effects too, though swim defines them
 
 
 class RenewLease(NamedTuple):
@@ -106,7 +106,7 @@ class Activate(NamedTuple):
 class Adopt(NamedTuple):
     """-> Adopted: take over what these controllers left unfinished (the own id: what did I lose track of?).
 
-    `runner_ids`: on these runners only; none: on all.
+    `runner_ids`: only executions on these runners; empty: on all runners.
     """
 
     request_id: int
@@ -122,7 +122,7 @@ class FetchExecutions(NamedTuple):
 
 
 class FetchHeld(NamedTuple):
-    """-> ExecutionsFetched, by id: those for which, by PostgreSQL, this controller answers."""
+    """-> ExecutionsFetched, by id: those that, by PostgreSQL, this controller holds."""
 
     request_id: int
     execution_ids: tuple[int, ...]
@@ -145,7 +145,7 @@ class FetchOverdueExecutions(NamedTuple):
 
 
 class FetchQueueReports(NamedTuple):
-    """-> QueueReported: how executions of this controller ended that no runner has, but for those of `known`."""
+    """-> QueueReported: reports of executions that this controller holds and no runner has. Not those of `known`."""
 
     request_id: int
     known: tuple[int, ...]
@@ -158,7 +158,7 @@ class Dispatch(NamedTuple):
     runner_id: str
     now_us: int  # PostgreSQL's time, as the node estimates it
     executions: list[Execution]
-    epochs: list[int]  # of the places that they take (see Grant), one for each; 0: none
+    epochs: list[int]  # one for each execution: of the place that it takes (see Grant); 0: it takes none
 
 
 class SendDemands(NamedTuple):
@@ -169,7 +169,9 @@ class SendDemands(NamedTuple):
 
 
 class CancelRuns(NamedTuple):
-    """Ask them to stop; what still runs after `grace_ms` (0: the runner's own) is killed. Harmless to repeat."""
+    """Ask these runs to stop. A run that goes on after `grace_ms` (0: the runner's own grace) is killed. Harmless to
+    repeat.
+    """
 
     runner_id: str
     execution_ids: tuple[int, ...]

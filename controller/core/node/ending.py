@@ -22,11 +22,11 @@ from cronring.controller.core.node.unread import Unread
 from cronring.controller.core.node.window import DueWindow
 from cronring.schema.execution import Outcome, Report, Trigger
 
-# Of reports of what isn't held here: beyond, they are dropped without acknowledgement, and the runner sends them again.
-# Those of what is held are bounded by that, and never wait for the others: anybody may make those up.
+# Bounds for reports of executions that aren't held here. Beyond, they are dropped unacknowledged, and their runner
+# sends them again. Liars can make such reports up, so reports of held executions never wait for them.
 UNHELD_MAX: Final = 50_000
 UNHELD_CHARACTERS_MAX: Final = 256 * 1024 * 1024  # in their texts
-UNHELD_OF_ONE_MAX: Final = 20_000  # of one runner: another may have what a dead controller held
+UNHELD_OF_ONE_MAX: Final = 20_000  # of one runner: others may report what a dead controller held
 UNVERIFIED_MAX: Final = 8  # reports of one execution by several runners, until it is known whose it is
 BACKOFF_BASE_MS: Final = 50
 BACKOFF_CAP_MS: Final = 2_000
@@ -35,8 +35,7 @@ BACKOFF_CAP_MS: Final = 2_000
 # docs/decisions/0034: kept by runner until the owner is known
 class Pending:
     """A report that isn't decided yet, and the runners that wait for its acknowledgement, with what each of them said.
-
-    Whose report it is, is known with its execution: until then a runner that lies may have been the first to speak.
+    Only the execution tells whose report counts: until it is read, the first may be a liar's.
     """
 
     __slots__ = ("anchor", "execution", "report", "retry_at", "runners", "unverified", "unverified_by")
@@ -48,7 +47,7 @@ class Pending:
         self.anchor: int | None = None  # of a run that moves its job's next one
         self.runners: dict[str, None] = {} if runner_id is None else {runner_id: None}
         self.unverified_by = ""  # who reported it, though it isn't held here
-        self.unverified: list[tuple[Report, str]] = []  # what others say of it, while nobody knows whose it is
+        self.unverified: list[tuple[Report, str]] = []  # other runners' reports of it, until its runner is known
 
     def said(self) -> list[tuple[Report, str]]:
         """Every report of it, and by whom."""
@@ -113,13 +112,13 @@ class Ending:
         return self._not_before_ns if waiting else None
 
     def received(self, event: ReportsReceived) -> None:
-        """Collect. What contradicts the execution it names is refused, and acknowledged so that it stops coming."""
+        """Collect reports. One that contradicts its execution is refused, and acknowledged so that it stops coming."""
         self._context.stats.reports += len(event.reports)
         for report in event.reports:
             known = self._pending.get(report.execution_id)
             # A runner repeats what isn't acknowledged. One entry stands for all: its end is made once.
             if known is not None:
-                if not event.runner_id:  # what a consumer says tells more than what was declared meanwhile
+                if not event.runner_id:  # a consumer's report tells more than an end that was declared here
                     known.report = report
                 if not _joins(known, report, event.runner_id):
                     self._refuse(event.runner_id, report.execution_id, ReportRefusal.FOREIGN)
@@ -128,13 +127,13 @@ class Ending:
             if execution is None and self._is_full(event.runner_id):
                 self._context.log(Level.ERROR, "reports_dropped", runner=event.runner_id, pending=len(self._pending))
                 continue
-            # Told no and acknowledged: unanswered, a liar would send it again for ever.
+            # Refused with an acknowledgement: without one, a liar would send it for ever.
             if execution is not None and not _belongs(report, execution, event.runner_id):
                 self._refuse(event.runner_id, report.execution_id, ReportRefusal.FOREIGN)
                 continue
             if execution is None:
                 self._wonder(Pending(report, None, event.runner_id), event.runner_id)
-            # docs/decisions/0016: what comes after a run is reckoned by its job's row, and that has changed
+            # docs/decisions/0016: the next tick is computed from the job's row, which has changed: read it first
             elif report.execution_id in self._holding.stale:
                 self._collect(self._unknown, Pending(report, None, event.runner_id))
             else:
@@ -142,9 +141,9 @@ class Ending:
         self._tell_refused()
 
     def declare(self, execution: Execution, outcome: Outcome, error_type: str, error_message: str) -> bool:
-        """End it on nobody's report. False: an end of it is under way already, or is for others to make."""
+        """End it without a report. False: an end is under way already, or this release can't read its job."""
         execution_id = execution.execution_id
-        # What its runner says of it tells more.
+        # A report of its runner is there already, and tells more.
         if execution_id in self._pending or not self._unread_jobs.reads(execution.job):
             return False
         at_us = max(self._context.now_us, execution.claimed_at)
@@ -163,11 +162,11 @@ class Ending:
         return True
 
     def consumed(self) -> list[int]:
-        """Those whose end was told by no runner, and is not committed yet."""
+        """Executions whose fetched report has no committed end yet."""
         return [execution_id for execution_id, pending in self._pending.items() if "" in pending.runners]
 
     def withdraw(self, execution_id: int, reason: str) -> None:
-        """Cancel one that no runner has."""
+        """Cancel an execution that no runner has, if it is held here."""
         execution = self._holding.executions.get(execution_id)
         if execution is not None:
             self.declare(execution, Outcome.CANCELLED, "Cancelled", reason)
@@ -184,7 +183,7 @@ class Ending:
 
     # docs/decisions/0034: one bound for all lets a liar drop honest ends
     def _is_full(self, runner_id: str) -> bool:
-        """As much of what isn't held here waits already as may, of all runners or of this one."""
+        """Whether reports of executions not held here have reached a bound, of all runners or of this one."""
         return (
             self._unheld.get(runner_id, 0) >= UNHELD_OF_ONE_MAX
             or self._unheld_characters >= UNHELD_CHARACTERS_MAX
@@ -196,9 +195,9 @@ class Ending:
         context = self._context
         if not (self._ready or self._unknown) or not context.store_ok or context.now_ns < self._not_before_ns:
             return
-        if not context.clock.known:  # what comes after a run is reckoned by it; the first renewal tells it
+        if not context.clock.known:  # the next tick depends on PostgreSQL's time; the first renewal tells it
             return
-        # One look at a time: reports of what isn't held here are rare, but for a dead controller's, and liars'.
+        # One look at a time: such reports are rare, except after a controller's death, and from liars.
         if self._unknown and not self._fetching:
             batch = _take(self._unknown, context.settings.end_batch)
             request_id = context.request(self)
@@ -214,9 +213,9 @@ class Ending:
             context.effects.append(End(request_id, self._requests(batch)))
 
     def _decides(self, pending: Pending) -> bool:
-        """Whether its job's policy says what comes next in words that are known here.
+        """Whether this release can read the job's policy, which decides what comes next.
 
-        If not, it is not acknowledged: its runner offers it to another controller after a while.
+        If not, the report is not acknowledged, so its runner offers it to another controller after a while.
         """
         execution = pending.execution
         assert execution is not None, "ended without being known"
@@ -237,15 +236,15 @@ class Ending:
             elif pending.report.outcome is Outcome.LOST:
                 unseen = Unseen(execution.runner_id, self._context.settings.runner_lost_after_ms)
                 request = request._replace(unseen=unseen)
-            # The answer says which row was made, and not what was asked for it.
+            # The answer tells only the id of a retry, and whether the anchor moved. So what was asked for is kept.
             pending.retry_at, pending.anchor = request.retry_at, request.anchor
             requests.append(request)
-        # docs/decisions/0068: whoever locks jobs and executions does so in this order, or two would deadlock
+        # docs/decisions/0068: all statements lock jobs and executions in this order, or two would deadlock
         requests.sort(key=_job_and_execution)
         return requests
 
     def fetched(self, event: ExecutionsFetched) -> None:
-        """What is absent was decided before (or never was). Of the others, only what their own runner says counts."""
+        """An absent execution had ended before (or never was). Of the others, only their own runner's report counts."""
         batch = self._fetching.pop(event.request_id)
         self._failures = 0
         found = {execution.execution_id: execution for execution in event.executions}
@@ -253,7 +252,7 @@ class Ending:
             execution = found.get(pending.report.execution_id)
             if execution is None:
                 self._decided_before(pending)
-            elif pending.execution is not None:  # whose it is, is known: only its job has changed
+            elif pending.execution is not None:  # its runner is known already: only its job has changed
                 pending.execution = execution
                 self._ready[execution.execution_id] = pending
             else:
@@ -261,8 +260,8 @@ class Ending:
         self._tell_refused()
 
     def _found(self, pending: Pending, execution: Execution) -> None:
-        """It is unfinished: whoever has it may end it, whatever others have said of it, and before."""
-        # Who spoke first proves nothing: a liar may have guessed the id before its runner was done.
+        """It is unfinished. Its own runner's report ends it, even if others reported it before."""
+        # To be first proves nothing: a liar may have guessed the id before the right runner was done.
         own = [said for said in pending.said() if _belongs(said[0], execution, said[1])]
         for report, runner_id in pending.said():
             if not _belongs(report, execution, runner_id):
@@ -273,13 +272,13 @@ class Ending:
             self._collect(self._ready, Pending(report, execution, runner_id))
 
     def _decided_before(self, pending: Pending) -> None:
-        """Let go of it; but not of one that was claimed since it was looked up, for somebody else."""
+        """Let go of it, unless it was claimed for another runner since the look: then the report is foreign."""
         execution_id = pending.report.execution_id
         held = self._holding.executions.get(execution_id)
         own = pending.execution is not None or any(held and _belongs(report, held, by) for report, by in pending.said())
         foreign = held is not None and not own
         self._forget(pending)
-        # Somebody else ended it: its end is in the books, and only this controller still thinks that it runs.
+        # Another controller ended it: its end is in the books, and only this controller thinks that it still runs.
         if held is not None and not foreign:
             self._window.runner_away(held.job.job_id)
             self._holding.release(execution_id)
@@ -303,11 +302,11 @@ class Ending:
         by_id = {pending.report.execution_id: pending for pending in batch}
         found: dict[FollowUp, None] = {}
         for result in event.results:
-            if result.busy:  # whoever wanted it ended asks again, if its runner or its consumer says nothing
+            if result.busy:  # it was declared here; a sweep or a cancellation does so again if no report comes
                 self._forget(by_id.pop(result.execution_id))
                 self._collecting.ask_soon()
                 continue
-            if result.stale:  # what passed during the run is for its job's row to say, as it stands
+            if result.stale:  # read the job's row as it is now: it decides which ticks passed during the run
                 self._unknown[result.execution_id] = by_id.pop(result.execution_id)
                 continue
             if result.followers:
@@ -317,7 +316,7 @@ class Ending:
                 self._retry(by_id[result.execution_id], result)
             else:
                 context.stats.ends_wasted += 1
-            # Also of one that had ended: an answer was lost, or a batch is repeated of which a part was committed.
+            # Also if it had ended before: an answer may be lost, or a partly committed batch may be repeated.
             self._activating.job_freed(result.job_id)
             follow_ups = self._follow(result, by_id[result.execution_id])
             if follow_ups:
@@ -326,7 +325,7 @@ class Ending:
         return tuple(found)
 
     def _retry(self, pending: Pending, result: EndResult) -> None:
-        """The end made a retry: this controller is the first to know."""
+        """If the end made a retry, this controller is the first to know."""
         execution = pending.execution
         if result.retry_id is None or pending.retry_at is None or execution is None:
             return
@@ -343,7 +342,7 @@ class Ending:
         )
         self._activating.created([retry])
 
-    # docs/decisions/0024: an end that came too late must say what comes next, too
+    # docs/decisions/0024: even an end that came too late must tell the next tick
     def _follow(self, result: EndResult, pending: Pending) -> FollowUps:
         entry = self._window.entries.get(result.job_id)
         if entry is None:
@@ -355,19 +354,19 @@ class Ending:
             self._window.follow_end(entry, result.next_tick, result.next_run_at)
             if result.job_id not in self._window.entries:
                 return (*newer, *self._stand_in(result, pending))
-        else:  # it had been ended elsewhere, and the next one runs there already
+        else:  # another controller ended it, and the job's next execution runs there already
             self._window.runner_away(result.job_id)
         return newer
 
     def _stand_in(self, result: EndResult, pending: Pending) -> FollowUps:
-        """The job's owners don't hear of an end that is committed here. What they can't foresee is claimed here."""
+        """The job's owners don't hear of an end committed here. What they can't foresee, this controller claims."""
         execution = pending.execution
         if not result.ended or result.next_run_at is None or execution is None:
             return NONE
         job, now_us = execution.job, self._context.now_us
         if result.moved and pending.anchor is not None:
             job = job._replace(anchor=pending.anchor, revision=job.revision + 1)
-        # An owner that knows the row foresees the tick, and is there in time. What an end alone decides, it can't.
+        # An owner foresees the schedule's next tick from the row, but not an earlier one that this end has set.
         foreseen = ticks.following(execution.job, max(now_us, execution.tick))
         unforeseen = foreseen is None or result.next_run_at < foreseen.run_at
         soon = result.next_run_at <= now_us + self._context.settings.refetch_interval_ms * 1_000
@@ -385,19 +384,19 @@ class Ending:
             execution_id = pending.report.execution_id
             self._forget(pending)
             self._holding.release(execution_id)
-            # Only now: a runner forgets what is acknowledged, and nobody else could say it again.
+            # Only after the commit: a runner forgets what is acknowledged.
             for runner_id in filter(None, pending.runners):
                 by_runner.setdefault(runner_id, []).append(execution_id)
         for runner_id, execution_ids in by_runner.items():
             self._context.effects.append(AckReports(runner_id, tuple(execution_ids)))
 
     def _refuse(self, runner_id: str, execution_id: int, why: ReportRefusal) -> None:
-        """To be acknowledged all the same, so that it stops coming."""
+        """Acknowledge it in the end, so that it stops coming."""
         if runner_id:
             self._refused.setdefault((runner_id, why), []).append(execution_id)
 
     def _tell_refused(self) -> None:
-        """No runner of ours says what is foreign; what is decided may come again from one that never heard of it."""
+        """Answer refused reports. No honest runner sends foreign ones. Decided ones are usual: answers get lost."""
         for (runner_id, why), execution_ids in self._refused.items():
             if why is ReportRefusal.FOREIGN:
                 self._context.stats.reports_foreign += len(execution_ids)
@@ -408,7 +407,7 @@ class Ending:
         self._refused.clear()
 
     def failed(self, event: StoreFailed) -> None:
-        """Whether it was committed is unknown; repeat it."""
+        """The outcome is unknown, so the same is asked again."""
         context = self._context
         self._failures += 1
         self._not_before_ns = context.now_ns + context.backoff_ns(self._failures, BACKOFF_BASE_MS, BACKOFF_CAP_MS)
@@ -425,7 +424,7 @@ class Ending:
 
 
 def request_of(execution: Execution, report: Report, now_us: int) -> EndRequest:
-    """What ends it, by its job's row as `execution` knows it."""
+    """The request that ends it, computed from its job's row as `execution` has it."""
     following = ticks.after_run(execution, report, now_us)
     planned, anchor, closes_at = following.next, None, None
     moved = None if planned is None else ticks.moved(execution, report, planned)
@@ -450,7 +449,7 @@ def request_of(execution: Execution, report: Report, now_us: int) -> EndRequest:
 
 
 def _fate(pending: Pending) -> MessageFate:
-    """Of the message of an execution that no runner has."""
+    """What the end means for the message. Only for an execution that no runner has."""
     return MessageFate.SETTLED if "" in pending.runners else MessageFate.WITHDRAWN
 
 
@@ -473,14 +472,14 @@ def _belongs(report: Report, execution: Execution, runner_id: str) -> bool:
 
 
 def _joins(known: Pending, report: Report, runner_id: str) -> bool:
-    """Another report of what is pending. False: it is about an execution that is not that runner's."""
+    """Add another report to a pending one. False: the execution is another runner's."""
     if runner_id in known.runners:
         return True
     if known.execution is not None:
         if not _belongs(report, known.execution, runner_id):
             return False
         known.runners[runner_id] = None
-    elif len(known.unverified) < UNVERIFIED_MAX:  # beyond, it comes again
+    elif len(known.unverified) < UNVERIFIED_MAX:  # one too many is dropped: its runner sends it again
         known.unverified.append((report, runner_id))
     return True
 

@@ -1,6 +1,6 @@
-"""Ticks that are completed once their messages are in their queues: no runner, and no execution to hold.
-
-They go on to their next tick by their claim. So a job that is due every second costs one statement's share each time.
+"""Ticks that are completed once their messages are in their queues. They need no runner, and no execution is held. One
+statement enqueues the message and moves the job to its next tick. So a job that is due each second costs one row of a
+statement each time.
 """
 
 from itertools import islice
@@ -149,7 +149,9 @@ class Enqueuing:
         self._window.reset(entry, executing=False, tick=result.next_tick, run_at=result.next_run_at)
 
     def _hold(self, entry: Entry, request: EnqueueRequest, result: EnqueueResult) -> None:
-        """PostgreSQL took no message of it. Its execution ends by that, with what follows from a failure."""
+        """PostgreSQL refused the message, so the execution fails. Hold it until that report is fetched, and then end
+        it.
+        """
         assert result.execution_id is not None, "a claim without an execution"
         entry.stage = Stage.RUNNING
         entry.changed_ns = self._context.now_ns
@@ -169,10 +171,10 @@ class Enqueuing:
         self._collecting.ask_soon()
 
     def failed(self, event: StoreFailed) -> FollowUps:
-        """It may have been committed all the same: the rows will tell, as their ticks are others then."""
+        """The statement may have been committed. The next try tells: the rows have later ticks then."""
         batch, context = self._in_flight.pop(event.request_id), self._context
         self._failures += 1
-        # One whose message takes too long must not keep the others for ever: in the end it is alone.
+        # A message that takes too long must not block the others for ever: halved batches leave it alone in the end.
         self._batch = max(1, len(batch) // 2)
         context.log(Level.WARNING, "enqueue_failed", jobs=len(batch), reason=event.reason)
         backoff_ns = context.backoff_ns(self._failures, CONTENDED_BASE_MS, CONTENDED_CAP_MS)

@@ -20,7 +20,7 @@ from cronring.schema.lanes import Grant
 
 
 class Woke(NamedTuple):
-    """The deadline that `next_deadline` named has come (or nothing happened at all; a node never minds)."""
+    """The deadline that `next_deadline` named has come. To step too early does no harm."""
 
 
 class PacketReceived(NamedTuple):
@@ -71,7 +71,7 @@ class JobsNotified(NamedTuple):
 
 
 class JobsCreated(NamedTuple):
-    """Jobs that this controller itself has just created: its own until the next refetch, whatever the ring says."""
+    """Jobs that this controller itself has just created. It watches them for a while, whatever the ring says."""
 
     jobs: list[Job]
 
@@ -81,7 +81,9 @@ class CancelsNotified(NamedTuple):
 
 
 class PlacesFreed(NamedTuple):
-    """PostgreSQL's NOTIFY said that a limit that was full has a place, or a value of one by label. None: any may."""
+    """PostgreSQL's NOTIFY said that a full limit, or a full value of a limit by label, has a place. None: any may have
+    one.
+    """
 
     limit: int | None = None
 
@@ -135,7 +137,7 @@ class ExecutionsFetched(NamedTuple):
 
 
 class QueueReported(NamedTuple):
-    """How executions ended that no runner has. Each is told again until its end is committed."""
+    """Reports of executions that no runner has. Each is told again until its end is committed."""
 
     request_id: int
     reports: list[Report]
@@ -156,7 +158,7 @@ class Activated(NamedTuple):
 
 
 class ActivationsCreated(NamedTuple):
-    """Activations that this controller itself has just created; any may claim them, so it does."""
+    """Activations that this controller itself has just created. Any controller may claim one, so it tries at once."""
 
     activations: list[Activation]
 
@@ -217,7 +219,7 @@ class PlacesGranted(NamedTuple):
 
 
 class RunsDeclined(NamedTuple):
-    """A runner had to decline these, as it had no contact. It has not begun them, and has contact again."""
+    """A runner declined these runs while it had no contact. It has not begun them, and has contact again."""
 
     runner_id: str
     execution_ids: tuple[int, ...]
@@ -240,7 +242,7 @@ class DrillRequested(NamedTuple):
 
 
 class DrillReleased(NamedTuple):
-    """Whoever asked for it has had enough, or is gone: claim again, at once."""
+    """The caller has ended the drill, or is gone: claim again at once."""
 
 
 FromRunner = RunnerJoined | RunnerLeft | RunnerBeat | ReportsReceived | PlacesGranted | RunsDeclined

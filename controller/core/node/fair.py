@@ -1,9 +1,9 @@
-"""Who goes first where places are short: shares take turns, and in its turn each sends what is most urgent of it.
+"""Who goes first where places are short. Shares take turns; in its turn a share sends its most urgent item.
 
 A share is all that waits of one workspace (the label `workspace`), or all that has none. In each round every share that
-waits has one turn; within a round, and within a share, the lowest rank goes first. So whoever has thousands waiting
-delays somebody else's first by one turn. A share that comes joins the present round: what it did not ask for before it
-gets no credit for.
+waits has one turn; within a round, and within a share, the lowest rank goes first. So a share with thousands of items
+delays another share's first item by one turn. A new share joins the present round: it gets no credit for rounds in
+which nothing of it waited.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,10 +11,10 @@ from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeVar
 
 Item = TypeVar("Item")
-Ranked = tuple[int, int, Item]  # rank, serial: no two are equal
-Alive = Callable[[Item, int], bool]  # whether what waits by that serial still does
+Ranked = tuple[int, int, Item]  # rank, serial (unique), item
+Alive = Callable[[Item, int], bool]  # whether the item with that serial still waits
 
-_KEPT: Final = 128  # shares, before they are looked through for those that nothing has to be known of
+_KEPT: Final = 128  # shares that are remembered before those of past rounds are dropped
 
 
 class Turns:
@@ -32,7 +32,7 @@ class Turns:
         return max(self._next.get(share, 0), self.now)
 
     def take(self, share: str) -> int:
-        """It has its turn: in that round."""
+        """Take the share's turn. Returns its round."""
         turn = self.now = self.of(share)
         self._next[share] = turn + 1
         if len(self._next) > self._kept:
@@ -50,7 +50,7 @@ class Turns:
 
 # docs/decisions/0093: strict turns, and within them the rank
 class FairQueue(Generic[Item]):
-    """What waits, a heap for each share; and a heap of the heads of these. Both may hold what is no more."""
+    """One heap for each share, and one heap of their heads. Both may hold items that no longer wait: `alive` tells."""
 
     __slots__ = ("_count", "_heads", "_heaps", "turns")
 
@@ -61,7 +61,7 @@ class FairQueue(Generic[Item]):
         self._count = 0
 
     def __len__(self) -> int:
-        """With those that wait no more, and were not found out yet."""
+        """An upper bound: it counts items that no longer wait, until `sift` or a look at the head drops them."""
         return self._count
 
     def __iter__(self) -> Iterator[tuple[str, Ranked[Item]]]:
@@ -90,7 +90,7 @@ class FairQueue(Generic[Item]):
         return None
 
     def pop(self, alive: Alive[Item]) -> Ranked[Item] | None:
-        """What is next goes: its share has had its turn."""
+        """Remove and return what is next. This takes the turn of its share."""
         found = self.head(alive)
         if found is not None:
             share = self._heads[0][3]
@@ -99,25 +99,25 @@ class FairQueue(Generic[Item]):
         return found
 
     def give_back(self, share: str) -> None:
-        """What was taken last of a share got nothing."""
+        """The last item that was taken of this share got no place: the share gets its turn back."""
         self.turns.give_back(share)
         heap = self._heaps.get(share)
         if heap is not None:
             self._offer(share, heap)
 
     def oldest(self, alive: Alive[Item]) -> Ranked[Item] | None:
-        """Of all that wait, that of the lowest rank, whosever turn it is. It looks at the head of each share."""
+        """The waiting item with the lowest rank, regardless of turns. It looks at the head of each share."""
         for share, heap in list(self._heaps.items()):
             while heap and not alive(heap[0][2], heap[0][1]):
                 self._drop(share, heap)
         return min((heap[0] for heap in self._heaps.values()), key=_ranking, default=None)
 
     def sift(self, alive: Alive[Item]) -> None:
-        """What waits no more goes."""
+        """Drop what no longer waits."""
         self.refill([(share, each) for share, each in self if alive(each[2], each[1])])
 
     def refill(self, waiting: Iterable[tuple[str, Ranked[Item]]]) -> None:
-        """These wait, and no others. Who has had a turn has had it."""
+        """Replace all that waits. Turns that were taken stay taken."""
         self._heaps = {}
         for share, each in waiting:
             self._heaps.setdefault(share, []).append(each)

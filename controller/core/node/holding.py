@@ -55,7 +55,7 @@ class Holding:
         self.hold(execution, stale=False)
 
     def hold(self, execution: Execution, stale: bool) -> None:
-        """Answer for this execution, whose place in the runner's load the claim has taken already."""
+        """Answer for this execution. The claim has counted it in the runner's load already."""
         execution_id = execution.execution_id
         self.executions[execution_id] = execution
         self.held_since_ns[execution_id] = self._context.now_ns
@@ -86,25 +86,25 @@ class Holding:
 
     @property
     def has_queued(self) -> bool:
-        """Some that no runner has: they are messages of queues."""
+        """Whether it holds executions that no runner has: those of messages."""
         return "" in self._by_runner
 
     @property
     def on_runners(self) -> bool:
-        """Some that runners have."""
+        """Whether it holds executions that runners have."""
         return len(self._by_runner) > self.has_queued
 
     @property
     def adopting(self) -> bool:
-        """An adoption is under way. It may make this controller's what PostgreSQL said just before is another's."""
+        """Whether an adoption is under way. It may give this controller what an answer just before called another's."""
         return self._released is not None
 
     def watch_releases(self) -> None:
-        """From now on, until they are asked for: an answer that is under way may name what ends meanwhile."""
+        """Remember releases until `releases` is called: the answer under way may name executions that end meanwhile."""
         self._released = {}
 
     def releases(self) -> Collection[int]:
-        """What was released since. That watch is over."""
+        """What was released since `watch_releases`. This ends the watch."""
         released, self._released = self._released or {}, None
         return released
 
@@ -114,19 +114,19 @@ class Holding:
             self.held_since_ns[execution_id] = self._context.now_ns
 
     def of_runner(self, runner_id: str, execution_ids: Iterable[int] | None = None) -> list[Execution]:
-        """All that are held for it; or those of these ids."""
+        """All executions held for this runner, or those of them with these ids."""
         held = self._by_runner.get(runner_id, {})
         if execution_ids is None:
             return list(held.values())
         return [held[execution_id] for execution_id in execution_ids if execution_id in held]
 
     def dispatch_later(self, executions: Iterable[Execution]) -> None:
-        """Their runner may not have them."""
+        """Remember to dispatch them: their runner may not have them."""
         for execution in executions:
             self.undispatched[execution.execution_id] = None
 
     def dispatch(self, executions: list[Execution], epochs: list[int] | None = None) -> None:
-        """One effect for each connected runner among them; the others get theirs when they are back.
+        """One effect for each connected runner. Runners that are away get theirs when they are back.
 
         `epochs`: of the places that they take, one for each; None: they take none.
 

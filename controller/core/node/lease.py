@@ -1,8 +1,8 @@
 """The controller's lease: its right to claim.
 
 Renewed in PostgreSQL once a second, by one statement that also renews the leases of the runners that asked for it. Its
-end is reckoned on the own monotonic clock from the *sending* of the renewal, less a margin. So a controller always
-steps down before PostgreSQL would let another one adopt what it holds.
+end is counted on the controller's own monotonic clock, from the *sending* of the renewal, less a margin. So a
+controller always steps down before PostgreSQL would let another one adopt what it holds.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ BACKOFF_BASE_MS = 100
 
 
 class Lease:
-    """Renewals, one at a time, and the beats of runners that hang on them."""
+    """Renewals, one at a time, and the runners' beats that wait for them."""
 
     __slots__ = (
         "_again",
@@ -45,7 +45,7 @@ class Lease:
         self._waiting: dict[str, int] = {}  # runner id -> sequence of its latest beat that asks for a renewal
         self._asked: dict[str, int] = {}  # the same, of the renewal under way
         self._heard_ns: dict[str, int] = {}  # runner id -> when it last beat, since the latest renewal
-        self.answered = False  # PostgreSQL has answered a renewal: what else is asked of it has a meaning
+        self.answered = False  # PostgreSQL has answered a renewal, so other requests make sense
         self.held_since_ns: int | None = None  # since when it has been valid without a gap
         self.valid_until_ns = context.now_ns
 
@@ -75,7 +75,8 @@ class Lease:
             self._told_lost = True
             self.held_since_ns = None
             context.log(Level.ERROR, "lease_lost", for_ms=(context.now_ns - self.valid_until_ns) // MS)
-            # A PostgreSQL that hangs lets renewals wait for long; what runners are to know, is known now.
+            # If PostgreSQL hangs, a renewal waits for long. But that there is no lease is known now, so runners hear it
+            # now.
             for waiting in (self._asked, self._waiting):
                 for runner_id, sequence in waiting.items():
                     self._acknowledge(runner_id, sequence, renewed=False)
@@ -86,10 +87,11 @@ class Lease:
             context.effects.append(RenewLease(self._renewing, context.draining, tuple(self._to_renew()), cancelling))
 
     def _to_renew(self) -> Iterable[str]:
-        """The runners that asked; with a lease anew, all that were heard just now: it claims for them at once.
+        """The runners that asked. If this renewal brings a lease back, all runners that beat lately: claims follow at
+        once.
 
-        They were told that the database is away, and run on. Others had it all the time, and would declare lost what is
-        claimed for them.
+        They were told that the database is away, and run on unseen. Other controllers had the database all the time.
+        They would declare these runners' new claims lost.
         """
         if self.valid:
             return self._asked
@@ -115,12 +117,12 @@ class Lease:
         was_valid = self.valid
         self.valid_until_ns = sent_ns + (context.settings.lease_ms - context.settings.lease_margin_ms) * MS
         if self.valid:
-            # docs/decisions/0018: whoever declares runners lost must have held it all the time, so a gap counts
+            # docs/decisions/0018: to declare runners lost takes an unbroken lease, so it is noted when this one began
             if not was_valid:
                 self.held_since_ns = context.now_ns
                 context.log(Level.INFO, "lease_held")
             self._told_lost = False
-        # From the sending: slow answers must not make renewals rare, as the lease is reckoned from there, too.
+        # Counted from the sending, as the lease is. So slow answers don't make renewals rare.
         wait_ns = 0 if self._again else context.jittered_ns(context.settings.lease_renew_ms)
         self._renew_at_ns, self._again = max(context.now_ns, sent_ns + wait_ns), False
         renewed = dict.fromkeys(event.renewal.renewed_runners)
@@ -143,9 +145,9 @@ class Lease:
         self._asked, self._waiting = {}, {}
 
     def beat(self, event: RunnerBeat) -> None:
-        """Answer a runner's beat: at once, or after the renewal it asks for, if there is a lease that may be renewed.
+        """Answer a runner's beat: at once, or after the renewal it asks for.
 
-        A beat may be answered twice; its runner goes by the first answer.
+        Without a lease both happen. Of two answers to one beat, the runner takes the first.
         """
         self._heard_ns[event.runner_id] = self._context.now_ns
         # Without a lease it still waits: the renewal that brings one back renews this runner as well.
@@ -155,16 +157,16 @@ class Lease:
             self._acknowledge(event.runner_id, event.sequence, renewed=False)
 
     def runner_left(self, runner_id: str) -> None:
-        """What it asked for dies with it: renewed up to a second after its death, it would be lost so much later."""
+        """Forget its request for a renewal. A renewal after its death would delay the moment at which it is lost."""
         self._waiting.pop(runner_id, None)
         self._heard_ns.pop(runner_id, None)
 
-    # docs/decisions/0032: answered without the database, too, or runners hang up
+    # docs/decisions/0032: beats are answered without the database, too, or runners hang up
     def _acknowledge(self, runner_id: str, sequence: int, renewed: bool) -> None:
         # While the lease is valid, this controller might declare a runner lost. So only without it may it say that the
         # database is away, which lets runners go on unseen.
         peers = self._context.peers
         if not self.valid:
-            # docs/decisions/0021: who came since it was cut off has a row that it can't read
+            # docs/decisions/0021: controllers that came since this one was cut off have rows that it can't read
             peers += self._context.rowless
         self._context.effects.append(AckBeat(runner_id, sequence, renewed, self.valid, peers))

@@ -15,7 +15,7 @@ from cronring.controller.core.node.verifying import Verifying
 
 
 class Leaving:
-    """From the order to stop to the last effect. `left`: that was it, and nothing happens any more."""
+    """From the order to stop to the last effect. `left`: the node has left, and its steps do nothing any more."""
 
     __slots__ = (
         "_activating",
@@ -85,5 +85,5 @@ class Leaving:
 
     def _is_done(self) -> bool:
         claiming = not (self._claiming.idle and self._enqueuing.idle and self._activating.idle)
-        # What no runner has needs nobody to wait for it: whoever adopts it hears of its end.
+        # Executions that no runner has need no wait: the controller that adopts them hears of their ends.
         return not self._holding.on_runners and not len(self._ending) and not claiming and self._sweeping.idle

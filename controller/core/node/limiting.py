@@ -1,9 +1,8 @@
-"""Due jobs whose limit runs as many as it may: they wait for a place, and no tick of theirs is skipped.
-
-Each limit that refused a claim has a queue, and so has each value of a limit by label. Of those that wait there a few
-are tried when PostgreSQL tells that places are free, or after a while all the same: one first, and twice as many
-whenever all got a place. Shares take turns (fair.py). The next claim decides what becomes of the ticks that passed
-meanwhile, as after an outage. Which limit a job is under, only its refusals tell.
+"""Due jobs whose limit is full: they wait for a place, and none of their ticks is skipped. Each limit that refused a
+claim has a queue, and so has each value of a limit by label. When PostgreSQL tells of free places, or after a while, a
+few of the queue are tried: one at first, and twice as many after each try in which all got a place. Shares take turns
+(fair.py). The next claim decides about ticks that passed meanwhile, as after an outage. Only a refusal tells which
+limit a job is under.
 """
 
 from typing import Final
@@ -17,7 +16,7 @@ from cronring.controller.core.node.window import DueWindow, Entry, Stage
 RETRY_BASE_MS: Final = 100
 RETRY_CAP_MS: Final = 1_000  # NOTIFY may get lost
 TRIED_MAX: Final = 500  # at once
-PATIENT: Final = 100  # queues that are tried each second without a word: a thousand of them have more patience
+PATIENT: Final = 100  # so many queues are tried each second without a NOTIFY; the more there are, the rarer
 PATIENCE_MAX: Final = 30  # seconds
 
 
@@ -39,7 +38,7 @@ class LimitQueue:
 
 # docs/decisions/0066: three queues in which what is due waits
 class Limiting:
-    """Queues by the id of the limit, or of the value. A step looks at those only to which something has happened."""
+    """Queues by the id of the limit, or of the value. A step looks only at queues to which something has happened."""
 
     __slots__ = ("_context", "_lease", "_queues", "_retries", "_serial", "_stirred", "_window")
 
@@ -60,7 +59,7 @@ class Limiting:
         queue = self._queues.get(limit)
         if queue is None:
             queue = self._queues[limit] = LimitQueue()
-        elif entry.limit == limit:  # else it had no turn there
+        elif entry.limit == limit:  # it came from this queue: its share gets the turn back
             queue.waiting.give_back(entry.job.share)
         queue.refused = True
         self._stirred[limit] = None
@@ -74,7 +73,7 @@ class Limiting:
             self._stirred[entry.limit] = None
 
     def queues(self, entry: Entry) -> bool:
-        """Whether it waits behind others, instead of being claimed."""
+        """Let it wait if its limit has a queue. True: it waits, and isn't claimed now."""
         queue = None if entry.limit is None else self._queues.get(entry.limit)
         if queue is not None:
             self._wait(entry, queue)
@@ -95,7 +94,7 @@ class Limiting:
         queue.waiting.push(entry.job.share, (entry.rank_us, self._serial, entry))
 
     def next_deadline(self) -> int | None:
-        """Only while claims may be sent: what keeps them from that ends by an event."""
+        """None while claims may not be sent: that ends with an event, which brings a step."""
         if not self._queues or not self._lease.may_claim:
             return None
         return self._context.now_ns if self._stirred else self._retries.next_us()
@@ -121,7 +120,7 @@ class Limiting:
         return found
 
     def _judge(self, queue: LimitQueue) -> bool:
-        """Whether some of the queue are tried, by what became of the last."""
+        """Whether some of the queue are tried now, by how the last try went."""
         context = self._context
         woken, won, refused = queue.woken, queue.won, queue.refused
         queue.woken = queue.won = queue.refused = False

@@ -120,7 +120,9 @@ class Membership:
         return found
 
     def _inherits(self, change: MemberChange) -> bool:
-        """Whether somebody is gone, and this controller adopts from it."""
+        """Whether this change makes this controller adopt from a member that is gone. A death also makes it search for
+        peers.
+        """
         after = change.after
         if after.status not in (Status.DEAD, Status.LEFT) or after.member_id == self._context.controller_id:
             return False
@@ -131,7 +133,7 @@ class Membership:
         return self._is_successor_of(after.member_id)
 
     def _is_successor_of(self, gone_id: str) -> bool:
-        """The living member whose id comes next after the one that is gone, in a circle, adopts from it."""
+        """Whether this is the living member whose id comes next after the gone one's, in a circle: that one adopts."""
         alive = sorted(member_id for member_id, _ in self.peers())
         successor = next((member_id for member_id in alive if member_id > gone_id), alive[0])
         return successor == self._context.controller_id
@@ -154,7 +156,9 @@ class Membership:
         return tuple((member.member_id, member.address) for member in live)
 
     def _counts(self, member_id: str) -> bool:
-        """Whether it may own slots, adopt, and be named to runners: gossip says who lives, PostgreSQL who belongs."""
+        """Whether a member may own slots, adopt, and be named to runners. Gossip says who lives; PostgreSQL says who
+        belongs.
+        """
         return member_id in self._listed or member_id == self._context.controller_id
 
     def _rows_changed(self) -> FollowUps:
@@ -162,9 +166,11 @@ class Membership:
         return (RingChanged(),) if self._rebuild() else NONE
 
     def _name(self) -> None:
-        """Whom runners should know: one that seems dead, and held a lease, may be cut off from here only.
+        """Set which controllers runners should know. A peer that held a lease and seems dead may only be cut off from
+        here.
 
-        It may then still renew a runner's lease, and declare it lost, while this controller is cut off from PostgreSQL.
+        That peer may still renew a runner's lease, or declare the runner lost, while this controller is cut off from
+        PostgreSQL.
         """
         known = dict(self._leased) | dict(self.peers())
         rowless = []

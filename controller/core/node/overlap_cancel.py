@@ -1,7 +1,7 @@
-"""Overlap `cancel_running`: when the next tick is due, the run before it is cancelled, by whoever holds it.
+"""Overlap `cancel_running`: when the next tick is due, the controller that holds the run before cancels that run.
 
 Its end then says what comes next, as any end does (schema.timetable: the tick that cut it runs at once). A run may last
-for hours, and its job be paused, removed or changed meanwhile: at that time its row is asked again.
+for hours, and its job may be paused, removed or changed meanwhile. So the row is read again when the tick is due.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ RETRY_US: Final = 500_000
 
 
 class OverlapCancel:
-    """Executions that are to be cancelled at an instant, and one look at some that may be."""
+    """Executions that are to be cancelled at an instant, and one read of rows under way."""
 
     __slots__ = ("_asked", "_cancelling", "_context", "_held", "_lease", "_timers")
 
@@ -49,11 +49,11 @@ class OverlapCancel:
             self._timers.disarm(execution_id)
 
     def _can_ask(self) -> bool:
-        """Without a lease, or PostgreSQL, the next tick isn't claimed either: let it run."""
+        """Without a lease or PostgreSQL, nobody here claims the next tick. So the run may go on."""
         return self._context.store_ok and self._lease.valid
 
     def act(self) -> None:
-        """Ask the rows of what is due."""
+        """Read the rows of the executions whose time has come."""
         if self._asked or not self._can_ask():
             return
         self._asked = tuple(sorted(self._timers.pop_due(self._context.now_us)))
@@ -61,7 +61,7 @@ class OverlapCancel:
             self._context.effects.append(FetchHeld(self._context.request(self), self._asked))
 
     def fetched(self, event: ExecutionsFetched) -> None:
-        """Have cancelled what the next tick still cuts; wait for that, where it comes later by now."""
+        """Cancel what the next tick still cuts. If that tick comes later by now, wait for it."""
         asked, self._asked = self._asked, ()
         known = {execution.execution_id: execution for execution in event.executions}
         for execution_id in asked:
@@ -83,7 +83,9 @@ class OverlapCancel:
                 self._cancelling.cancel(execution, REASON)
 
     def _due(self, execution: Execution) -> int | None:
-        """When it is cut, by its job's row; of one without a next tick (it may be resumed), when to ask again."""
+        """When the next tick cuts the run, by its job's row. Without a next tick (the job may be resumed): when to ask
+        again.
+        """
         if not ticks.cuts(execution.job):
             return None
         if execution.job.next_tick is not None:

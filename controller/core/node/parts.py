@@ -1,4 +1,4 @@
-"""The parts of a node, and which of them knows which others. What each does, says its module."""
+"""The parts of a node, and which parts know which others. Each part's module says what it does."""
 
 from typing import Protocol
 
@@ -34,7 +34,7 @@ class Timed(Protocol):
 
 
 class Parts:
-    """Each is made after those that it knows: no two know each other."""
+    """Each part is made after the parts that it knows. So no two parts know each other."""
 
     def __init__(self, context: NodeContext, address: str) -> None:
         self.context = context
@@ -112,14 +112,14 @@ class Parts:
         )
 
     def _end(self, context: NodeContext) -> None:
-        """What ends what was started, whoever started it."""
+        """What ends executions, also those that other controllers started."""
         window, lease, runners, holding = self.window, self.lease, self.runners, self.holding
         self.ending = Ending(context, window, holding, self.activating, self.unread, self.collecting)
         self.sweeping = Sweeping(context, window, lease, runners, holding, self.ending)
         self.verifying = Verifying(context, window, lease, runners, holding)
 
     def take_duties(self) -> None:
-        """What the ring says of slots is what the window goes by from now on."""
+        """The window follows the slots' duties in the ring from now on."""
         self.window.set_duties(self.membership.duties(), self.membership.ring.primary)
         self.places.duties_changed()
 
@@ -142,7 +142,7 @@ class Parts:
         return min(deadlines)
 
     def due_us(self) -> tuple[int | None, ...]:
-        """What PostgreSQL's clock calls for next."""
+        """The next instant of each part, by PostgreSQL's clock."""
         return (
             self.window.next_us(only_backup=not self.claiming.wants_more),
             self.awaiting_runner.next_us(),

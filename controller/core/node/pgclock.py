@@ -66,14 +66,16 @@ class DatabaseClock:
         return stepped
 
     def leap(self, by_us: int) -> None:
-        """PostgreSQL's clock is known to go on by so much at this very moment, as it does in virtual time: no step."""
+        """PostgreSQL's clock moves on by so much at this very moment, as virtual time does. This doesn't count as a
+        step.
+        """
         self._offset_ns += by_us * 1_000
         if self._samples:
             newest = self._samples[-1]
             self._samples.clear()
             self._samples.append(newest._replace(offset_ns=self._offset_ns))
 
-    # docs/decisions/0044: the only wall clock that decisions may use
+    # docs/decisions/0044: decisions may use no other wall clock
     def now_us(self, now_ns: int) -> int:
         """PostgreSQL's time at the monotonic `now_ns`. Only meaningful once `known`."""
         return (now_ns + self._offset_ns) // 1_000
@@ -83,7 +85,9 @@ class DatabaseClock:
         return instant_us * 1_000 - self._offset_ns
 
     def stepped_forward_since_us(self, instant_us: int) -> int:
-        """By how much of the time since `instant_us` PostgreSQL's clock only jumped, as far as is known."""
+        """How much of the time since `instant_us` did not pass, as PostgreSQL's clock jumped ahead (of the steps that
+        are kept).
+        """
         return sum(step.by_us for step in self.steps if step.noticed_us > instant_us and step.by_us > 0)
 
     def error_us(self, now_ns: int) -> int:

@@ -1,7 +1,7 @@
-"""What a node does in each step, in which order, and why in that one.
+"""What a node does in each step, in which order, and the reason for that order.
 
-First the event is told to the part that it concerns (routing.py). Then every part has its turn, event or not: time may
-have brought it something to do. What the event and the turns have found out for others is acted on where `then` says.
+First the event goes to the part that it concerns (routing.py). Then every part has its turn, as time alone may have
+brought it something to do. Follow-ups of the event, and of phases, wait for the phase whose `then` names their kind.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,9 @@ from cronring.controller.core.node.parts import Parts
 
 
 class Phase(NamedTuple):
-    """What one part does of a step, and returns. What it returns of the kinds of `then` is acted on behind it."""
+    """One part's turn in a step. Behind it, follow-ups of the kinds in `then` are acted on, also those of earlier
+    phases.
+    """
 
     name: str
     act: Callable[[], FollowUps | None]
@@ -54,13 +56,13 @@ class Phases:
     def _in_order(self) -> tuple[Phase, ...]:
         parts = self._parts
         return (
-            # The renewal goes out first, as all else hangs on it; and whoever follows knows that the lease ran out.
+            # The renewal goes out first, as all else depends on it. And later phases see if the lease ran out.
             Phase("lease", parts.lease.act),
             # Who owns which slot decides what is due here: a ring of this step is the ring of all that follows.
             Phase("gossip", parts.membership.act, (RingChanged, Buried, Gone)),
             # Before claims: a drill that is over lets them go on in this very step.
             Phase("drill", parts.drill.act, (DrillOver,)),
-            # Behind gossip: by the slots as they are now. What else is read each minute is read along with it.
+            # Behind gossip, so that it reads the slots of now. Other reads of each minute go along with it.
             Phase("refetch", parts.refetching.act, (WindowAsked,)),
             # What has come due is in the first claim after that.
             Phase("due", self._offer_due),
@@ -70,7 +72,7 @@ class Phases:
             Phase("called in", self._call_in),
             # Before claims: a tick is not claimed while an activation that was due before it is under way.
             Phase("activations", parts.activating.act),
-            # All that is due by now is known.
+            # Behind the phases that find out what is due.
             Phase("claims", self._claim),
             # Behind them: claims hand on to here what needs no runner.
             Phase("messages", parts.enqueuing.act),
@@ -82,17 +84,17 @@ class Phases:
             # A grace that is over makes skips, as claims do; one statement writes them all.
             Phase("graces", parts.awaiting_runner.act),
             Phase("skips", parts.skipping.act),
-            # Before ends: what their messages say of executions is known there a step later.
+            # Before ends: the consumers' reports that this asks for reach the ends in a later step.
             Phase("consumers", self._collect),
-            # Behind claims: whatever goes before a claim makes its ticks later, while a result only waits.
-            # What is followed up here asks for reads and looks, so it stands behind those that this step has sent.
-            # These are older than what was found out, and must not be taken for the ones that are asked for now.
+            # Behind claims: a delayed claim makes ticks late, while a result can wait. The follow-ups here ask for new
+            # reads and looks. So they stand behind the reads of this step, which are older than the news and don't
+            # answer it.
             Phase("ends", parts.ending.act, (ClaimInDoubt, RowNewer, RunnerAwaited, TickOverlooked)),
             # Behind what was found in doubt: its first adoption goes out at once.
             Phase("sweeps", parts.sweeping.act),
             # Anywhere behind gossip, which may say that this controller was held dead.
             Phase("verification", parts.verifying.act),
-            # At the end nothing can be under way that is not known.
+            # Last, so that it sees all that is under way.
             Phase("leaving", parts.leaving.act),
         )
 
@@ -112,7 +114,7 @@ class Phases:
             self._parts.collecting.look(self._parts.ending.consumed())
 
     def _follow_up(self, waiting: list[FollowUp], kinds: tuple[type[FollowUp], ...]) -> list[FollowUp]:
-        """Act on those of these kinds, once on each; what is left waits for its phase."""
+        """Act once on each follow-up of these kinds. Returns the others, which wait for their phases."""
         for each in dict.fromkeys(waiting):
             if isinstance(each, kinds):
                 self._act_on(each)

@@ -1,9 +1,9 @@
-"""What is due, and waits until a runner has a place for it: it stays in its job's row, and is claimed when one has.
+"""What is due and waits for a place on a runner. It is claimed only once a runner has one, and stays in its row until
+then.
 
-Each lane of a deployment has a queue, in which shares take turns, the most urgent of each in front. Runners hear how
-many wait here, and grant places (cronring.runner.core.places); what was called in has its place already. What this
-controller would claim only because another has not waits apart: as long as places are short, that other one most likely
-waits as well.
+Each lane of a deployment has a queue. Shares take turns in it, each with its most urgent item in front. Runners hear
+how many wait here, and grant places (cronring.runner.core.places). What is called in has its place already. Standbys
+wait apart: as long as places are short, their primary most likely waits as well.
 """
 
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ from cronring.controller.core.node.stock import Place, Stock
 from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
 from cronring.schema.lanes import Grant, LaneDemand, LaneKey
 
-TELL_GAP_NS: Final = 50 * MS  # between two demands of which the second is not urgent
+TELL_GAP_NS: Final = 50 * MS  # at least, before a demand that is not urgent
 SIFT_NS: Final = 1_000 * MS
-FEW: Final = 32  # that are counted each time
+FEW: Final = 32  # a queue up to this length is counted exactly each time
 LOGGED_LATE_MS: Final = 1_000
 LOG_GAP_NS: Final = 60_000 * MS
 _WEIGHT: Final = 8
@@ -38,7 +38,7 @@ class LaneQueue:
     __slots__ = ("first", "logged_ns", "sifted_ns", "since_ns", "standby")
 
     def __init__(self, now_ns: int) -> None:
-        self.since_ns = now_ns  # somebody has waited here all the time, and might have been claimed
+        self.since_ns = now_ns  # since then something has waited here, and claims were possible
         self.first: FairQueue[Item] = FairQueue()
         self.standby: FairQueue[Item] = FairQueue()
         self.sifted_ns = 0
@@ -74,7 +74,7 @@ class Places:
         self._taken: dict[int, Place] = {}  # by the serial of what was called in
         self._serial = 0
         self._open = False
-        self._claim_us = 0  # what a claim takes, smoothed
+        self._claim_us = 0  # how long a claim takes, smoothed
         self._dirty: dict[tuple[str, LaneKey], None] = {}  # lanes of runners that may have to be told something
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class Places:
 
     # docs/decisions/0050: without a place nothing is claimed
     def take(self, item: Item, job: Job, picker: Picker) -> Place | None:
-        """A place for it; None if it has to wait, or no runner is there at all. What needs no runner has one."""
+        """A place for the item. None: it has to wait, or no runner is there at all. Messages need no place: NOWHERE."""
         if ticks.puts_message(job):
             return NOWHERE
         place = self._taken.pop(item.queued, None) if item.queued else None
@@ -92,13 +92,13 @@ class Places:
         if place is not None and self._runners.valid(place):
             return place
         lane = self._runners.lane(job)
-        # Whoever waits there came before, or is more urgent: nothing goes past the queue.
+        # Items in the queue came before, or are more urgent: nothing may pass them.
         if lane in self._queues and len(self._queues[lane]):
             return None
         return picker.pick(lane)
 
     def wait(self, item: Item, job: Job) -> bool:
-        """It waits for a place from now on. False: no runner hosts its deployment."""
+        """Let the item wait for a place. False: no runner hosts its deployment."""
         lane = self._runners.lane(job)
         if not self._runners.hosting(lane[0]):
             return False
@@ -115,7 +115,7 @@ class Places:
         return True
 
     def forgo(self, item: Item) -> None:
-        """What was called in isn't claimed after all."""
+        """An item that was called in isn't claimed after all: give its place back."""
         place = self._taken.pop(item.queued, None) if item.queued else None
         item.queued = 0
         if place is not None:
@@ -131,8 +131,8 @@ class Places:
         """What the runner is to be told with the run that takes it; 0: it takes none."""
         if place.stock is None or not self._runners.valid(place):
             return 0
-        # docs/decisions/0050: what was claimed runs all the same, once it is dispatched, and takes no place then
-        if not self._lease.valid:  # it isn't dispatched now
+        # docs/decisions/0050: the claimed run is dispatched later, and takes no place then
+        if not self._lease.valid:  # nothing is dispatched without a lease
             self.give_back(place)
             return 0
         return place.epoch
@@ -153,7 +153,7 @@ class Places:
                 self._dirty[runner_id, stock.key] = None
 
     def runners_changed(self) -> list[Item]:
-        """What waited for lanes that nobody hosts any more, or that now take whatever comes."""
+        """Release what waits for lanes that no runner hosts any more, or in which a runner takes whatever comes."""
         released: list[Item] = []
         for lane, queue in list(self._queues.items()):
             hosting = self._runners.hosting(lane[0])
@@ -171,7 +171,7 @@ class Places:
         return released
 
     def duties_changed(self) -> None:
-        """Who stands in for others is now somebody else."""
+        """Duties changed: sort anew what waits as a standby."""
         for lane, queue in self._queues.items():
             every = [*queue.first, *queue.standby]
             queue.first.refill([each for each in every if not self._stands_in(each[1][2])])
@@ -181,7 +181,7 @@ class Places:
     # What follows
 
     def call(self) -> list[Item]:
-        """Those that there is a place for now, the most urgent first."""
+        """Take from the queues what has a place now, in the order of turns."""
         if not self._lease.may_claim or not self._queues:
             return []
         called: list[Item] = []
@@ -200,7 +200,7 @@ class Places:
         return called
 
     def _next(self, queue: LaneQueue) -> FairQueue[Item] | None:
-        """The one whose head is next; None if nothing waits."""
+        """The queue to take from: standbys come last. None: nothing waits."""
         for waiting in (queue.first, queue.standby):
             if waiting.head(self._waits) is not None:
                 return waiting
@@ -210,7 +210,7 @@ class Places:
         return self._context.now_ns + TELL_GAP_NS if self._dirty else None
 
     def tell(self) -> None:
-        """Runners hear what waits here, and get back what nobody here waits for."""
+        """Tell runners what waits here, and give back places that nothing here waits for."""
         is_open = self._lease.may_claim
         if is_open != self._open:
             self._open = is_open
@@ -236,7 +236,7 @@ class Places:
             self._context.effects.append(SendDemands(runner_id, demands))
 
     def _demand(self, stock: Stock) -> LaneDemand | None:
-        """What that runner is to be told of this lane now."""
+        """What to tell that runner of this lane now. None: nothing."""
         context = self._context
         queue = self._queues.get(stock.key)
         count = standby = rank_us = 0
@@ -244,13 +244,14 @@ class Places:
             stock.return_all_but(0)
         elif queue is not None and len(queue):
             count, standby, rank_us = self._look(stock.key, queue)
-        # docs/decisions/0050: while others wait, what nobody waits for here is theirs
+        # docs/decisions/0050: other controllers wait, and nothing waits here: give them the places
         elif stock.short:
             stock.return_all_but(stock.keep)
         demand = stock.tell(count, standby, rank_us, self._claim_us, not self._open)
         if demand is None:
             return None
-        # Each start and each claim changes the count. Demands are cumulative, so the last one says all.
+        # Each start and each claim changes the count. A later demand replaces an earlier one, so skipping some does no
+        # harm.
         if context.now_ns - stock.told_ns < TELL_GAP_NS and not stock.urgent(demand):
             self._dirty[stock.runner_id, stock.key] = None
             return None
@@ -258,7 +259,7 @@ class Places:
         return demand
 
     def _look(self, lane: LaneKey, queue: LaneQueue) -> tuple[int, int, int]:
-        """How many wait there, how many of them in others' stead, and the most urgent one's rank."""
+        """How many items wait, how many standbys wait beside them, and the lowest rank."""
         now_ns = self._context.now_ns
         if len(queue) <= FEW or now_ns - queue.sifted_ns >= SIFT_NS:
             queue.sifted_ns = now_ns
@@ -267,8 +268,8 @@ class Places:
         oldest = queue.first.oldest(self._waits) or queue.standby.oldest(self._waits)
         if oldest is None:
             return 0, 0, 0
-        # Not the head: that may have come late, and go first as its share has its turn. This controller's demand is as
-        # urgent as what has waited longest here.
+        # Not the head: that may have come late, and go first by the turn of its share. A demand is as urgent as its
+        # oldest item.
         rank_us, _, item = oldest
         self._log_late(lane, queue, item)
         return len(queue.first), len(queue.standby), rank_us
@@ -277,7 +278,7 @@ class Places:
         context = self._context
         run_at = item.run_at if isinstance(item, Entry) else item.activation.run_at
         late_ms = (context.now_us - (run_at or context.now_us)) // 1_000
-        # What an outage made late waits for its runners' first words: they may have been idle all the time.
+        # After an outage, only the wait since then counts: runners may have been idle all the time.
         waited_ms = min(late_ms, (context.now_ns - queue.since_ns) // MS)
         lately = queue.logged_ns is not None and context.now_ns - queue.logged_ns < LOG_GAP_NS
         if lately or waited_ms < LOGGED_LATE_MS:
@@ -289,7 +290,7 @@ class Places:
         )
 
     def _touch(self, lane: LaneKey) -> None:
-        """All that host it may have to be told."""
+        """All runners that host this lane may have to be told."""
         for runner in self._runners.hosting(lane[0]):
             if runner.stocks is not None:
                 self._dirty[runner.info.runner_id, lane] = None
@@ -300,7 +301,7 @@ class Places:
         return not item.own and self._window.duties[item.activation.job.slot] is not Duty.PRIMARY
 
     def _waits(self, item: Item, serial: int) -> bool:
-        """Whatever waits may have been forgotten, or gone another way, or wait anew."""
+        """Whether the item still waits under this serial. It may be forgotten, have moved on, or wait anew."""
         if item.queued != serial:
             return False
         return not isinstance(item, Entry) or self._window.waits(item, Stage.AWAITS_PLACE)

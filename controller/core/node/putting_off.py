@@ -1,4 +1,4 @@
-"""A claim that was not won: when the same tick is tried again, if it still is the job's next one."""
+"""After a claim that was not won: when the same tick is tried again, if it still is the job's next tick."""
 
 from typing import Final
 
@@ -6,10 +6,10 @@ from cronring.controller.core.model import ClaimRequest, ClaimResult, EnqueueReq
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.window import DueWindow, Entry
 
-EARLY_MARGIN_US: Final = 2_000  # how much later a claim that came too early is tried again
-CONTENDED_BASE_MS: Final = 50  # a row that somebody else is claiming, or that is refused for a reason not told
+EARLY_MARGIN_US: Final = 2_000  # added to the wait of a claim that came too early, as the clock is an estimate
+CONTENDED_BASE_MS: Final = 50  # another controller is claiming the row, or the claim was refused without a reason
 CONTENDED_CAP_MS: Final = 2_000
-REFUSED_RETRY_US: Final = 30_000_000  # a job whose claim PostgreSQL refuses with an error, all by itself
+REFUSED_RETRY_US: Final = 30_000_000  # a job whose claim fails with an error of PostgreSQL, even alone in its statement
 
 
 def put_off(
@@ -19,7 +19,7 @@ def put_off(
     request: ClaimRequest | EnqueueRequest,
     result: ClaimResult | EnqueueResult,
 ) -> bool:
-    """Whether its row is newer than the window knows, or seems to be."""
+    """Set the entry's next try by the row. True: the row is newer than the window knows, or seems to be."""
     newer = result.revision != entry.job.revision
     same_tick = not result.executing and result.next_tick == request.expected_tick
     if not same_tick or result.next_run_at is None:
@@ -36,5 +36,5 @@ def put_off(
     entry.retries += 1
     wait_ns = context.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
     window.retry_at(entry, now_us + wait_ns // 1_000)
-    # Nobody's claim takes so long as two: rather, a deployment has moved the job on.
+    # Two tries in vain: no claim takes that long, so a deployment has probably moved the job on.
     return newer or entry.retries > 1

@@ -1,7 +1,7 @@
-"""When to read the window again, and the backup's looks for what was left lying.
+"""When to read the window again, and the backup's looks for what the primary has not claimed.
 
-A refetch is asked for every minute, after a NOTIFY, after a change of the ring, and after PostgreSQL was away. What is
-asked close together is one, and at most one refetch is under way.
+A refetch is asked for every minute, after a NOTIFY, after a change of the ring, and after PostgreSQL was away. Requests
+close together make one refetch, and at most one is under way.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ RARELY_NS: Final = 5_000 * MS
 RETRY_NS: Final = 500 * MS
 OVERDUE_GAP_NS: Final = 100 * MS
 AT_WORK_GAP_MAX_NS: Final = 800 * MS
-OVERDUE_AT_MOST: Final = 500  # as many as can be claimed until the next look
+OVERDUE_AT_MOST: Final = 500  # about as many as can be claimed before the next look
 HERD: Final = 100  # overdue jobs of one primary
 
 
@@ -44,7 +44,7 @@ class Refetching:
         self._at_ns = at_ns if self._at_ns is None else min(self._at_ns, at_ns)
 
     def ask_rarely(self) -> None:
-        """The same, but not again and again."""
+        """As `ask_soon`, but not within RARELY_NS of the last read."""
         self.ask_soon(max(COALESCE_NS, self._sent_ns + RARELY_NS - self._context.now_ns))
 
     def next_deadline(self) -> int | None:
@@ -58,7 +58,7 @@ class Refetching:
             return NONE
         self._at_ns = context.now_ns + context.jittered_ns(context.settings.refetch_interval_ms)
         slots = self._window.slots()
-        # One that drains claims nothing: others have its slots by now.
+        # A draining controller claims nothing: others have its slots by now.
         if not slots or context.draining:
             return NONE
         request_id = context.request(self)
@@ -84,10 +84,10 @@ class Refetching:
 class BackupLooks:
     """FetchOverdue over the slots whose backup was called: one at a time, some time apart.
 
-    What a primary has left lying is claimed in its stead. But one that has a herd to claim does so in order of ids. If
-    the first of them has changed by the next look, it is at work: whatever its backup took from it, both would try. (Of
-    a burst of 10,000, a third of the claims were for what the other had just claimed.) As a look costs more the larger
-    the herd is, they get rarer meanwhile.
+    What a primary has left overdue is claimed in its stead. But a primary may just be busy with a herd, which it claims
+    in order of ids. If the herd's first job has changed by the next look, the primary is at work, and the backup leaves
+    the herd to it. Otherwise both would try the same claims: a third of a burst of 10,000 was in vain. A look costs
+    more the larger the herd is. So looks get rarer while the primary is at work.
     """
 
     __slots__ = (
@@ -110,11 +110,11 @@ class BackupLooks:
         self._not_before_ns = 0
         self._gap_ns = OVERDUE_GAP_NS
         self._asked_slots = Timers()
-        self._firsts: dict[int, int] = {}  # of herds that the latest look saw: primary -> job id
+        self._firsts: dict[int, int] = {}  # herds of the latest look: primary -> id of the first job
         self._stood_in: frozenset[int] = frozenset()  # primaries whose herds are claimed here
 
     def ask_soon(self, slot: int) -> None:
-        """Something in it is due, and its owners may not know: look at it as its backup would."""
+        """Something in this slot is due, and its owners may not know: look at it as the backup would."""
         self._asked_slots.arm(slot, self._context.now_ns + self._context.settings.backup_delay_ms * MS)
 
     def next_deadline(self) -> int | None:
@@ -128,7 +128,7 @@ class BackupLooks:
         context = self._context
         self._slots.update(self._window.pop_backup(context.now_us))
         self._slots.update(dict.fromkeys(self._asked_slots.pop_due(context.now_ns)))
-        # What it would find is for others to claim.
+        # Draining or in a drill: others claim what a look would find.
         if context.abstains:
             self._slots.clear()
             self._firsts.clear()
@@ -142,7 +142,7 @@ class BackupLooks:
         request_id = context.request(self)
         self._in_flight = (request_id, slots)
         context.stats.overdue_queries += 1
-        # A tenth less than when it was called, so that an error of the clock doesn't make it miss what it came for.
+        # A tenth less than the delay after which it was called: an error of the clock must not hide what it looks for.
         delay_ms = context.settings.backup_delay_ms * 9 // 10
         context.effects.append(FetchOverdue(request_id, slots, delay_ms, OVERDUE_AT_MOST))
 
@@ -155,19 +155,19 @@ class BackupLooks:
             lying.setdefault(self._window.primaries[job.slot], []).append(job)
         herds = {primary: jobs for primary, jobs in lying.items() if len(jobs) >= HERD}
         firsts, before = {primary: jobs[0].job_id for primary, jobs in herds.items()}, self._firsts
-        # docs/decisions/0006: one that has not moved on since the last look is not at work. What is claimed in its
-        # stead moves its herd on, so this stays until the herd is gone.
+        # docs/decisions/0006: a primary whose herd has not moved on since the last look is not at work. Claims in its
+        # stead move the herd on, too. So the primary stays in `_stood_in` until the herd is gone.
         self._stood_in = frozenset(
             primary for primary in herds if primary in self._stood_in or before.get(primary) == firsts[primary]
         )
         self._firsts = firsts
-        # The more there is, the dearer a look: rarer, as long as the primary gets on.
+        # A large herd makes looks expensive: they get rarer as long as the primary is at work.
         at_work = herds.keys() - self._stood_in
         self._gap_ns = min(2 * self._gap_ns, AT_WORK_GAP_MAX_NS) if at_work & before.keys() else OVERDUE_GAP_NS
         for slot in slots:
             if self._window.primaries[slot] in at_work:
                 self._asked_slots.arm(slot, self._context.now_ns + self._gap_ns)
-            # There may be more of it than one look brings.
+            # There may be more than one look can bring.
             elif len(event.jobs) >= OVERDUE_AT_MOST:
                 self._slots[slot] = None
         return [job for job in event.jobs if self._window.primaries[job.slot] not in at_work and self._wanted(job)]
@@ -181,7 +181,7 @@ class BackupLooks:
 
     def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
         assert self._in_flight is not None, "a failure without asking"
-        # What was seen before this failure says nothing of who is at work now.
+        # What earlier looks saw is too old now to tell whether a primary is at work.
         self._firsts.clear()
         self._slots.update(dict.fromkeys(self._in_flight[1]))
         self._in_flight = None

@@ -8,8 +8,9 @@
 
 The ring is a pure function of the set of member ids, so controllers that agree on the members agree on every owner.
 
-A member's points fall into the arcs between slots, of which there are always as many: an arc begins at a slot and ends
-before the next one. So who comes or goes touches 160 arcs at most, and one walk over all arcs tells every owner.
+A member's points fall into the arcs between slots. Each arc begins at a slot and ends before the next one, so there are
+as many arcs as slots. A member that comes or goes touches 160 arcs at most, and one walk over all arcs finds every
+owner.
 """
 
 from bisect import bisect_left
@@ -75,7 +76,7 @@ class Ring:
         return cls._of(members, _arcs(((),) * SLOTS, gone=(), come=members))
 
     def over(self, member_ids: tuple[str, ...]) -> "Ring":
-        """The same as build(), by putting in the points of those who came and taking out those of who went."""
+        """The same result as build(): it adds the points of new members, and removes those of members that went."""
         members = tuple(sorted(dict.fromkeys(member_ids)))
         before, after = set(self.members), set(members)
         gone, come = sorted(before - after), sorted(after - before)
@@ -101,7 +102,7 @@ class Ring:
         return self._name(self.primary[slot]), self._name(self.backup[slot])
 
     def third(self, slot: int) -> str | None:
-        """Who is the backup of a slot once its primary is gone; None where there are too few. Builds a ring."""
+        """The slot's backup once its primary is gone; None if there are too few members. Builds a ring each time."""
         primary = self._name(self.primary[slot])
         return self.over(tuple(member for member in self.members if member != primary)).owners(slot)[1]
 
@@ -118,7 +119,7 @@ class Ring:
 
 
 def _arcs(before: Sequence[Arc], gone: Sequence[str], come: Sequence[str]) -> tuple[Arc, ...]:
-    """The arcs without the points of those who are gone, and with those of who came."""
+    """The arcs, without the points of `gone` members, and with those of members that `come`."""
     arcs = list(before)
     for arc, points in _points_by_arc(gone).items():
         arcs[arc] = tuple(point for point in arcs[arc] if point not in points)
@@ -128,7 +129,9 @@ def _arcs(before: Sequence[Arc], gone: Sequence[str], come: Sequence[str]) -> tu
 
 
 def _points_by_arc(members: Sequence[str]) -> dict[int, list[Point]]:
-    """All points of these members. Those that lie before the first slot end the last arc, a turn later."""
+    """All points of these members, by arc. Points before the first slot belong to the end of the last arc, a turn
+    later.
+    """
     slots = _slot_positions()
     found: dict[int, list[Point]] = defaultdict(list)
     for point in HashRing(list(members), vnodes=POINTS_PER_MEMBER, hash_fn=_position).get_points():
@@ -138,12 +141,14 @@ def _points_by_arc(members: Sequence[str]) -> dict[int, list[Point]]:
 
 
 def _table(members: tuple[str, ...], arcs: tuple[Arc, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Primary and backup by slot: the owner of the nearest point after it, and of the nearest that is another's."""
+    """Primary and backup by slot: the owner of the nearest point after the slot, and of the nearest point of another
+    member.
+    """
     index_of = {member: index for index, member in enumerate(members)}
     primary, backup = [NOBODY] * SLOTS, [NOBODY] * SLOTS
     nearest, other = NOBODY, NOBODY
     slots = _slots_by_position()
-    for _ in range(2):  # the second time round, the end knows of the beginning
+    for _ in range(2):  # backwards, twice: the second round knows what follows the end, at the beginning
         for at in range(SLOTS - 1, -1, -1):
             points = arcs[at]
             if points:
@@ -161,7 +166,7 @@ def _table(members: tuple[str, ...], arcs: tuple[Arc, ...]) -> tuple[tuple[int, 
 
 
 def _second(points: Arc) -> str | None:
-    """Whose point comes first of those that are not the first one's; None: there are no others in this arc."""
+    """The first member in this arc that isn't the owner of its first point; None: there is no other."""
     first = points[0][1]
     for _, member in points:
         if member != first:

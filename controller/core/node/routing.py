@@ -14,11 +14,11 @@ from cronring.controller.core.node.parts import Parts
 from cronring.controller.core.node.sweeping import Sweeping
 from cronring.controller.core.node.verifying import Verifying
 
-FIRST_FETCH_DELAY_NS: Final = 1_000 * MS  # at most; sooner when the peers are known, or that there are none
+FIRST_FETCH_DELAY_NS: Final = 1_000 * MS  # at most; sooner once it is known who the peers are, if any
 
 
 class Routing:
-    """Takes events. What the parts find out by them for others, is returned."""
+    """Gives each event to its part. Returns the part's follow-ups for other parts."""
 
     __slots__ = ("_parts",)
 

@@ -29,7 +29,7 @@ class Skipping:
         return bool(self._in_flight)
 
     def skip(self, entry: Entry, skipped: tuple[Skipped, ...], following: PlannedTick | None) -> None:
-        """The entry's tick is not run, nor are those of `skipped`; `following` comes next."""
+        """The ticks of `skipped` don't run, and the entry's tick is among them. `following` comes next."""
         assert entry.tick is not None, "skipped without being due"
         self._window.move_to(entry, Stage.SKIPPING)
         tick, run_at = following or (None, None)
@@ -53,7 +53,7 @@ class Skipping:
         context.effects.append(SkipTicks(request_id, [request for _, request in batch]))
 
     def _give_back(self) -> None:
-        """What can't be written now is decided anew, later: by then the answer may be another."""
+        """Skips that can't be written now are decided anew later, as the decision may be another one then."""
         waiting, self._waiting = self._waiting, []
         for entry, _ in waiting:
             self._window.retry_at(entry, self._context.now_us + RETRY_US)
@@ -70,6 +70,6 @@ class Skipping:
                 self._window.reset(entry, job.executing, job.next_tick, job.next_run_at)
 
     def failed(self, event: StoreFailed) -> None:
-        """Whether they were skipped is unknown; trying to claim them tells."""
+        """It is unknown whether the skips were written. The next claims tell."""
         for entry in self._in_flight.pop(event.request_id):
             self._window.retry_at(entry, self._context.now_us + RETRY_US)

@@ -8,7 +8,7 @@ URGENT_PARTS: Final = 2  # a demand that has doubled is told at once
 
 
 class Stock:
-    """Counts are since the beginning of the epoch. `free`: places that no claim under way has taken."""
+    """Counts begin with the epoch. `free`: places that no claim has taken. `seen`: granted. `returned`: given back."""
 
     __slots__ = ("_told", "epoch", "free", "keep", "key", "returned", "runner_id", "seen", "short", "told_ns")
 
@@ -19,7 +19,7 @@ class Stock:
         self.seen = 0
         self.free = 0
         self.returned = 0
-        self.short = False  # others wait: no more than `keep` are kept for nothing
+        self.short = False  # other controllers wait: keep at most `keep` places that nothing here waits for
         self.keep = 0
         self.told_ns = 0
         self._told = LaneDemand(*key, 0, 0, 0, 0, 0, 0, 0, False)
@@ -32,18 +32,18 @@ class Stock:
         self.short, self.keep = grant.short, grant.keep
 
     def take(self) -> int:
-        """For a claim: the epoch that the place is of."""
+        """Take a place for a claim. Returns the epoch of the place."""
         self.free -= 1
         return self.epoch
 
     def return_all_but(self, kept: int) -> None:
-        """To the runner."""
+        """Give free places back to the runner, except `kept` of them."""
         back = max(0, self.free - kept)
         self.free -= back
         self.returned += back
 
     def tell(self, count: int, standby: int, rank_us: int, claim_us: int, closed: bool) -> LaneDemand | None:
-        """The demand, if it is another than was told last."""
+        """The demand, if it differs from the one told last."""
         demand = LaneDemand(*self.key, self.epoch, self.seen, self.returned, count, standby, rank_us, claim_us, closed)
         told = self._told
         news = demand.returned != told.returned or demand.closed != told.closed or (count, standby) != (0, 0)
@@ -53,7 +53,9 @@ class Stock:
         return None if same else demand
 
     def urgent(self, demand: LaneDemand) -> bool:
-        """The runner's own idea of it, as it counts what it grants, is too far from the truth."""
+        """Whether the runner must hear this at once. It counts its grants down from the last demand, and may be far off
+        by now.
+        """
         told = self._told
         if (demand.returned, demand.closed) != (told.returned, told.closed):
             return True
@@ -74,6 +76,6 @@ class Place(NamedTuple):
     epoch: int = 0
 
     def give_back(self) -> None:
-        """It was not used."""
+        """The place was not used. A place of an older epoch is void, so it isn't given back."""
         if self.stock is not None and self.stock.epoch == self.epoch:
             self.stock.free += 1

@@ -1,9 +1,9 @@
-"""What nobody else brings to an end: executions of dead controllers, of lost runners, and past their hard deadline.
+"""Executions that nobody else ends: those of dead controllers, of lost runners, and those past their hard timeout.
 
-Nothing here polls: the lease's renewal says each second whether there is anything to sweep. A member that SWIM declares
-dead, or that left, is adopted from at once. One controller alone does so: its successor in the order of ids. Should
-that one fail, the renewals of all others name the dead one as soon as its lease is over. And a runner that has lost one
-of its controllers, which may live, asks another to take over what that one had for it.
+Nothing here polls: the lease's renewal says each second whether there is anything to sweep. When SWIM declares a member
+dead, or the member leaves, one controller adopts from it at once: its successor in the order of ids. If the successor
+fails, the renewals of all others name the dead controller as soon as its lease is over. A runner may also lose contact
+to a controller that lives. Then the runner asks another controller to take over what that one held for it.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ from cronring.controller.core.node.window import DueWindow
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome
 
-# A statement whose connection broke may still be running, and commit later: look for what it claimed more than once.
+# A statement whose connection broke may still run, and commit later. So look more than once for what it claimed.
 DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000, 30_000)
 LOST_GRID_NS: Final = 100 * MS  # runners that left within so long are looked for together
 
@@ -77,21 +77,23 @@ class Sweeping:
         return self._adopting is None and not self._adopt and not self._echoes_ns
 
     def adopt_from(self, controller_ids: tuple[str, ...]) -> None:
-        """A draining controller leaves that to others, who learn of it from their renewals."""
-        # What it adopted it would have to hand over at once.
+        """Adopt what these controllers hold. A draining controller doesn't: others learn of it from their renewals."""
+        # It would have to hand over at once what it adopts.
         if self._context.draining:
             return
         self._adopt.update(dict.fromkeys(controller_ids))
 
     # docs/decisions/0039: both may live, and still not reach each other
     def take_over(self, runner_id: str, controller_ids: tuple[str, ...]) -> None:
-        """A runner connected to here has lost these controllers. It asks again as long as that lasts."""
+        """A runner that is connected here has lost these controllers. It asks again as long as that lasts."""
         others = tuple(each for each in controller_ids if each != self._context.controller_id)
         if others and not self._context.draining:
             self._taking_over[runner_id] = others
 
     def runner_left(self, runner_id: str) -> None:
-        """With executions that this controller answers for. Nobody waits for a regular renewal to find it lost."""
+        """A runner left, and this controller holds executions on it. A renewal is asked for when the runner may be
+        lost.
+        """
         lost_ns = self._context.now_ns + self._context.settings.runner_lost_after_ms * MS
         self._leave_ns[runner_id] = (lost_ns // LOST_GRID_NS + 2) * LOST_GRID_NS
 
@@ -118,7 +120,8 @@ class Sweeping:
         suspects, self._suspects = self._suspects, []
         if self._may_declare_lost():
             self._end_lost(suspects)
-        # docs/decisions/0018: those of the renewal before were confirmed by this one. New ones need one of their own.
+        # docs/decisions/0018: this renewal confirmed the suspects of the one before. New suspects need their own
+        # renewal.
         if renewal.lost_runners and self._losing is None and not suspects and self._may_declare_lost():
             self._losing = context.request(self)
             context.effects.append(FetchLost(self._losing, context.settings.runner_lost_after_ms))
@@ -128,18 +131,19 @@ class Sweeping:
 
     # docs/decisions/0026: results may be on their way
     def _had_time_to_return(self) -> bool:
-        """Runners that lived through an outage get as long as they are given anyway to be seen again.
+        """Whether runners that lived through an outage have had time to be seen again: as long as they have without an
+        outage.
 
-        They may hold the result of a run whose hard deadline passed meanwhile.
+        They may hold the result of a run whose hard timeout passed during the outage.
         """
         return self._lease.unbroken_ns() >= self._context.settings.runner_lost_after_ms * MS
 
     # docs/decisions/0018: a step of the clock makes living runners look dead
     def _may_declare_lost(self) -> bool:
-        """They did return, or had the time to.
+        """Whether runners that were not seen may be declared lost: they had time to return.
 
-        And a runner's age is PostgreSQL's time, while runners fence themselves by monotonic clocks: both pass equally
-        only if PostgreSQL's clock was not set for as long.
+        How long a runner was not seen is PostgreSQL's time, while runners fence themselves by monotonic clocks. Both
+        agree only if PostgreSQL's clock was not set during that time.
         """
         context = self._context
         stepped_ns = context.clock.stepped_ns
@@ -164,12 +168,14 @@ class Sweeping:
         due = [runner_id for runner_id, lost_ns in self._leave_ns.items() if lost_ns <= now_ns]
         for runner_id in due:
             del self._leave_ns[runner_id]
-        # A renewal tells who is lost by PostgreSQL's clock: that this one heard nothing proves nothing.
+        # The silence here proves nothing: the runner may beat elsewhere. Only a renewal tells which runners are lost.
         if any(runner_id not in self._runners.by_id for runner_id in due):
             self._lease.renew_soon()
 
     def _adopt_some(self) -> None:
-        """From those that are gone; or else what all runners have asked for together, be they thousands."""
+        """Adopt from controllers that are gone, in one statement. If there are none: what all runners have asked for,
+        in one.
+        """
         runner_ids: tuple[str, ...] = ()
         if self._adopt:
             controller_ids = tuple(sorted(self._adopt))
@@ -185,11 +191,11 @@ class Sweeping:
         self._holding.watch_releases()
         self._context.effects.append(self._adopting)
 
-    # docs/decisions/0023: what was released since must not be held again
+    # docs/decisions/0023: what was released since the request must not be held again
     def adopted(self, event: Adopted) -> None:
-        """Answer for them, and dispatch them again: their runner knows whether it has them.
+        """Hold the adopted executions, and dispatch them again: their runner knows whether it has them.
 
-        But not for one that was ended here after PostgreSQL had answered: nobody would ever report it again.
+        But an execution that ended here after PostgreSQL had answered is not held: nobody would ever report it again.
         """
         assert self._adopting is not None, "adopted without asking"
         controller_ids = self._adopting.controller_ids
@@ -211,7 +217,7 @@ class Sweeping:
 
     def fetched(self, event: ExecutionsFetched) -> None:
         if event.request_id == self._losing:
-            # One more renewal, at once, shows that PostgreSQL's clock wasn't set just before this answer.
+            # One more renewal at once: it shows whether PostgreSQL's clock was set just before this answer.
             self._losing = None
             self._suspects = event.executions
             self._lease.renew_soon()
@@ -250,7 +256,7 @@ class Sweeping:
             self._context.effects.append(CancelRuns(runner_id, tuple(execution_ids), "hard timeout"))
 
     def _is_overdue(self, execution: Execution) -> bool:
-        """Also by the time that really passed, if PostgreSQL's clock was set forward meanwhile."""
+        """Whether its time is over, without the time by which PostgreSQL's clock was only set forward."""
         clock = self._context.clock
         grace_ms = self._context.settings.hard_timeout_grace_ms if execution.runner_id else 0
         limit_us = (execution.job.timeout_ms + grace_ms) * 1_000
@@ -258,9 +264,10 @@ class Sweeping:
         return passed_us - clock.stepped_forward_since_us(execution.claimed_at) >= limit_us
 
     def failed(self, event: StoreFailed) -> None:
-        """Renewals name what there is to sweep again, and runners what is to be taken over.
+        """Later renewals name again what there is to sweep, and runners ask again.
 
-        One that was committed has made this controller answer for what it doesn't know of.
+        A failed adoption may have been committed. Then this controller holds executions that it doesn't know of
+        (`doubt`).
         """
         if self._adopting is not None and event.request_id == self._adopting.request_id:
             # Runners ask again by themselves, as long as they miss somebody (docs/decisions/0039).

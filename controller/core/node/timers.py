@@ -1,7 +1,7 @@
 """Which ids come due when, in PostgreSQL's time.
 
-Ticks stand on whole seconds, so that many jobs share an instant: a heap of distinct instants, each with its ids, costs
-a herd of ten thousand one heap operation instead of ten thousand. Disarming is lazy: what counts is `_armed`.
+Ticks stand on whole seconds, so many jobs share an instant. The heap has each instant once, with a bucket of ids. So a
+herd of ten thousand costs one heap operation. Disarming is lazy: only `_armed` counts, and buckets may have old ids.
 """
 
 import sys

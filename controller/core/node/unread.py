@@ -1,8 +1,6 @@
-"""Jobs that say what this release doesn't read: a newer one wrote them, or one with newer time zones.
-
-What their fields ask for, or when their schedules tick, nobody here knows. So this controller neither claims nor skips
-their ticks, and ends none of their runs: whoever reads them does. It says so once for each, and goes on with all
-others.
+"""Jobs that this release can't read: a newer release wrote them, or one with newer time zones. This controller doesn't
+know what their fields ask for, or when their schedules tick. So it neither claims nor skips their ticks, and ends none
+of their runs: controllers of the newer release do. It logs each such job once, and goes on with all others.
 """
 
 from typing import Final
@@ -14,11 +12,11 @@ from cronring.controller.core.node.effects import Level
 from cronring.controller.core.node.events import Event
 from cronring.schema.newer import unread_of
 
-TOLD_MAX: Final = 10_000  # jobs of which it is remembered that they were told of
+TOLD_MAX: Final = 10_000  # jobs that are remembered as logged
 REMEDY: Final = "upgrade this controller, or set what it doesn't read anew as a whole"
 
 
-# docs/decisions/0086, 0103: who can't read a policy, or a schedule, leaves its job alone
+# docs/decisions/0086, 0103: a controller that can't read a policy or a schedule leaves the job alone
 class Unread:
     """Stands before all other parts, and lets through what can be decided here."""
 
@@ -34,7 +32,7 @@ class Unread:
         return len(self._left)
 
     def let_through(self, event: Event) -> Event:
-        """The event, without jobs and activations that are for others to decide."""
+        """The event, without the jobs and activations that this release can't read."""
         match event:
             case events.WindowFetched():
                 found = self._readable(event.jobs)
@@ -54,7 +52,7 @@ class Unread:
         return [job for job in jobs if self.reads(job)]
 
     def reads(self, job: Job) -> bool:
-        """Whether this release knows all that the job says. If not, that is told, once."""
+        """Whether this release can read the job's schedule and policy. If not, this is logged once."""
         said = job.schedule, job.policy
         fields = unread_of(*said)
         if fields and self._told.get(job.job_id) != said:

@@ -1,10 +1,10 @@
 """Is what is held here still unfinished, and still this controller's?
 
-Another controller may have ended it meanwhile, after its runner's stream to here broke. Or it adopted it, while this
-one slept or was cut off, and was taken for dead: then its runner reports to that one, and nobody tells this one of the
-end. Whoever hears that it was taken for dead looks at once. A runner forgets a run some time after its end was
-acknowledged. So whatever may be old news is looked up before it is dispatched (again). What has been held for long is
-looked up now and then.
+Another controller may have ended an execution after its runner's stream to here broke. Or another controller adopted it
+while this one slept or was cut off, and was taken for dead. Then the runner reports to the other one, and nobody tells
+this one of the end. So a controller that hears that it was taken for dead looks at once. A runner forgets a run some
+time after its end was acknowledged. So an execution that may have ended is looked up before it is dispatched again.
+Executions that have been held for long are looked up now and then.
 """
 
 from itertools import islice
@@ -21,7 +21,7 @@ from cronring.controller.core.node.window import DueWindow
 
 BATCH: Final = 5_000
 DRAINING_INTERVAL_MS: Final = 2_000
-# The verdict may be here before the adoption that follows from it is committed.
+# The news of this controller's death may come before the adoption that follows from it is committed.
 DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000)
 
 
@@ -63,22 +63,23 @@ class Verifying:
         waiting = self._wanted and self._context.now_ns < self._not_before_ns
         return min([self._all_at_ns, *self._echoes_ns[:1], *([self._not_before_ns] if waiting else [])])
 
-    # docs/decisions/0024: who was taken for dead may wait for ends that nobody will tell
+    # docs/decisions/0024: a controller that was taken for dead may wait for ends that nobody tells it
     def doubt(self) -> None:
-        """Others took this controller for dead, or may have: they may adopt what is held here, or have done so."""
+        """Others took this controller for dead, or may have. They may have adopted what is held here, or do so soon."""
         self._echoes_ns = [self._context.now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
     # docs/decisions/0025: what a runner gave back is sent again
     def dispatch_again(self, executions: list[Execution]) -> None:
-        """Their runner is back, or had to decline them: what is still unfinished, it is to get (again).
+        """Their runner is back, or declined them: dispatch again what is still unfinished.
 
-        What it never got, or may have reported elsewhere, or was declared lost meanwhile, is to be told apart.
+        A look comes first. The runner may never have got a run, or have reported it elsewhere, or the run was declared
+        lost.
         """
         self._holding.dispatch_later(executions)
         self._wanted.update((execution.execution_id, None) for execution in executions)
 
     def soon(self) -> None:
-        """Draining: look after what is held more often."""
+        """Draining: verify what is held more often."""
         self._all_at_ns = min(self._all_at_ns, self._context.now_ns + DRAINING_INTERVAL_MS * MS)
 
     def act(self) -> None:
@@ -88,7 +89,7 @@ class Verifying:
             self._wanted.update(dict.fromkeys(self._holding.executions))
         if context.now_ns >= self._all_at_ns:
             self._ask_for_old()
-        # Without a lease nothing may be dispatched, and others may adopt it before the answer is here.
+        # Without a lease nothing may be dispatched, and others may adopt these executions before the answer is here.
         if not self._wanted or self._asked is not None or not context.store_ok or not self._lease.valid:
             return
         if self._holding.adopting or context.now_ns < self._not_before_ns:
@@ -107,13 +108,13 @@ class Verifying:
         self._all_at_ns = context.now_ns + context.jittered_ns(interval_ms)
         before_ns = context.now_ns - interval_ms * MS
         for execution_id, since_ns in self._holding.held_since_ns.items():
-            # They stand in the order in which they were last seen: those behind are newer still.
+            # In the order in which they were last seen unfinished: all that follow are newer.
             if since_ns > before_ns:
                 break
             self._wanted[execution_id] = None
 
     def fetched(self, event: ExecutionsFetched) -> None:
-        """Let go of what is finished or another's; dispatch what still isn't and its runner may not have."""
+        """Release what has ended or is another controller's. Dispatch the rest, if its runner may not have it."""
         assert self._asked is not None, "executions fetched without asking"
         asked, self._asked = self._asked, None
         own = {execution.execution_id for execution in event.executions}
@@ -122,12 +123,12 @@ class Verifying:
             execution = self._holding.executions.get(execution_id)
             if execution is None:
                 continue
-            # docs/decisions/0023: adopted after PostgreSQL answered this, though that answer came before, or is to come
+            # docs/decisions/0023: it may have been adopted after PostgreSQL answered this look: look again
             since_ns = self._holding.held_since_ns[execution_id]
             if execution_id not in own and (self._holding.adopting or since_ns > self._asked_ns):
                 self._wanted[execution_id] = None
                 continue
-            # docs/decisions/0024: ended elsewhere, or another's by now. Its end will not be told here.
+            # docs/decisions/0024: it ended elsewhere, or is another controller's. Nobody will tell this one of its end.
             if execution_id not in own:
                 self._holding.release(execution_id)
                 self._window.runner_away(execution.job.job_id)
@@ -142,6 +143,6 @@ class Verifying:
     def failed(self, event: StoreFailed) -> None:
         if not event.connection_lost:
             self._not_before_ns = self._context.now_ns + REFUSED_RETRY_NS
-        # What is to be dispatched again waits for this answer, and nobody else asks for it.
+        # Ask again: runs that are to be dispatched wait for this answer.
         self._wanted.update(dict.fromkeys(self._asked or ()))
         self._asked = None

@@ -1,7 +1,7 @@
-"""The jobs of my slots that are due soon, and when they call for me: a timer for each, and nothing more.
+"""The jobs of this controller's slots that are due soon, with a timer for each.
 
-The primary of a slot is called at run_at; the backup a little later, to see whether anything was left lying. Of a job
-that somebody else runs, only its row's tick is known; when it will be due next is foreseen from its schedule.
+The timer of a primary rings at run_at. The backup's rings a little later, to see whether the primary has left
+something. If another controller runs a job, the window foresees the job's next tick from its schedule.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,14 +68,14 @@ class Entry:
         self.run_at = job.next_run_at
         self.stage = Stage.WAITING
         self.changed_ns = -1  # when an answer about this very job last came
-        self.own_until_ns = -1  # mine alone: primary until then, whatever the ring says
-        self.watched_until_ns = -1  # created here: its backup at least, until everybody has looked
+        self.own_until_ns = -1  # this controller is its primary until then, whatever the ring says
+        self.watched_until_ns = -1  # created here: at least its backup until then (all have refetched)
         self.retries = 0
-        self.limit: int | None = None  # the latest that had no place for it
+        self.limit: int | None = None  # the limit that last had no place for it
         self.limit_serial = 0  # see Limiting
-        self.turn = 0  # in which it is tried, of those that are tried together
+        self.turn = 0  # order among those that are tried together
         self.queued = 0  # see Places
-        self.hosted_us = 0  # it waited for a place until then, when its last runner left
+        self.hosted_us = 0  # when its last runner left while it waited for a place: its grace counts from then
 
     @property
     def planned(self) -> PlannedTick | None:
@@ -84,9 +84,9 @@ class Entry:
 
     @property
     def rank_us(self) -> int:
-        """Where places are short, the lowest goes first. A level of priority is worth a second of waiting.
+        """If places are short, the lowest rank goes first. One level of priority is worth one second of waiting.
 
-        So nothing that comes due more than (p - q) seconds after a tick of priority q goes before it by its priority p.
+        So a tick of priority p can pass one of priority q only if it is due less than (p - q) seconds later.
         """
         return (self.run_at or 0) - ticks.priority(self.job) * ticks.SECOND_US
 
@@ -100,7 +100,7 @@ class DueWindow:
         self._context = context
         self.entries: dict[int, Entry] = {}
         self.duties: Sequence[Duty] = [Duty.NONE] * SLOTS
-        self.primaries: Sequence[int] = [0] * SLOTS  # whose each slot is: equal numbers are the same controller's
+        self.primaries: Sequence[int] = [0] * SLOTS  # by slot: equal numbers mean the same primary
         self.ranked = False  # there was a job with a priority
         self._slots: tuple[int, ...] = ()
         self._primary = Timers()
@@ -114,11 +114,11 @@ class DueWindow:
         return Duty.BACKUP if duty is Duty.NONE and entry.watched_until_ns > now_ns else duty
 
     def slots(self) -> tuple[int, ...]:
-        """Mine, as primary or backup, ascending."""
+        """The slots of which this controller is primary or backup, ascending."""
         return self._slots
 
     def set_duties(self, duties: Sequence[Duty], primaries: Sequence[int]) -> None:
-        """The ring changed. Entries of slots that are lost go, unless something of theirs is under way."""
+        """The ring changed. Forget entries of lost slots, except those with a claim or a skip under way."""
         before, self.duties, self.primaries = self.duties, duties, primaries
         self._slots = tuple(slot for slot, duty in enumerate(duties) if duty)
         for entry in list(self.entries.values()):
@@ -131,17 +131,17 @@ class DueWindow:
                 self._arm(entry)
 
     def next_us(self, *, only_backup: bool) -> int | None:
-        """When, in PostgreSQL's time, the next entry calls; if so wanted, as a backup's."""
+        """When the next timer rings, in PostgreSQL's time. `only_backup`: of the backup's timers alone."""
         primary, backup = None if only_backup else self._primary.next_us(), self._backup.next_us()
         if primary is None or backup is None:
             return primary if backup is None else backup
         return min(primary, backup)
 
     def pop_primary(self, now_us: int) -> list[Entry]:
-        """Entries to be claimed now, so many at a time that their first claim need not wait for all of them.
+        """Entries to be claimed now, a part of a herd at a time: the first claim need not wait for all of them.
 
-        Of a herd in which some have a priority, all: those go first. Those that were mine alone for a while have gone
-        to their owners.
+        If jobs have priorities, it returns all, to sort them. Entries that this controller owned for a while only are
+        armed for their owners' turn instead.
         """
         due = []
         for job_id in self._primary.pop_due(now_us, ALL if self.ranked else POPPED_AT_ONCE):
@@ -153,7 +153,7 @@ class DueWindow:
         return due
 
     def pop_backup(self, now_us: int) -> dict[int, None]:
-        """Slots to be looked over now. Their entries are armed for the next tick that the schedule foresees."""
+        """Slots to be looked over now. Their entries are armed for the next foreseen tick."""
         slots: dict[int, None] = {}
         for job_id in self._backup.pop_due(now_us):
             entry = self.entries[job_id]
@@ -163,7 +163,7 @@ class DueWindow:
         return slots
 
     def merge(self, slots: Iterable[int], jobs: list[Job], sent_ns: int) -> None:
-        """What a refetch sent at `sent_ns` says of `slots` replaces what is known, where that isn't newer."""
+        """Take in a refetch of `slots` that was sent at `sent_ns` (monotonic). What is known here and newer stays."""
         rows = {job.job_id: job for job in jobs}
         asked = bytearray(SLOTS)
         for slot in slots:
@@ -197,11 +197,12 @@ class DueWindow:
             return
         self._follow(entry, job)
 
-    # docs/decisions/0051: until NOTIFY has reached their owners
+    # docs/decisions/0051: their owners hear of them by NOTIFY, a little later
     def add_own(self, jobs: list[Job]) -> None:
-        """Jobs this controller has just created: nobody else may have heard of them yet.
+        """Jobs that this controller has just created. Until their owners know of them, it stands in as the primary.
 
-        They do within milliseconds, but for a NOTIFY that is lost: then the ticks until the next refetch have a backup.
+        The owners hear within milliseconds, unless a NOTIFY is lost. So until the next refetch this controller is the
+        backup.
         """
         settings = self._context.settings
         self._own(jobs, 2 * settings.backup_delay_ms)
@@ -210,7 +211,7 @@ class DueWindow:
             self.entries[job.job_id].watched_until_ns = watched_until_ns
 
     def stand_in(self, job: Job) -> None:
-        """It is none of mine, and due before its owners look at it again."""
+        """The job is of another's slot, but due before its owners look at it again: be its primary until then."""
         assert job.next_run_at is not None, "a job without a next tick needs nobody"
         wait_ms = max(0, job.next_run_at - self._context.now_us) // 1_000
         self._own([job], wait_ms + self._context.settings.backup_delay_ms)
@@ -230,7 +231,7 @@ class DueWindow:
             self._follow(entry, job)
 
     def learn(self, job: Job) -> Entry:
-        """An answer says that this job of one of my slots is so. Adds it if need be."""
+        """Take in a job's row from an answer, and add its entry if there is none."""
         entry = self.entries.get(job.job_id)
         if entry is None:
             entry = self.entries[job.job_id] = Entry(job)
@@ -240,7 +241,7 @@ class DueWindow:
         return entry
 
     def reset(self, entry: Entry, executing: bool, tick: int | None, run_at: int | None) -> None:
-        """An answer says what the entry's row is like; wait for what that calls for. Nothing, if it was forgotten."""
+        """An answer tells the row: wait for its next tick. It does nothing for an entry that was forgotten."""
         if self.entries.get(entry.job.job_id) is not entry:
             return
         entry.changed_ns = self._context.now_ns
@@ -254,9 +255,9 @@ class DueWindow:
         self._arm(entry)
 
     def follow_end(self, entry: Entry, tick: int | None, run_at: int | None) -> None:
-        """An execution of the job was ended here, or had been elsewhere; None: the row says nothing of a next tick."""
+        """An execution of the job has ended, here or elsewhere. `tick` None: the answer tells no next tick."""
         if entry.stage in IN_FLIGHT:
-            return  # the answer under way tells more
+            return  # the answer to the claim or the skip under way tells more
         if tick is None:
             entry.changed_ns = self._context.now_ns
             entry.stage = Stage.WAITING
@@ -266,14 +267,14 @@ class DueWindow:
             self.reset(entry, executing=False, tick=tick, run_at=run_at)
 
     def runner_away(self, job_id: int) -> None:
-        """An execution held here may be ended by another controller, or has been: look at the next tick again."""
+        """Another controller may end, or has ended, an execution held here. So watch the next tick again."""
         entry = self.entries.get(job_id)
         if entry is not None and entry.stage is Stage.RUNNING:
             self.reset(entry, executing=True, tick=entry.tick, run_at=entry.run_at)
 
     # docs/decisions/0027: a run beside its job must not change the job's entry
     def runner_here(self, execution: Execution) -> None:
-        """It is held here, on a connected runner: its end will tell its job's next tick, if it holds the job."""
+        """The execution is held here, on a connected runner. If it holds its job, its end tells the next tick."""
         entry = self.entries.get(execution.job.job_id)
         if (
             execution.holds_job
@@ -283,7 +284,7 @@ class DueWindow:
             self.move_to(entry, Stage.RUNNING)
 
     def waits(self, entry: Entry, stage: Stage) -> bool:
-        """It is still in that stage. Who waits somewhere may be forgotten, or move on, without a word to there."""
+        """Whether the entry is still in that stage. Entries may be forgotten, or move on, and their queue isn't told."""
         return entry.stage is stage and self.entries.get(entry.job.job_id) is entry
 
     def retry_at(self, entry: Entry, at_us: int) -> None:
@@ -295,7 +296,7 @@ class DueWindow:
         self._primary.arm(entry.job.job_id, at_us)
 
     def move_to(self, entry: Entry, stage: Stage) -> None:
-        """The entry has no timer in `stage`."""
+        """Move the entry to a stage in which it needs no timer."""
         entry.stage = stage
         self._primary.disarm(entry.job.job_id)
         self._backup.disarm(entry.job.job_id)
@@ -314,12 +315,14 @@ class DueWindow:
             self._foresee(entry, job.next_tick)
         self._arm(entry)
 
-    # docs/decisions/0029: by run_at: with jitter the next tick is not what is due next
+    # docs/decisions/0029: compares run_at, as with jitter the next tick need not be due next
     def _foresee(self, entry: Entry, tick: int | None) -> None:
-        """Somebody else has (or should have) this tick: look for the first one after it, and to be run after now.
+        """Another controller has (or should have) this tick: foresee the first later tick whose run_at is still to
+        come.
 
-        An interval's run_at may lie before its tick, by less than half an interval. One that is still to come is
-        nobody's yet: what runs then is none of the schedule's, but a manual run, a backfill or a retry.
+        An interval's run_at may lie before its tick, by less than half an interval. If the entry's own run_at is still
+        to come, nobody has claimed that tick. Then what runs now is a manual run, a backfill or a retry, and the entry
+        stays.
         """
         now_us = self._context.now_us
         if entry.run_at is not None and entry.run_at > now_us:
