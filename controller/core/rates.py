@@ -1,7 +1,6 @@
-"""How often somebody may do something: token buckets, of each of which one instant is kept.
+"""Limits of how often somebody may do something: token buckets. One instant is kept for each bucket.
 
-A bucket that is full is not kept at all. So whoever has paused for long enough costs no memory, and nothing has to look
-for what may go.
+A full bucket is not kept at all. So a caller that has paused for long enough costs no memory.
 """
 
 from collections import OrderedDict
@@ -19,7 +18,7 @@ class Rate(NamedTuple):
 
 
 class Buckets:
-    """One for each key, of one rate. Past `most` of them, the one asked for the longest ago is forgotten.
+    """One bucket for each key, all with one rate. Beyond `most` buckets, the one used the longest ago is forgotten.
 
     Instants are monotonic, in nanoseconds.
     """
@@ -35,7 +34,7 @@ class Buckets:
         return len(self._full_at)
 
     def take(self, key: Hashable, now_ns: int) -> int:
-        """A token. Else how long until there is one, in nanoseconds; 0: it was taken."""
+        """Take a token. Returns 0 if it was taken; else how long until there is one, in nanoseconds."""
         full_at = max(self._full_at.pop(key, now_ns), now_ns)
         wait_ns = max(full_at - self._room_ns - now_ns, 0)
         self._full_at[key] = full_at if wait_ns else full_at + self._gap_ns
@@ -43,7 +42,7 @@ class Buckets:
         return wait_ns
 
     def give_back(self, key: Hashable) -> None:
-        """A token that was taken for nothing."""
+        """Give back a token that was taken in vain."""
         if key in self._full_at:
             self._full_at[key] -= self._gap_ns
 

@@ -1,4 +1,4 @@
-"""An execution as its runner gets it: the one place where the one is made of the other. Hot: once for each dispatch."""
+"""An execution as its runner gets it: the only place that makes a Run of an Execution. Hot: once for each dispatch."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial

@@ -1,4 +1,4 @@
-"""What must agree on all controllers of a cluster, and the relations that keep the invariants.
+"""Settings that must be the same on all controllers of a cluster, and the relations between them that invariants need.
 
 Durations carry their unit in the name. The defaults are for a LAN and one PostgreSQL.
 """
@@ -9,10 +9,11 @@ from typing import Final
 from cronring.schema.duration import DURATION_LIMIT_MS
 from cronring.schema.jitter import JitterError, parse_jitter
 
-STOPPING_MS: Final = 500  # what a fenced runner is given to stop its runs, kills included
+STOPPING_MS: Final = 500  # how long a fenced runner has to stop its runs, kills included
 _DAY_MS: Final = 86_400_000
-_CENTURIES_MS: Final = 10_000_000_000_000  # on a virtual clock everything that is due is known at once
-# Nothing that works needs more, and everything here and in the database has room for it. Other durations: a day.
+_CENTURIES_MS: Final = 10_000_000_000_000  # virtual clocks let one window hold everything
+# Upper bounds: enough for any working cluster, and small enough for all types here and in the database. Other durations
+# may be a day.
 _MOST: Final = {
     "timeout_ms": DURATION_LIMIT_MS,
     "claim_batch": 10_000,
@@ -63,7 +64,7 @@ class ClusterSettings:
     history_days: int = 30  # executions are kept so long, or
     history_runs: int = 100  # so many of each job: whichever keeps more
     audit_log_days: int = 400  # a year, and time to look into it
-    activation_retry_ms: int = 2_000  # at most between two tries of what waits for its job or for a runner
+    activation_retry_ms: int = 2_000  # longest pause between tries of an activation (job or runner busy)
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
@@ -84,16 +85,17 @@ class ClusterSettings:
         self._require("lease_renew_ms", "lease_ms", factor=2)
         self._require("lease_margin_ms", "lease_ms", factor=2)
         self._require("refetch_interval_ms", "window_ms")
-        # A runner gives one controller 2.5 beats to renew its lease, and needs time for the next before its fence.
+        # A runner gives one controller 2.5 beats to renew its lease. It needs as much time to ask the next one before
+        # its fence.
         self._require("runner_beat_ms", "runner_fence_ms", factor=5)
         if self.runner_fence_ms + STOPPING_MS > self.runner_lost_after_ms:
             raise SettingsError(
                 f"runner_fence_ms ({self.runner_fence_ms}) + {STOPPING_MS}, in which a runner stops what runs, "
                 f"must not exceed runner_lost_after_ms ({self.runner_lost_after_ms})"
             )
-        # A run may reach its runner so late that it has just not stopped itself. And the runner may stand still for as
-        # long again when the run should end. Until then nobody may start the next one in its place.
-        # docs/decisions/0022: a run may outlive its deadline until its fence
+        # A run may reach its runner just before the runner's fence. When the run should end, the runner may stand still
+        # for as long again. Until then nobody may start the next run in its place. docs/decisions/0022: a run may
+        # outlive its deadline until its fence
         self._require("runner_lost_after_ms", "hard_timeout_grace_ms", factor=2)
         self._require("probe_timeout_ms", "probe_interval_ms")
 

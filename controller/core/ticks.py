@@ -1,8 +1,8 @@
 """Where the core asks `schema` about ticks: what a job's schedule and policy say.
 
-A herd shares its texts and its instants, so what a batch asks is asked thousands of times over. Jobs without a policy
-(nearly all) get their answers from a cache by schedule and second: ticks stand on whole seconds, so within one second
-the answers don't change.
+The jobs of a herd share schedules and instants, so a batch asks the same question thousands of times. Jobs without a
+policy (nearly all) get their answers from a cache by schedule and second. Ticks stand on whole seconds, so answers
+don't change within one.
 """
 
 from functools import lru_cache
@@ -41,17 +41,17 @@ def puts_message(job: Job) -> bool:
 
 
 def awaits_consumer(job: Job) -> bool:
-    """Whether an execution of it ends by what becomes of its message."""
+    """Whether an execution of the job ends only when its message's consumer says so."""
     return bool(job.policy) and _table(job).policy.completes == CONSUMED
 
 
 def enqueues(job: Job) -> bool:
-    """Whether a tick of it is completed once its message is in the queue."""
+    """Whether a tick of the job is completed once its message is in the queue."""
     return puts_messages(job.deployment) and not awaits_consumer(job)
 
 
 def buffers(job: Job) -> bool:
-    """Whether a tick that comes due while a run of before goes on waits for its end."""
+    """Whether a tick that comes due during a run waits for the end of that run."""
     return bool(job.policy) and _table(job).policy.overlap in ("buffer_one", "buffer_all")
 
 
@@ -63,13 +63,13 @@ def cuts(job: Job) -> bool:
 
 
 def has_quota(job: Job) -> bool:
-    """Whether its runs have a limit of memory or CPU, and so a child process for each."""
+    """Whether its runs have a quota of memory or CPU time. Then each run has a child process of its own."""
     policy = _table(job).policy
     return bool(policy.memory_limit or policy.cpu_limit)
 
 
 def priority(job: Job, trigger: str = Trigger.SCHEDULE) -> int:
-    """By how many seconds a run comes before what came due with it, where places are short."""
+    """How many seconds a run is ahead of runs that came due with it, if places are short. Backfills come last."""
     own = _table(job).policy.priority if job.policy else 0
     return own - BACKFILL_BENEATH if trigger == Trigger.BACKFILL else own
 
@@ -82,7 +82,7 @@ def following(job: Job, instant_us: int) -> PlannedTick | None:
 
 
 def upcoming(key: str, timing: tuple[str, int, str], tick: int | None, run_at: int | None) -> PlannedTick | None:
-    """What people are told is next: the row's next tick, or, if its window forbids that, the first one within.
+    """The next tick, as people are told it: the row's next tick or, if that lies outside the window, the first inside.
 
     `timing`: schedule, anchor and policy.
     """
@@ -103,7 +103,7 @@ def after_claim(job: Job, ran: PlannedTick) -> PlannedTick | None:
 
 
 def after_enqueue(job: Job, ran: PlannedTick, now_us: int) -> After:
-    """What comes after a tick that is completed by its claim: as after a run that begins and ends now."""
+    """What comes after a tick that its claim completes: the same as after a run that begins and ends now."""
     now_us = max(now_us, ran.run_at)
     if not job.policy and now_us - ran.run_at <= LATE_US and ran.tick == ran.run_at:
         return _after_run(job.schedule, job.anchor, ran.tick, now_us // SECOND_US)
@@ -118,17 +118,17 @@ def due(job: Job, planned: PlannedTick, now_us: int) -> Due:
 
 
 def missed(skipped: tuple[Skipped, ...]) -> int:
-    """How many of these the next run stands for, beside its own: none that a pause or a window kept from running."""
+    """How many of these ticks count as missed. Ticks that a pause or a window kept from running don't."""
     return sum(part.ticks for part in skipped if part.reason in _MISSED)
 
 
 def passed(job: Job, planned: PlannedTick, now_us: int, reason: SkipReason) -> After:
-    """`planned` and all that have come due since are not to run."""
+    """What comes next if `planned`, and all ticks that have come due since, don't run for this reason."""
     return _table(job).passed(job.key, planned, now_us, reason)
 
 
 def ended(execution: Execution, report: Report, now_us: int) -> int:
-    """When it ended, as far as anybody can say: of a lost run only that it has by now."""
+    """When the run ended. Nobody knows when a lost run did, so that counts as ended now."""
     return now_us if report.outcome is Outcome.LOST else min(max(report.ended_at, execution.claimed_at), now_us)
 
 
@@ -136,11 +136,12 @@ def ended(execution: Execution, report: Report, now_us: int) -> int:
 def after_run(execution: Execution, report: Report, now_us: int) -> After:
     """The tick after a run, and those that passed while it ran.
 
-    What passed after its end, while the end couldn't be committed, didn't overlap with it: the missed policy decides
-    about that at the next claim. Of a lost run nobody knows when it ended; only that it has by now.
+    Ticks that came due after its end, while the end couldn't be committed, didn't overlap with the run. The missed
+    policy decides about them at the next claim. A lost run counts as ended now.
 
-    If the job was removed or paused while it ran, it has no next tick. A next tick beyond the one that ran is the first
-    that nobody has decided: the job was rescheduled meanwhile (see redeploy), or the run was none of its schedule's.
+    If the job was removed or paused while it ran, it has no next tick. If the row's next tick lies beyond the one that
+    ran, that next tick is the first undecided one. Then the job was rescheduled meanwhile (see redeploy), or the run
+    was not by its schedule.
     """
     job = execution.job
     if job.next_tick is None or job.next_run_at is None or (not execution.holds_job and allows(job)):
@@ -169,9 +170,10 @@ class Moved(NamedTuple):
 def moved(execution: Execution, report: Report, undecided: PlannedTick) -> Moved | None:
     """What becomes of a job whose verb moved its next run (`ctx.next_in`).
 
-    `undecided`: what comes next otherwise. Jitter lets an interval's ticks run, and be skipped, before their instants:
-    the moved one comes after all that have been decided. Beyond the schedule's end there is none. The books change
-    hands there too: what the old anchor had beyond is nobody's, and the new one has nothing before its own next tick.
+    `undecided`: the next tick without the move. With jitter, an interval's ticks may run or be skipped before their
+    instants. So the moved tick comes after all decided ticks. Beyond the schedule's end there is none. The old anchor's
+    books close behind the decided ticks. Its later ticks are not due any more, and the new anchor has none before its
+    own next tick.
     """
     job, table = execution.job, _table(execution.job)
     if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or table.interval_us is None:
@@ -185,10 +187,10 @@ def moved(execution: Execution, report: Report, undecided: PlannedTick) -> Moved
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:
-    """When to try again; None: not, or the next tick comes before that.
+    """When to try again. None: no retry, or the next tick comes first.
 
-    `next_run_at`: of the tick that the job goes on to, if this end says so. A run beside others (overlap "allow") has a
-    next tick of its own, which came or comes whatever it does. A manual run and a backfill have none.
+    `next_run_at`: of the tick that the job goes on to by this end. For a run beside others (overlap "allow"), the tick
+    after its own counts. A manual run and a backfill have no next tick.
     """
     job = execution.job
     policy = _table(job).policy if job.policy else _NO_POLICY
@@ -205,10 +207,10 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
 
 
 def _own_next_run_at(job: Job, tick: int) -> int | None:
-    """When the tick after `tick` runs, by the job's row, whether that is of before the claim of `tick` or of since.
+    """When the tick after `tick` runs, by the job's row. The row may be older or newer than the claim of `tick`.
 
-    Of the schedule's instants alone, some may be of before it was in force. What is claimed that the row doesn't know
-    yet, EndAnyRun knows: it plans no retry of a tick before that.
+    The row comes first, as the schedule alone would name instants from before it was in force. A later tick may be
+    claimed that this row doesn't know. EndAnyRun knows it, and makes no retry of an earlier tick.
     """
     if job.next_tick is not None and job.next_tick > tick:
         return job.next_run_at
@@ -216,17 +218,17 @@ def _own_next_run_at(job: Job, tick: int) -> int | None:
     return None if planned is None else planned.run_at
 
 
-# docs/decisions/0081: the tick that came before the retry would never run, either
+# docs/decisions/0081: after that failure the job is paused, so a tick that supersedes the retry would not run either
 def retries_first(job: Job) -> bool:
-    """Whether the job's next tick waits for a retry, in place of superseding it: the job's first failure pauses it."""
+    """Whether the job's next tick waits for a retry instead of superseding it, as the first failure pauses the job."""
     policy = _table(job).policy if job.policy else None
     return policy is not None and policy.pause_after_failures == 1 and policy.overlap != "allow"
 
 
 def behind_retry(job: Job, planned: PlannedTick, retry_at_us: int) -> PlannedTick:
-    """When a tick runs that waits for a retry. Should the retry be kept from running, it doesn't wait for ever.
+    """The run_at of a tick that waits for a retry. It waits RETRY_PATIENCE_US at most, in case the retry can't run.
 
-    Where it is due later than its schedule says, for the distance from a late start, it is that much later here, too.
+    If the distance from a late start has delayed the tick already, that delay is added.
     """
     due = _by_schedule(job, planned).run_at
     put_off = max(due, retry_at_us + RETRY_PATIENCE_US) + _distance(job, planned.run_at - due)
@@ -234,13 +236,15 @@ def behind_retry(job: Job, planned: PlannedTick, retry_at_us: int) -> PlannedTic
 
 
 def _earliest_behind(job: Job, planned: PlannedTick, put_off: PlannedTick, retry_at_us: int) -> int:
-    """When what `behind_retry` put off was due."""
+    """When the tick was due that `behind_retry` has put off."""
     later = put_off.run_at - max(planned.run_at, retry_at_us + RETRY_PATIENCE_US)
     return planned.run_at + _distance(job, later)
 
 
 def _distance(job: Job, later_us: int) -> int:
-    """What of a delay may be the distance from a late start. It may be a run that was waited for, or a changed row."""
+    """The part of a delay that may be the distance from a late start. The rest has other causes: a wait for a run, or a
+    changed row.
+    """
     return min(max(later_us, 0), _table(job).least_distance_us)
 
 
@@ -265,7 +269,7 @@ def cut_at(execution: Execution) -> int | None:
     planned = _table(job).following_open(job.key, execution.tick if own else job.next_tick - 1)
     if planned is None:
         return None
-    # The end of a pause may keep that tick from running before.
+    # The end of a pause may have moved that tick's run_at.
     return planned.run_at if own or planned.tick != job.next_tick else max(planned.run_at, job.next_run_at)
 
 
@@ -273,8 +277,8 @@ def cut_at(execution: Execution) -> int | None:
 def _undecided(job: Job, planned: PlannedTick, claimed_at: int, ended_at: int) -> After:
     """`planned` is next, unless it came due during the run.
 
-    What had been due before that was missed, and is for the next claim to decide: a run by hand that comes first after
-    an outage must not take the place of the ticks that are to be caught up.
+    If it was due before the run's claim, it was missed, and the next claim decides it. So a manual run right after an
+    outage doesn't swallow the ticks that are to be caught up.
     """
     if not claimed_at < planned.run_at <= ended_at:
         return After(planned, ())
@@ -282,9 +286,9 @@ def _undecided(job: Job, planned: PlannedTick, claimed_at: int, ended_at: int) -
 
 
 def _after_retries(job: Job, put_off: PlannedTick, retry_at: int, ended_at: int) -> After:
-    """All attempts at a tick are as one run that lasts until now: what came due meanwhile overlapped.
+    """All attempts at a tick count as one run that lasts until now. So ticks that came due meanwhile overlapped.
 
-    `put_off`: the next tick, as it waits for the attempt that was to run at `retry_at`.
+    `put_off`: the next tick, as it waited for the attempt that was due at `retry_at`.
     """
     planned = _by_schedule(job, put_off)
     answer = _table(job).overlapped(job.key, planned, ended_at)

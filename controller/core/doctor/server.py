@@ -121,8 +121,8 @@ def check_isolation(settings: Settings) -> Finding:
 
 
 def check_timeouts(settings: Settings) -> Finding:
-    """Controllers set their own statement_timeout for claims and ends. Their other statements have the server's
-    timeouts.
+    """The controllers' pool has a statement_timeout of its own. Its other timeouts, and other connections, have the
+    server's.
     """
     troubles: list[Trouble] = []
     for name, least_ms, harm in (

@@ -86,7 +86,9 @@ class IndexState(NamedTuple):
 
 
 class HistoryState(NamedTuple):
-    """How far ahead partitions reach, and how long ago maintenance was there; `leased_ms`: since when one is up."""
+    """How far ahead partitions reach; how long ago maintenance ran; `leased_ms`: how long a controller has held a
+    lease.
+    """
 
     ahead_ms: int | None
     checked_ms: int | None

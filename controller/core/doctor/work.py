@@ -99,7 +99,7 @@ class Orphans(NamedTuple):
 
 
 class WebhookState(NamedTuple):
-    """`unread_ms`: since when nobody has read the books for webhooks; None: they are not read at all."""
+    """`unread_ms`: how long nobody has read the books for webhooks, negative while one does. None: nobody has to."""
 
     name: str
     disabled: bool

@@ -284,7 +284,7 @@ class DueWindow:
             self.move_to(entry, Stage.RUNNING)
 
     def waits(self, entry: Entry, stage: Stage) -> bool:
-        """Whether the entry is still in that stage. Entries may be forgotten, or move on, and their queue isn't told."""
+        """Whether the entry is still in that stage. Entries may be forgotten or move on, and no queue is told."""
         return entry.stage is stage and self.entries.get(entry.job.job_id) is entry
 
     def retry_at(self, entry: Entry, at_us: int) -> None:

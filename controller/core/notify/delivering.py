@@ -1,4 +1,4 @@
-"""How a letter is signed, what an answer means, and when it is tried again. Pure.
+"""How a letter is signed, what a receiver's answer means, and when the letter is sent again. Pure.
 
 Headers and signature are those of Standard Webhooks (https://www.standardwebhooks.com), which libraries of many
 languages verify.
@@ -25,7 +25,7 @@ _JITTER: Final = 0.2
 
 
 class SecretError(ValueError):
-    """The message says what a secret looks like."""
+    """A webhook's secret is malformed. The message says what it must look like."""
 
 
 def make_secret(key: bytes) -> str:
@@ -46,7 +46,7 @@ def secret_key(secret: str) -> bytes:
 
 
 def headers(secret: str, event_id: str, sent_s: int, body: bytes) -> dict[str, str]:
-    """Of one try. `sent_s`: seconds since 1970, which receivers hold against their own clock."""
+    """The headers of one try. `sent_s`: seconds since 1970; receivers compare them with their own clock."""
     signed = f"{event_id}.{sent_s}.".encode() + body
     signature = base64.b64encode(hmac.new(secret_key(secret), signed, hashlib.sha256).digest()).decode()
     return {"webhook-id": event_id, "webhook-timestamp": str(sent_s), "webhook-signature": f"v1,{signature}"}
@@ -75,7 +75,8 @@ class DeliveryVerdict(NamedTuple):
 
 
 def judged(answer: Answer, attempt: int, age_ms: int, now_ms: int, draw: float) -> DeliveryVerdict:
-    """After the `attempt`-th try (from 1) of what has been tried for `age_ms`. `draw` is from [0, 1).
+    """What follows from the answer to the `attempt`-th try (from 1), `age_ms` after the delivery began. `draw`: in [0,
+    1), for jitter.
 
     `now_ms`: since 1970, for a receiver that names a date.
     """
@@ -87,12 +88,12 @@ def judged(answer: Answer, attempt: int, age_ms: int, now_ms: int, draw: float) 
         return DeliveryVerdict(Next.GIVEN_UP)
     wait_ms = int(min(FIRST_BACKOFF_MS * 2 ** min(attempt - 1, 30), LAST_BACKOFF_MS) * (1 + _JITTER * (2 * draw - 1)))
     wait_ms = max(wait_ms, min(retry_after_ms(answer.retry_after, now_ms) or 0, GIVE_UP_AFTER_MS))
-    # The last try is at the end of that time, not an hour before it.
+    # The last try comes right at the end of the 24 hours, and not up to an hour before.
     return DeliveryVerdict(Next.RETRY, max(min(wait_ms, GIVE_UP_AFTER_MS - age_ms), FIRST_BACKOFF_MS // 2))
 
 
 def retry_after_ms(header: str | None, now_ms: int) -> int | None:
-    """Of a Retry-After header, in seconds or as a date (RFC 9110, 10.2.3); None for what is neither."""
+    """How long a Retry-After header asks to wait: seconds, or until a date (RFC 9110, 10.2.3). None: it has neither."""
     if header is None:
         return None
     text = header.strip()
@@ -100,5 +101,5 @@ def retry_after_ms(header: str | None, now_ms: int) -> int | None:
         return min(int(text[:12]) * 1_000, GIVE_UP_AFTER_MS)
     try:
         return max(0, int(parsedate_to_datetime(text).timestamp() * 1_000) - now_ms)
-    except (ValueError, OverflowError):  # the latter of a year, or an offset, beyond what a C int has
+    except (ValueError, OverflowError):  # OverflowError: a year or an offset beyond a C int
         return None

@@ -1,4 +1,4 @@
-"""Where a webhook is told, and the key of its signatures: what is kept encrypted of it. Pure."""
+"""A webhook's URL and the key of its signatures, which are kept encrypted. Pure."""
 
 import json
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Both are secrets: the path or the query of many URLs lets whoever knows it post there."""
+    """Both are secrets. Many URLs have a token in their path or query: who knows it may post there."""
 
     url: str = field(repr=False)
     secret: str = field(repr=False)
@@ -24,6 +24,6 @@ class Endpoint:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a URL that can be posted to: all that is ever shown of it."""
+    """Scheme, host and port of a webhook's URL: the only parts that are ever shown."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"

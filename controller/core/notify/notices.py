@@ -1,7 +1,7 @@
 """Which events the books make, and which webhooks want them.
 
 Pure: rows that are new since the last look go in, notices come out. A notice has a key that says what it is about, and
-its id is derived from that. So the same thing read twice, by whomever, is the same event.
+its id is derived from the key. So a row that is read twice, even by two controllers, makes the same event.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from cronring.schema.policy import parse_policy
 from cronring.schema.window import parse_window
 
 ERROR_LENGTH_MAX: Final = 4_000
-# Of its timeout, what an execution has used when webhooks are warned of it.
+# The part of its timeout after which webhooks hear that an execution comes near it.
 NEAR_PERCENT: Final = 90
 
 
@@ -26,7 +26,7 @@ class Event(StrEnum):
     """What webhooks may be told of."""
 
     FAILED = "failed"  # a tick's last attempt ended without success
-    COMPLETED = "completed"  # an execution; told only to who asks for it by name
+    COMPLETED = "completed"  # an execution; told only to webhooks that name this event
     RECOVERED = "recovered"  # the first success after that
     LATE = "late"  # a tick hasn't begun within its job's `late_after`
     TIMEOUT_NEAR = "timeout_near"  # an execution has used NEAR_PERCENT of its timeout
@@ -34,7 +34,7 @@ class Event(StrEnum):
     PAUSED = "paused"  # a job, by its `pause_after_failures`
     ORPHANED = "orphaned"  # a job that somebody made by hand has lost its verb
     BROUGHT_BACK = "brought_back"  # it has that again
-    TEST = "test"  # what somebody asked for, to see whether it arrives
+    TEST = "test"  # somebody tries whether letters arrive
 
 
 # What a webhook can ask for.
@@ -100,7 +100,7 @@ class Paused(NamedTuple):
 
 
 class Orphaning(NamedTuple):
-    """A job is orphaned, or brought back, as an action says. `deployment`: by which, or by whose end."""
+    """A job was orphaned, or brought back. `deployment`: the one that was deployed or removed."""
 
     job: NoticeJob
     action_id: int
@@ -112,7 +112,9 @@ class Orphaning(NamedTuple):
 
 
 class GivenUp(NamedTuple):
-    """An attempt whose retry was planned, and will not come: it was the tick's last. `last_success`: the job's."""
+    """An attempt whose planned retry will not come, so it was the tick's last. `last_success`: the job's latest
+    successful tick.
+    """
 
     run: NoticeRun
     last_success: int | None
@@ -126,7 +128,7 @@ class Failing(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """`key` names it among all events of the cluster; `at`: when it came about; `data` goes to receivers."""
+    """`key` names it among all events of the cluster. `at`: when it happened. `data` goes to receivers."""
 
     event: Event
     job: NoticeJob
@@ -136,7 +138,9 @@ class Notice(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """`failing`: how jobs stand now, where that has changed (None: well). `retrying`: attempts to wait for."""
+    """`failing`: jobs whose state has changed, with their new state (None: well). `retrying`: failed attempts whose
+    retry is awaited.
+    """
 
     notices: list[Notice]
     failing: dict[int, Failing | None]
@@ -144,9 +148,8 @@ class Decided(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """What a webhook wants to be told of; empty means all, but COMPLETED. `since`: of what has happened from then on.
-
-    `outcomes`: of what has failed, how it ended.
+    """What a webhook wants to be told of. An empty field means all; empty `events`: all but COMPLETED. `since`: only
+    what happened from then on. `outcomes`: only failures that ended so.
     """
 
     events: tuple[str, ...]
@@ -175,9 +178,9 @@ class Subscription(NamedTuple):
 def decide(
     runs: Sequence[NoticeRun], given_up: Sequence[GivenUp], failing: Mapping[int, Failing], late_after: int = 0
 ) -> Decided:
-    """Failures, successes, recoveries, and late starts. `failing`: the jobs of these runs that were failing before.
+    """Notices of failures, successes, recoveries and late starts. `failing`: jobs of these runs that failed before.
 
-    `late_after`: the cluster's, of jobs that don't say it; 0: none. In microseconds.
+    `late_after`: the cluster's default in microseconds, for jobs without one of their own; 0: none.
     """
     notices = [late_start(run, late_after) for run in runs]
     now: dict[int, Failing | None] = dict(failing)
@@ -186,12 +189,12 @@ def decide(
     for run in sorted(runs, key=_ended):
         match run.outcome:
             case None | "cancelled":
-                pass  # it still runs; or somebody wanted it so: neither a failure nor a success
+                pass  # it still runs, or somebody cancelled it: neither a failure nor a success
             case "completed":
                 told.append(_completed(run))
                 before = now.get(run.job.job_id)
-                # Claimed after the failure. Runs may overlap and ends come late, so a success may be older than what
-                # failed.
+                # Only a run that was claimed after the failure. Runs may overlap and ends may come late, so a success
+                # may be the older one.
                 if before is not None and run.execution_id > before.execution_id:
                     told.append(_recovered(run, before))
                     now[run.job.job_id] = None
@@ -202,7 +205,7 @@ def decide(
                 now[run.job.job_id] = _later(now.get(run.job.job_id), run)
     for run, last_success in given_up:
         told.append(_failed(run))
-        if last_success is not None and last_success > run.tick:  # meanwhile, as nobody knew that this was the last
+        if last_success is not None and last_success > run.tick:  # the job has succeeded meanwhile
             told.append(_recovered_meanwhile(run, last_success))
         else:
             now[run.job.job_id] = _later(now.get(run.job.job_id), run)
@@ -221,13 +224,13 @@ def _later(before: Failing | None, run: NoticeRun) -> Failing:
 
 
 def late_after_us(policy: str, late_after: int) -> int:
-    """Of a job's policy text; of one that doesn't say it `late_after`, which is the cluster's. 0: none."""
+    """A job's `late_after` in microseconds, by its policy's text; without one, the cluster's. 0: none."""
     text = parse_policy(policy).late_after
     return parse_duration(text) * 1_000 if text else late_after
 
 
 def late_start(run: NoticeRun, late_after: int) -> Notice | None:
-    """Of a run of a tick of the schedule: its code has begun, or, as far as is known, it was claimed, too late."""
+    """The notice of a run by schedule that began too late. Until its start is reported, its claim counts as such."""
     limit = late_after_us(run.job.policy, late_after)
     began = run.claimed_at if run.started_at is None else run.started_at
     if not limit or run.trigger not in OF_A_TICK or began - run.run_at <= limit:
@@ -236,7 +239,9 @@ def late_start(run: NoticeRun, late_after: int) -> Notice | None:
 
 
 def overdue(row: OverdueTick, now: int, late_after: int = 0) -> Notice | None:
-    """Of a job's next tick, which nobody has claimed. One outside of its window won't run, so it can't be late."""
+    """The notice of a next tick that nobody has claimed in time. A tick outside its job's window won't run, so it can't
+    be late.
+    """
     policy = parse_policy(row.job.policy)
     limit = late_after_us(row.job.policy, late_after)
     if not limit or now - row.run_at <= limit:
@@ -260,7 +265,7 @@ def _late(job: NoticeJob, tick: int, run_at: int, limit: int, reached: int, run:
 
 
 def timeout_near(run: NoticeRun, timeout_ms: int) -> Notice:
-    """Of an execution that has used NEAR_PERCENT of `timeout_ms`, which counts from its claim."""
+    """The notice of an execution that has used NEAR_PERCENT of `timeout_ms`, counted from its claim."""
     data = {
         "tick": format_instant(run.tick),
         "run_at": _exact(run.run_at),
@@ -279,14 +284,14 @@ def timeout_near(run: NoticeRun, timeout_ms: int) -> Notice:
 
 
 def skipped(row: Passed) -> Notice:
-    """A range that grows keeps its beginning: it is told of once."""
+    """The notice of a skipped range. A range that grows keeps its beginning, so it is told once."""
     data = {
         "reason": row.reason,
         "first_tick": format_instant(row.first_tick),
         "last_tick": format_instant(row.last_tick),
         "ticks": row.ticks,
     }
-    # Not of its id or its end: a range that goes on is written anew, and would be told of each time.
+    # Without its id or its end: a range that grows gets new ones, and would be told each time.
     key = f"skipped:{row.job.job_id}:{row.reason}:{row.first_tick}"
     return Notice(Event.SKIPPED, row.job, key, row.decided_at, data)
 
@@ -351,12 +356,12 @@ def _of_run(run: NoticeRun) -> dict[str, Any]:
 
 
 def _exact(instant: int) -> str:
-    """To the microsecond; ticks are whole seconds, and these are not."""
+    """To the microsecond: only ticks are whole seconds."""
     return f"{format_instant(instant)[:-1]}.{instant % 1_000_000:06}Z"
 
 
 class Letter(NamedTuple):
-    """A notice as it is sent: to every receiver, and each time, with the same id and the same body.
+    """A notice as it is sent: the same id and the same body for every receiver and every try.
 
     The body is what Standard Webhooks recommends: `type`, `timestamp` and `data`; and the id, as in the header.
     """
@@ -392,7 +397,7 @@ def letter(cluster: str, notice: Notice, console_url: str) -> Letter:
 
 
 def trial_letter(cluster: str, webhook: str, now: int) -> Letter:
-    """What says nothing but that it arrives."""
+    """A letter by which somebody tries a webhook."""
     own_id = event_id(cluster, f"test:{webhook}:{now}")
     data = {
         "cluster": cluster,

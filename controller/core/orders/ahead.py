@@ -5,4 +5,6 @@ from typing import Final
 from cronring.schema.execution import SkipReason
 
 AHEAD: Final = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
-"""For these reasons ticks are skipped ahead of their time. What closes a job's books takes those to come back."""
+"""For these reasons ticks are skipped ahead of their time. If a job's books close, skips of ticks still to come are
+taken back.
+"""

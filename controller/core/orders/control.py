@@ -1,8 +1,8 @@
 """What an operator's decision about one job writes: pure, as redeploy.py is for a module's.
 
-Whatever changes a job's next tick while it runs makes its revision grow, so that the end of that run can't undo it. A
-paused job keeps its books open: `paused_tick` is the first tick that its pause keeps from running, and all from there
-on are skipped as `paused` when it is resumed.
+A change of a job's next tick while the job runs raises its revision, so that the end of that run can't undo the change.
+A paused job keeps its books open: `paused_tick` is the first tick that its pause keeps from running, and when the job
+is resumed, all ticks since then are skipped as `paused`.
 """
 
 from collections.abc import Collection
@@ -28,11 +28,11 @@ SECOND_US = 1_000_000
 
 
 class NeverRuns(Exception):
-    """An operator asks for a schedule whose ticks are all past: nothing would ever come of it."""
+    """An operator asks for a schedule whose ticks are all past: the job would never run."""
 
 
 class Start(NamedTuple):
-    """The latest one by a job's schedule."""
+    """The latest start by a job's schedule."""
 
     tick: int
     run_at: int
@@ -53,10 +53,10 @@ def plan_creation(key: str, verb: str, spec: JobSpec, now: int) -> Added:
 
 
 def plan_change(job: Existing, there: JobSpec, wanted: JobSpec, names: Collection[str], now: int) -> Carried:
-    """Another schedule, policy or anchor closes the books at `now` and opens new ones; the old never ticks again.
+    """Another schedule, policy or anchor closes the books at `now`, and opens new ones.
 
-    `there`: the job's spec, of which these `names` are to be as wanted. Raises NeverRuns for a change to what is past;
-    one that is past already may have its policies changed.
+    `there`: the job's spec. The fields in `names` get their values from `wanted`. Raises NeverRuns if the new schedule
+    has no tick to come. But a job whose schedule is over already may get another policy.
     """
     spec = there.taking(wanted, names)
     if "anchor" not in names or wanted.anchor is None:
@@ -80,7 +80,7 @@ def _refuse_past(spec: JobSpec, now: int) -> None:
 
 
 def plan_pause(job: Existing) -> int | None:
-    """The first tick that nobody has decided, which a pause now keeps from running; None if there is none."""
+    """The first tick that nobody has decided: a pause now keeps it from running. None: there is none."""
     if job.next_tick is None or not job.executing or job.last_tick is None or job.next_tick > job.last_tick:
         return job.next_tick
     following = timetable(job.schedule, job.anchor, job.policy).following(job.key, job.last_tick)
@@ -90,8 +90,8 @@ def plan_pause(job: Existing) -> int | None:
 def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
     """What passed since a paused job's `paused_tick` is skipped; it goes on with the first tick after `now`.
 
-    That keeps its distance from the latest start: a pause and its end don't make two runs come closer. Where the pause
-    kept nothing (a one-shot's tick had run, or was skipped ahead), nothing comes.
+    That tick keeps its distance from the latest start, so a pause can't bring two runs closer together. If the pause
+    kept no tick (a one-shot's had run, or was skipped ahead), no tick follows.
     """
     if job.paused_tick is None:
         return Resumed(None, None, ())
@@ -101,9 +101,10 @@ def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
 
 
 def distant(job: Existing, planned: PlannedTick | None, latest: Start | None) -> After:
-    """`planned`, or what runs in its place, no sooner behind the latest start than if there had been no order.
+    """`planned`, or a later tick in its place, as far behind the latest start as without the order.
 
-    And the ticks that are passed over for that: orders don't make two runs come closer (cronring.schema.spacing).
+    It also returns the ticks that are passed over for this. Orders must not bring two runs closer together
+    (cronring.schema.spacing).
     """
     if latest is None:
         return After(planned, ())
@@ -112,14 +113,14 @@ def distant(job: Existing, planned: PlannedTick | None, latest: Start | None) ->
 
 
 def manual_tick(now: int) -> int:
-    """The tick of a manual run: its instant, and never on a whole second, where its schedule's ticks are."""
+    """The tick of a manual run: its own instant, but never a whole second, as those are the schedule's."""
     return now + 1 if now % SECOND_US == 0 else now
 
 
 def plan_backfill(job: Existing, from_at: int, until_at: int, now: int) -> tuple[int, int] | None:
-    """The first tick of a backfill over [from_at, until_at], and an instant behind its last; None if there is no tick.
+    """The first tick of a backfill over [from_at, until_at], and an instant at or behind its last tick. None: no tick.
 
-    It leaves alone what the schedule itself has yet to run: its next tick, and whatever is still to come.
+    It leaves out the ticks that the schedule itself has yet to run.
     """
     until = min(until_at, now)
     upcoming = plan_pause(job)

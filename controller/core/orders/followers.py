@@ -1,4 +1,4 @@
-"""Dependencies between jobs, as far as deployments and orders are concerned: which job is to follow which."""
+"""Which job follows which, as deployments and orders need it."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from cronring.schema.policy import parse_policy
 
 
 def declared(module: Module) -> dict[str, str]:
-    """By the key of each job of a module that follows another one, the key of that."""
+    """Which jobs a module's jobs follow: key of the follower -> key of the followed job."""
     return {
         str(JobKey(module.namespace, module.name, verb.name)): verb.policy.after
         for verb in module.verbs
@@ -26,23 +26,23 @@ def followed(planned: Iterable[Added | Carried]) -> dict[str, str]:
 
 
 class Circle(NamedTuple):
-    """Of jobs that would follow each other, by key."""
+    """Jobs that would follow each other in a circle, by their keys."""
 
     message: str
     keys: list[str]
 
 
 def circles(after: Mapping[str, str], follows: Mapping[str, str]) -> dict[str, Circle]:
-    """Those of these jobs, by key, with which a circle would close; the others follow as they are to.
+    """The jobs that would close a circle, by key. The others may follow as wanted.
 
-    `after`: who follows whom by now. `follows`: what one after the other is to follow, "" for none.
+    `after`: follower -> followed, as it is. `follows`: the changes in order; "" for none.
     """
     as_it_is, closing, followed_by_any = dict(after), dict[str, Circle](), set(after.values())
     for key, followed_key in follows.items():
         before = as_it_is.pop(key, "")
         if followed_key:
             as_it_is[key] = followed_key
-        # Whom nobody follows closes no circle, but one of itself: chains of thousands aren't walked for each of them.
+        # A job without followers can only follow itself. So long chains aren't walked for each of their jobs.
         cycle = cycle_of(key, as_it_is) if key in followed_by_any or key == followed_key else []
         if cycle:
             closing[key] = Circle(cycle_fault(cycle), cycle)

@@ -41,19 +41,19 @@ ALLOWED: Final[Mapping[IntervalOrder, tuple[IntervalStatus, ...]]] = MappingProx
     IntervalOrder.RESUME: (_S.PAUSED,),
     IntervalOrder.CANCEL: (_S.SCHEDULED, _S.RUNNING, _S.PAUSED),
     IntervalOrder.RETRY: (_S.FAILED,),
-    # Of a pending job nothing has to be done: it is to run as it is.
+    # A pending job is about to run, so nothing has to be done.
     IntervalOrder.TRIGGER: (_S.PENDING, _S.SCHEDULED, _S.PAUSED, _S.COMPLETED),
     IntervalOrder.UPDATE: tuple(status for status in _S if status is not _S.CANCELLED),
 })  # fmt: skip
 ORDERED: Final[Mapping[IntervalOrder, JobOrder]] = MappingProxyType({
     IntervalOrder.PAUSE: Pause(), IntervalOrder.RESUME: Resume(), IntervalOrder.CANCEL: Cancel()
 })  # fmt: skip
-"""What is ordered of the job then. The others are no orders to it: they run it, or change it."""
+"""The order that each of these becomes. The other three are no orders of the job: they run it, or change it."""
 
 
 class IntervalStanding(NamedTuple):
-    """What a job's state follows from. `stopped`: its own failure paused it. `waiting`: what waits to run at once, or
-    again: "manual", "retry" or "".
+    """What a job's state follows from. `stopped`: its own failure paused it. `waiting`: which activation waits:
+    "manual", "retry" or "".
     """
 
     cancelled: bool
@@ -77,7 +77,7 @@ def status_of(standing: IntervalStanding) -> IntervalStatus:
 
 
 def _at_rest(standing: IntervalStanding) -> IntervalStatus:
-    # A job that failed and is retried. One that is run beside its schedule stays what it is.
+    # Only a failed job becomes pending by a manual run. Beside a schedule that goes on, such a run changes no state.
     again = standing.last_outcome not in {None, "completed", "cancelled"}
     if standing.waiting == "manual" and (again or not standing.has_next_tick):
         return IntervalStatus.PENDING

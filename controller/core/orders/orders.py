@@ -1,7 +1,7 @@
 """What an operator's order does to a job that is there: pure, one answer for memory and PostgreSQL alike.
 
-An order finds the job as it stands, under its row's lock, and says what the row is to be and what the books get. One
-that finds things as it wants them changes nothing.
+An order reads the job under its row's lock, and says what to write into the row and into the books. An order that finds
+the job as wanted changes nothing.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from cronring.schema.timetable import PlannedTick, Timetable, timetable
 
 
 class Pause(NamedTuple):
-    """No tick runs; those before `until` (None: before somebody resumes it) are skipped as paused.
+    """No tick runs. Ticks before `until` (None: until somebody resumes the job) are skipped as paused.
 
     `note` "": as it was.
     """
@@ -42,14 +42,16 @@ class Resume(NamedTuple):
 
 
 class SkipNext(NamedTuple):
-    """The next tick that would run doesn't. `tick`: the one that is expected to be it; None: whichever it is."""
+    """Skip the next tick that would run. `tick`: the tick that the caller expects it to be; None: any."""
 
     tick: int | None = None
     note: str = ""
 
 
 class Cancel(NamedTuple):
-    """No tick runs and no run by hand, until somebody restores it; what runs is cancelled, what waits is forgotten."""
+    """Nothing runs until somebody restores the job. Executions that run are cancelled, activations that wait are
+    forgotten.
+    """
 
     note: str = ""
 
@@ -102,9 +104,9 @@ class OrderTarget(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """What an order writes; `row` None: nothing, for things are so already.
+    """What an order writes. `row` None: nothing, as the job is so already.
 
-    `taken_back`: ranges with one of these reasons that reach beyond now are cut there, from this tick on.
+    `taken_back`: a tick and reasons. Skipped ranges from that tick on, with one of these reasons, are cut at now.
     `closes_at`, `opens_at`: where the job's books end, and where new ones begin. `details`: kept with the action.
     """
 
@@ -170,7 +172,7 @@ def carry_out(standing: OrderTarget, order: JobOrder, by: str, now: int) -> Orde
 
 # docs/decisions/0048: planned as if its verb were back
 def _of_orphan(standing: OrderTarget, order: JobOrder, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
-    """As if its verb were back by now, but that its next tick goes on waiting for that."""
+    """Plan as if the job's verb were back. But its next tick stays in `orphaned_tick`."""
     planned, skipped = upcoming(standing.job, now)
     tick, run_at = planned or (None, None)
     hosted = standing._replace(
@@ -236,7 +238,7 @@ def _resume(standing: OrderTarget, now: int) -> Ordered:
     table = _table(job)
     ahead_from, ahead_until = _ahead_without_pause(job, table)
     if job.paused_until is None:
-        # What was decided ahead before the pause stays so, and comes before the pause's first tick.
+        # Ticks that were decided ahead before the pause stay decided: they come before the pause's first tick.
         planned = plan_resume(job._replace(ahead_from=None, ahead_until=None), standing.latest, now)
         return Ordered(
             OrderColumns(planned.next_tick, planned.next_run_at, ahead_from=ahead_from, ahead_until=ahead_until),
@@ -255,13 +257,13 @@ def _skip_next(standing: OrderTarget, order: SkipNext, now: int) -> Ordered | Or
     if first is None or planned is None:
         message = f"{job.key!r} has no tick to come that could be skipped; `cronring jobs show` tells its schedule"
         return OrderRefusal(job.key, Order.SKIP_NEXT, None, message)
-    # Who repeats the call names the tick that it meant: no second one is skipped for it.
+    # A caller that repeats its call names the tick, so that no second tick is skipped.
     if order.tick is not None and order.tick != planned.tick:
         return NotNext(job.key, order.tick, planned.tick)
     outside = table.owed(first, planned.tick - 1, SkipReason.OUTSIDE_WINDOW) if first < planned.tick else ()
     (following, run_at), superseded = _distant(standing, *(table.following(job.key, planned.tick) or (None, None)))
     chained = decided_ahead(job, now)
-    # Booked ahead of its time: it leaves the books again if they close before it comes.
+    # The skip is booked ahead of its time. If the books close before the tick comes, the skip is taken back.
     ahead = planned.tick > now
     return Ordered(
         OrderColumns(
@@ -281,7 +283,7 @@ def _cancel(standing: OrderTarget, order: Cancel, by: str, now: int) -> Ordered:
             return Ordered(None, {})
         return Ordered(row._replace(cancelled_by=by, cancelled_note=order.note), {})
     skipped = closed(job, now, SkipReason.CANCELLED)
-    # The books end now, so what was decided ahead and has not come leaves them.
+    # The books end now. So skips of ticks that have not come yet are taken back.
     freed = (job.ahead_from, AHEAD) if decided_ahead(job, now) and job.ahead_from is not None else None
     return Ordered(
         OrderColumns(None, None, cancelled_at=now, cancelled_by=by, cancelled_note=order.note),
@@ -290,11 +292,11 @@ def _cancel(standing: OrderTarget, order: Cancel, by: str, now: int) -> Ordered:
 
 
 def _restore(standing: OrderTarget, now: int) -> Ordered:
-    """Its schedule begins anew: nothing of what passed meanwhile was due."""
+    """Its schedule begins anew: ticks that passed while it was cancelled were not due."""
     job = standing.job
     if not job.cancelled:
         return Ordered(None, {})
-    # docs/decisions/0017: behind all that is decided, though the clock was set back since.
+    # docs/decisions/0017: behind all decided ticks, even if the clock was set back since.
     opens_at = max(now, job.opened_at, job.last_tick or 0)
     (tick, run_at), superseded = _distant(standing, *(first_planned(_table(job), job.key, opens_at) or (None, None)))
     return Ordered(OrderColumns(tick, run_at), _told(next_tick=tick), superseded, opens_at=opens_at)
@@ -307,14 +309,16 @@ def _table(job: Existing) -> Timetable:
 def _distant(
     standing: OrderTarget, tick: int | None, run_at: int | None
 ) -> tuple[tuple[int | None, int | None], tuple[Skipped, ...]]:
-    """What the row goes on to instead of this tick, if that came too soon behind the latest start."""
+    """The tick for the row: this one, or a later one if this came too soon behind the latest start. And the ticks
+    skipped for it.
+    """
     planned = None if tick is None or run_at is None else PlannedTick(tick, run_at)
     kept, superseded = distant(standing.job, planned, standing.latest)
     return kept or (None, None), superseded
 
 
 def _first(standing: OrderTarget, table: Timetable) -> PlannedTick | None:
-    """The first tick that nobody has decided; its run_at is the row's, where it is the row's tick."""
+    """The first tick that nobody has decided. If it is the row's next tick, it has the row's run_at."""
     job = standing.job
     tick = plan_pause(job)
     if tick is None:
@@ -327,9 +331,9 @@ def _first(standing: OrderTarget, table: Timetable) -> PlannedTick | None:
 def _behind_run(
     standing: OrderTarget, table: Timetable, first: PlannedTick | None, now: int
 ) -> tuple[PlannedTick | None, tuple[Skipped, ...]]:
-    """`first`, or, if that and more came due during a run that costs them their own, what follows; and these.
+    """`first`. But if a run is going on that overlaps due ticks, the tick behind them, and the skips of them.
 
-    Whatever is ordered now, they overlapped.
+    Those ticks overlapped before the order, so the order must not change their reason.
     """
     job = standing.job
     if not job.executing or job.paused or first is None or first.tick > now or not table.loses_overlapped:
@@ -340,11 +344,11 @@ def _behind_run(
 def _without_pause(
     standing: OrderTarget, table: Timetable, now: int
 ) -> tuple[PlannedTick | None, tuple[int, tuple[SkipReason, ...]] | None]:
-    """Of a paused job: its first tick without the pause that is still to be decided; and what the books take back."""
+    """Of a paused job: the first tick that would be undecided without its pause, and what the books take back."""
     job, row = standing.job, standing.row
     if job.paused_until is None:
         return None if job.paused_tick is None else table.following(job.key, job.paused_tick - 1), None
-    if job.paused_tick is None:  # its first tick was not before the pause's end
+    if job.paused_tick is None:  # the pause ends before its first tick
         if row.next_tick is None:
             return None, None
         return table.following(job.key, row.next_tick - 1), None
@@ -354,7 +358,7 @@ def _without_pause(
 
 
 def _ahead_without_pause(job: Existing, table: Timetable) -> tuple[int | None, int | None]:
-    """What is left of the ticks that were decided ahead once the pause's are taken back: those before them."""
+    """What stays decided ahead when the pause's ticks are taken back: ticks before the pause."""
     if job.paused_until is None or job.paused_tick is None or job.ahead_from is None:
         return job.ahead_from, job.ahead_until
     if job.ahead_from >= job.paused_tick:
@@ -363,7 +367,7 @@ def _ahead_without_pause(job: Existing, table: Timetable) -> tuple[int | None, i
 
 
 def _told(**details: int | None) -> dict[str, object]:
-    """Instants as texts; what is None is left out."""
+    """Details for the action: instants as texts, without what is None."""
     return {
         name: value if name == "ticks" else format_instant(value)
         for name, value in details.items()

@@ -1,9 +1,9 @@
-"""Jobs that somebody made by hand, whose verb no active version of their module has: they are kept, and don't run.
+"""Jobs made by hand whose verb is in no active version of their module: they are kept, and don't run.
 
-An orphaned job is what it was but for its next tick, which stands in `orphaned_tick`: nobody claims it. From that one
-on its ticks don't run. They are skipped as `no_verb` in one range once its verb is back, or whatever else closes its
-books: nothing is written while it waits. Orders do to it what they do to any job, and what would be its next tick by
-them is kept in the same place. A pause without an end keeps its own ticks, orphaned or not.
+An orphaned job's next tick stands in `orphaned_tick`, where nobody claims it. Ticks from that one on don't run, and
+nothing is written while the job waits. When the verb is back, or the books close, the ticks are skipped as `no_verb` in
+one range. Orders work as for any job, but put the next tick into `orphaned_tick`. A pause without an end keeps its own
+ticks, orphaned or not.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from cronring.schema.policy import parse_policy
 from cronring.schema.timetable import PlannedTick, timetable
 from cronring.schema.validate import misfit_faults
 
-KEYS_TOLD: Final = 100  # of each kind, where a change of versions is kept, or logged
+KEYS_TOLD: Final = 100  # of each kind, in the action or the log line of a change of versions
 
 
 class Orphan(NamedTuple):
@@ -40,19 +40,19 @@ class Return(NamedTuple):
 
 
 class Misfit(NamedTuple):
-    """A job's payload is none that its verb takes: its runs fail. `faults`: why, in words."""
+    """A job's payload doesn't fit its verb, so its runs would fail. `faults`: why, in words."""
 
     key: str
     faults: tuple[str, ...]
 
 
 def plan_orphans(jobs: Iterable[Existing]) -> list[Orphan]:
-    """What was decided ahead, and what pauses keep, stays as it is."""
+    """Ticks that were decided ahead, and ticks that a pause keeps, stay as they are."""
     return [Orphan(job.job_id, job.key, plan_pause(job)) for job in jobs]
 
 
 def plan_return(jobs: Iterable[Existing], latest: Mapping[int, Start], now: int) -> list[Return]:
-    """`latest`: the latest starts, by job: coming back doesn't make two runs come closer than they may."""
+    """`latest`: the latest starts, by job id: a return must not bring two runs closer together than allowed."""
     return [_returned(job, latest.get(job.job_id), now) for job in jobs]
 
 
@@ -64,7 +64,7 @@ def _returned(job: Existing, latest: Start | None, now: int) -> Return:
 
 
 def upcoming(job: Existing, now: int) -> tuple[PlannedTick | None, tuple[Skipped, ...]]:
-    """What an orphaned job goes on with, were its verb back; and what of its ticks has passed for want of it."""
+    """The tick with which an orphaned job would go on, and the skips of its ticks that have passed without the verb."""
     if job.orphaned_tick is None:
         return None, ()
     table = timetable(job.schedule, job.anchor, job.policy)
@@ -76,9 +76,10 @@ def upcoming(job: Existing, now: int) -> tuple[PlannedTick | None, tuple[Skipped
 
 
 def misfits(module: Module, jobs: Iterable[Job]) -> list[Misfit]:
-    """Jobs that somebody made, whose payload their verb would no longer take. Those without a verb wait for one.
+    """Jobs made by hand whose payload doesn't fit their verb any more. Jobs without a verb are left out: they wait for
+    one.
 
-    What the module declares has a payload of its own, which was judged with it.
+    Declared jobs have payloads of their own, which are checked with the module.
     """
     verbs = {verb.name: verb for verb in module.verbs}
     found = [

@@ -1,10 +1,9 @@
-"""What a new version of a module does to the jobs of the one before: which go, which come, which carry on.
+"""What a new version of a module does to its jobs: which go, which come, which carry on.
 
-A job is the same job as long as its key stays. It keeps its next tick unless its ticks become others; then the books of
-the old ones are closed at that instant: whatever was due by them and has not been claimed is named here as skipped. A
-policy that leaves the ticks as they are decides about none: what is undecided is so by the new one. A paused job stays
-paused. A job made through the API stays as it is while its verb is there; without, it is orphaned, and never removed
-(see orphaning.py).
+A job is the same job as long as its key stays. It keeps its next tick unless its schedule's ticks change. Then the old
+books close at that instant, and ticks that were due and not claimed are skipped. A new policy with the same ticks skips
+none: it decides the ticks that are still undecided. A paused job stays paused. A job made through the API stays as it
+is while its verb is there. Without its verb it is orphaned, and never removed (orphaning.py).
 """
 
 from typing import NamedTuple
@@ -24,14 +23,14 @@ _DIGEST_SHOWN = 12
 class Existing(NamedTuple):
     """A job that is not removed, as its row stands. `last_tick`: the latest one claimed.
 
-    `paused`: its pause is in force. One with an end is over once a tick from then on has run, even if PostgreSQL's
-    clock was set back before that end since. `paused_tick`: the first tick that the pause keeps from running. A paused
-    job has no next tick, unless the pause ends by itself, at `paused_until`: then that is the first one from then on.
-    `opened_at`: when its present books began; or, of a cancelled job, which has none, when they ended.
-    `ahead_from`, `ahead_until`: the first and the last tick of which it was decided ahead of their time that they don't
-    run. While the last is still to come, they are taken back where the job's books are closed.
-    `orphaned`: its verb is in no active version. Then it has no next tick. `orphaned_tick` is the first that nobody had
-    decided: it and all after it don't run until the verb is back.
+    `paused`: its pause is in force. A pause with an end is over once a tick behind that end has run, even if
+    PostgreSQL's clock was set back since. `paused_tick`: the first tick that the pause keeps from running. A paused job
+    has no next tick, unless the pause has an end, `paused_until`. Then its next tick is the first one from that end on.
+    `opened_at`: when its present books began. A cancelled job has no books: then it is when they ended. `ahead_from`,
+    `ahead_until`: the first and the last tick that were skipped ahead of their time. While the last one is still to
+    come, these skips are taken back if the job's books close. `orphaned`: its verb is in no active version. Then it has
+    no next tick. `orphaned_tick` is the first tick that nobody had decided. Ticks from that one on don't run until the
+    verb is back.
     """
 
     job_id: int
@@ -67,11 +66,11 @@ class Added(NamedTuple):
 
 class Carried(NamedTuple):
     """`rescheduled`: schedule, anchor, policy and next tick are new, and the revision grows. Else the row keeps them.
-    `keeps`: it keeps the rest as well; then `spec` says of it no more than what its ticks follow from.
-    `ticks_stay`: they do all the same, and so does what was decided ahead of its time: only the policy is another.
+    `keeps`: the row keeps all other fields as well. Then `spec` has only schedule, anchor and policy. `ticks_stay`:
+    only the policy changes. The ticks stay, and so do skips that were decided ahead.
 
-    A paused job has no next tick; `paused_tick` is then the new schedule's first one; so it is with an orphaned one and
-    `orphaned_tick`. `closes_at`: where the old schedule's books end, and the new one's begin. A cancelled job has
+    A paused job has no next tick: `paused_tick` is then the new schedule's first tick. An orphaned job has it in
+    `orphaned_tick`. `closes_at`: where the old schedule's books end, and the new ones begin. A cancelled job has
     neither ticks nor books.
     """
 
@@ -104,7 +103,7 @@ class Removed(NamedTuple):
 
 
 class Redeploy(NamedTuple):
-    """`orphaned`: made through the API, and lose their verb by this; `back`: they had lost it, and have it again."""
+    """`orphaned`: jobs made through the API that lose their verb now. `back`: such jobs that have their verb again."""
 
     added: list[Added]
     carried: list[Carried]
@@ -152,7 +151,7 @@ def plan_redeploy(
 def plan_removal(
     existing: list[Existing], now: int, reason: SkipReason = SkipReason.DEPLOYMENT_REMOVED
 ) -> list[Removed]:
-    """What removing these jobs writes into the books; `reason`: of ticks that were due."""
+    """What the removal of these jobs writes into the books. `reason`: why their due ticks are skipped."""
     return [Removed(job.job_id, job.key, closed(job, now, reason), closes_at(job, now)) for job in existing]
 
 
@@ -182,7 +181,7 @@ def _carried(job: Existing, spec: JobSpec, now: int) -> Carried:
 
 
 def rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
-    """With its ticks by the schedule, anchor and policy that `carried` has; the old books are closed."""
+    """`carried` with the ticks of its schedule, anchor and policy, and with the skips that close the old books."""
     planned = _rescheduled(job, carried, now)
     if not job.orphaned:
         return planned
@@ -195,7 +194,7 @@ def _rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
         return carried._replace(closes_at=job.opened_at)
     table = timetable(*carried.spec.timing)
     before = timetable(job.schedule, job.anchor, job.policy)
-    # What was skipped ahead of its time as outside a window was by the old one.
+    # Ticks that were skipped ahead as outside the window were so by the old window.
     same_ahead = table.policy.window == before.policy.window or not decided_ahead(job, now)
     if table.schedule == before.schedule and same_ahead and not job.orphaned:
         return _by_another_policy(job, carried, table, now)
@@ -214,14 +213,14 @@ def _rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
 
 
 def _by_another_policy(job: Existing, carried: Carried, table: Timetable, now: int) -> Carried:
-    """Of the same ticks: the books change hands behind the last one that has been decided, and nothing else moves.
+    """The ticks stay. The new span of the books opens behind the last decided tick, and nothing else moves.
 
-    So a tick that waits goes on waiting, and what came due during a run is for its end to judge.
+    So a tick that waits goes on waiting, and the end of a run still decides ticks that came due during the run.
     """
     first, last, planned = undecided(job, now), job.last_tick, _same_planned(job, table, now)
     if job.executing and first is not None and last is not None and first <= last:
         first = table.schedule.next_after(last)
-        if table.policy.overlap == "allow":  # which decides about that one while this one runs
+        if table.policy.overlap == "allow":  # "allow" decides that tick while this one runs
             planned = first_planned(table, job.key, last)
     tick, run_at = planned or (None, None)
     closes = closes_at(job, now)
@@ -234,7 +233,7 @@ def _by_another_policy(job: Existing, carried: Carried, table: Timetable, now: i
 
 
 def _same_planned(job: Existing, table: Timetable, now: int) -> PlannedTick | None:
-    """The next tick, which stays, with another run_at only if that is still to come and jitter has become another."""
+    """The same next tick. It gets another run_at only if its run_at is still to come and the jitter has changed."""
     if job.next_tick is None or job.next_run_at is None:
         return None
     planned = PlannedTick(job.next_tick, job.next_run_at)
@@ -282,9 +281,11 @@ def first_planned(table: Timetable, key: str, opens_at: int) -> PlannedTick | No
     return not_before(table.following(key, opens_at), opens_at)
 
 
-# docs/decisions/0029: or a deployment makes the tick late at once
+# docs/decisions/0029: without this, a deployment may make a tick late at once
 def not_before(planned: PlannedTick | None, opens_at: int) -> PlannedTick | None:
-    """Jitter may have meant an interval's tick to be run before: it would be late, and its runner's grace over."""
+    """Move run_at to `opens_at` at least. Jitter may put an interval's run_at before it: then the tick would be late at
+    once.
+    """
     return None if planned is None else planned._replace(run_at=max(planned.run_at, opens_at))
 
 
@@ -292,8 +293,8 @@ def not_before(planned: PlannedTick | None, opens_at: int) -> PlannedTick | None
 def closes_at(job: Existing, now: int) -> int:
     """Where the present books of a job end: at `now`.
 
-    Should PostgreSQL's clock have been set back, they end with the latest tick that ran or was skipped: it must not
-    come again by the next schedule.
+    If PostgreSQL's clock was set back, they end with the latest tick that ran or was skipped. The next schedule must
+    not run that tick again.
     """
     decided = max(now, job.opened_at, job.last_tick or 0)
     tick = undecided(job, now)
@@ -317,8 +318,8 @@ def undecided(job: Existing, now: int) -> int | None:
 def decided_ahead(job: Existing, now: int) -> bool:
     """Whether ticks that are still to come are in the books already.
 
-    By a clock that was set back they may seem to come though a later one has run, or was skipped: nothing takes those
-    back.
+    After the clock was set back, ticks may seem to be still to come though a later one has run or was skipped. Such
+    skips are not taken back.
     """
     return job.ahead_until is not None and job.ahead_until > max(now, job.last_tick or 0) and not went_on(job)
 
@@ -340,7 +341,8 @@ def taken_back(job: Existing, first_tick: int, reason: SkipReason, now: int) -> 
 def closed(job: Existing, now: int, reason: SkipReason = SkipReason.SUPERSEDED) -> tuple[Skipped, ...]:
     """The ticks that the books of a job still owe at `now`, as the skips that close them.
 
-    `reason`: of those that were due. What was decided ahead is in the books as far as it has come (`taken_back`).
+    `reason`: why due ticks are skipped. Ticks that were decided ahead and have come are in the books already
+    (`taken_back`).
     """
     table = timetable(job.schedule, job.anchor, job.policy)
     if job.cancelled:
@@ -362,7 +364,9 @@ def closed(job: Existing, now: int, reason: SkipReason = SkipReason.SUPERSEDED) 
 
 
 def owed(table: Timetable, tick: int | None, now: int, reason: SkipReason) -> tuple[Skipped, ...]:
-    """`tick` and all that have come due since, by their own instants: jitter has no say in whose books a tick is."""
+    """Skips of `tick` and of all ticks up to `now`. Their own instants count, and not run_at: jitter must not move a
+    tick into other books.
+    """
     if tick is None or tick > now:
         return ()
     return table.owed(tick, now, reason)

@@ -1,6 +1,6 @@
 """The states of a job, and what leads from one to another: the one table of it.
 
-`ORDERS` says what operators may do to a job in each state, and which states that may leave it in; what is absent is
+`ORDERS` says what operators may do to a job in each state, and which states may follow. An order that is absent is
 refused. `HAPPENINGS` says the same of what the cluster does by itself. docs/control.md draws both; the view
 cron_job_details derives the state of every row as `state_of` does for one.
 """
@@ -77,8 +77,8 @@ _RESCHEDULED: Final = {
 }
 
 ORDERS: Final[Mapping[Order, Table]] = MappingProxyType({
-    # Also without a tick to come: a pause keeps retries, backfills, and the runs after another job's ticks.
-    # An orphaned job takes what it will be once its verb is back, and nothing that wants a run.
+    # A pause is allowed without a tick to come, too: it keeps retries, backfills and runs after other jobs' ticks. An
+    # orphaned job takes orders that set its later state, but none that asks for a run.
     Order.PAUSE: _to(State.PAUSED, *_ALIVE, State.PAUSED) | _staying(State.ORPHANED),
     Order.RESUME: {State.PAUSED: _ALIVE} | _staying(*_ALIVE, State.ORPHANED),
     Order.SKIP_NEXT: {State.SCHEDULED: _AT_REST, State.RUNNING: (State.RUNNING,)},
@@ -103,7 +103,7 @@ HAPPENINGS: Final[Mapping[Happening, Table]] = MappingProxyType({
     Happening.VERB_BACK: {State.ORPHANED: (*_ALIVE, State.PAUSED)} | _staying(State.CANCELLED),
 })  # fmt: skip
 
-# What an order makes of a job in the end, for the words of a refusal.
+# The state that an order aims at, for the text of a refusal.
 TARGETS: Final[Mapping[Order, State]] = MappingProxyType({
     Order.PAUSE: State.PAUSED,
     Order.RESUME: State.SCHEDULED,

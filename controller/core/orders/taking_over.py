@@ -1,8 +1,8 @@
-"""What an operator set stays with the (module, verb): a declared job that comes back is as it was paused or cancelled.
+"""A pause or a cancellation stays with the (module, verb): a declared job that comes back is paused or cancelled again.
 
-A job that its module no longer declares is removed; one that is declared again is a new row, with books of its own.
-What was set of the row removed last is then carried out on the new one, as the order that it was. Its instant is that
-of the return. So its books are kept as after any such order, and nothing before that instant is in them.
+A job that its module no longer declares is removed; one that is declared again is a new row, with books of its own. The
+pause or cancellation of the row removed last is then ordered anew for the new row, at the instant of the return. So the
+new row's books are as after any such order, and begin at that instant.
 """
 
 from typing import Final, NamedTuple
@@ -11,13 +11,12 @@ from cronring.controller.core.orders.orders import Cancel, Ordered, OrderTarget,
 from cronring.schema.instant import format_instant
 
 KEPT: Final = {"keep_paused": "pause", "keep_cancelled": "cancel"}
-"""The actions that tell of it, and the orders that they carry on."""
+"""The actions that are recorded, and the orders that they carry on."""
 
 
 class Left(NamedTuple):
-    """What was set of the job that a new one, `job_id`, takes the place of. `since`, by whom, why; `until`: a pause's.
-
-    A pause that was over isn't any more.
+    """The pause or cancellation of the removed job that `job_id` replaces: since when, by whom and why. `until`: the
+    end of a pause. A pause that was over is left out.
     """
 
     job_id: int

@@ -1,4 +1,4 @@
-"""What I believe of everyone, myself included, and what follows when I hear something or find it out myself."""
+"""What I believe of every member, myself included, and what follows from what I hear or find out."""
 
 from typing import Final
 
@@ -14,10 +14,10 @@ from cronring.controller.core.swim.rumors import Rumors
 from cronring.controller.core.swim.suspicion import CONFIRMATIONS, Suspicion, minimum_ns
 from cronring.schema.log_line import Level
 
-# Nobody refutes that often. Whatever claims so would push my own incarnation out of the wire's range. At the very limit
-# only ALIVE is heard: it refutes what came last below, and can't be refuted itself.
+# No member refutes that often. A made-up incarnation of this size would push my own out of the wire's range. At the
+# limit itself only ALIVE is heard: it refutes an accusation just below, and needs no refutation itself.
 INCARNATION_MAX: Final = 1 << 62
-# Far above what a ring is built for: more are made up.
+# Far above what a ring is built for: more members would be made up.
 MEMBERS_MAX: Final = 256
 
 _LEVELS: Final = {
@@ -58,8 +58,8 @@ class Beliefs:
         return self._others_by_status()[2]
 
     def hear(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool = False) -> None:
-        """Somebody says this. `by_sync`: it stood in a whole table, so it may be old."""
-        # Before all else: what is not heard can't raise my own incarnation.
+        """Take in what somebody says. `by_sync`: it stood in a whole table, so it may be old."""
+        # First of all, so that an absurd value can't raise my own incarnation.
         if update.incarnation >= INCARNATION_MAX + (update.status is Status.ALIVE):
             reaction.log(Level.WARNING, "absurd_incarnation", member=update.member_id)
         elif update.member_id == self.me.member_id:
@@ -79,9 +79,9 @@ class Beliefs:
             self._merge(accusation, now_ns, reaction)
 
     def bury_overdue(self, now_ns: int, reaction: Reaction) -> None:
-        """Declare dead whoever has not refuted in time."""
-        # Each judges for itself, by its own suspicion's age. A verdict is gossip as well, and can be refuted: nothing
-        # waits for all to agree, as only PostgreSQL decides who may claim.
+        """Declare suspects dead that have not refuted in time."""
+        # Each member judges for itself, by the age of its own suspicion. The verdict is gossip, and can be refuted.
+        # Nobody waits until all agree, as only PostgreSQL decides who may claim.
         overdue = [member_id for member_id, deadline_ns in self._deadlines_ns() if deadline_ns <= now_ns]
         for member_id in overdue:
             held = self.roster.get(member_id)
@@ -111,7 +111,9 @@ class Beliefs:
         return self._others
 
     def _deadlines_ns(self) -> list[tuple[str, int]]:
-        """When each suspect is dead. Whom I accuse myself can't be hoped to confirm what I say of another."""
+        """When each suspect counts as dead. A suspect that I accuse myself won't confirm my other accusations, so it
+        isn't counted.
+        """
         if not self._suspicions:
             return []
         live = self.roster.live_count
@@ -124,11 +126,10 @@ class Beliefs:
         return deadlines
 
     def _hear_of_me(self, update: Update, now_ns: int, reaction: Reaction) -> None:
-        """Refute: I live, under an incarnation above the one that they speak of. (Who has left keeps silent.)
-
-        Whoever still speaks of an older one has missed my refutation, so that is told again.
+        """Refute: I live, under an incarnation above the one in the rumour. (After leaving I keep silent.) A rumour
+        about an older incarnation has missed my refutation, so I tell that again.
         """
-        # Others may refute LEFT (docs/decisions/0014). Who has really left would come back on the ring by it.
+        # LEFT can be refuted (docs/decisions/0014). But I have really left: a refutation would put me back on the ring.
         if self.me.status is Status.LEFT:
             return
         if not supersedes(update, self.me):
@@ -136,15 +137,15 @@ class Beliefs:
                 self.rumors.add(self.me)
             return
         if update.status is not Status.ALIVE:
-            # I was silent for as long as others took to accuse me. What I find of others may be my own fault, too.
+            # I was silent for so long that others accused me. So the silence of others may be my own fault, too.
             self._health.worse()
             reaction.log(
                 Level.WARNING, "refuted", status=update.status.name.lower(), accuser=update.accuser_id or "unknown"
             )
         if update.status is Status.DEAD:
-            # Whoever believed it has adopted what I hold: core/node/verifying.py looks that up.
+            # A member that believed it may have adopted what I hold: core/node/verifying.py looks that up.
             reaction.burials.append(update)
-        # Above theirs: only a higher incarnation wins over an accusation, and nobody but its member may raise it.
+        # Only a higher incarnation wins over an accusation, and only the member itself may raise its own.
         self._reincarnate(update.incarnation + 1, Status.ALIVE, self.me.draining, now_ns, reaction)
 
     def _reincarnate(self, incarnation: int, status: Status, draining: bool, now_ns: int, reaction: Reaction) -> None:
@@ -153,7 +154,7 @@ class Beliefs:
 
     def _hear_of_other(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool) -> None:
         held = self.roster.get(update.member_id)
-        if held == update:  # most of what a table says; a repeated accusation is no news either
+        if held == update:  # most entries of a table, and repeated accusations, are no news
             return
         if held is None and self.roster.live_count >= MEMBERS_MAX and update.status in (Status.ALIVE, Status.SUSPECT):
             reaction.log(Level.WARNING, "too_many_members", members=MEMBERS_MAX, address=update.address)
@@ -162,27 +163,27 @@ class Beliefs:
         if held is not None and (held.status, held.incarnation) == (softened.status, softened.incarnation):
             self._confirm(softened)
         self._merge(softened, now_ns, reaction)
-        # docs/decisions/0014: its member gets the shortest wait there is, as if all had confirmed it.
+        # docs/decisions/0014: the suspect gets the shortest wait, as if all had confirmed the suspicion.
         if softened is not update and (suspicion := self._suspicions.get(update.member_id)) is not None:
             suspicion.verdict = True
 
-    # docs/decisions/0014: healing a partition must take nobody off the ring who lives
+    # docs/decisions/0014: when a partition heals, no living member may lose its place on the ring
     def _soften(self, update: Update, held: Member | None, by_sync: bool) -> Update:
-        """Take the death of somebody I know to be well as a suspicion, confirmed as well as can be.
+        """Take the death of a member that I believe to be well as a suspicion, but a fully confirmed one.
 
-        When a partition heals, each side holds the other's members dead. Were that believed at once, the ring would
-        lose members who are well, until their refutation came. memberlist does so for tables (mergeState); here it also
-        holds for a rumour of whom I don't even suspect: I missed the suspicion, so its refutation may be on its way.
+        When a partition heals, each side holds the other's members dead. If that were believed at once, the ring would
+        lose living members until they refute. memberlist does so for tables (mergeState). Here a rumour about a member
+        that I don't suspect counts the same. I missed the suspicion, so its refutation may be on its way.
         """
         if update.status is not Status.DEAD or held is None or not supersedes(update, held) or not held.gossips:
             return update
-        # Of a higher incarnation than I know, I have heard no suspicion either.
+        # I have heard no suspicion of a higher incarnation either.
         if by_sync or held.status is Status.ALIVE or update.incarnation > held.incarnation:
             return update._replace(status=Status.SUSPECT)
         return update
 
     def _confirm(self, accusation: Update) -> None:
-        """The same once more: of a suspicion, that is news if it comes from somebody else."""
+        """The same accusation again: it is news only if it comes from another accuser."""
         suspicion = self._suspicions.get(accusation.member_id)
         if suspicion is not None and accusation.accuser_id and suspicion.accuse(accusation.accuser_id):
             self.rumors.add(accusation)
@@ -213,9 +214,9 @@ class Beliefs:
             self._log(change, reaction)
 
     def _second_opinion(self, suspect: Member) -> None:
-        """Probe somebody whom others accuse soon, so that confirmations come within an interval.
+        """Soon probe a member that others accuse, so that confirmations come within an interval.
 
-        About 2 K of the members do so, however many there are: else a suspect in a large cluster would be flooded.
+        About 2 K members do so, in a cluster of any size, or a suspect in a large cluster would be flooded.
         """
         if suspect.accuser_id == self.me.member_id:
             return
@@ -223,8 +224,8 @@ class Beliefs:
             self.targets.prefer((suspect.member_id,))
 
     def _look_at_address(self, newcomer: Member, now_ns: int, reaction: Reaction) -> None:
-        """Two ids at one address: one process followed the other, and a probe tells which of them is gone."""
-        # I listen there myself, so whoever says that it does is gone.
+        """Two ids at one address: one process followed the other. A probe tells which one is gone."""
+        # I listen at that address myself, so that member is gone.
         if newcomer.address == self.me.address:
             self.accuse(newcomer.member_id, now_ns, reaction)
             return

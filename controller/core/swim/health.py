@@ -1,4 +1,4 @@
-"""Lifeguard's local health multiplier: who seems to be slow itself gives others more time before accusing them."""
+"""Lifeguard's local health multiplier: a member that seems slow itself gives others more time."""
 
 from typing import Final
 

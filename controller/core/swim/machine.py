@@ -40,8 +40,8 @@ from cronring.schema.log_line import Level
 
 MS: Final = 1_000_000
 
-# News is pushed to this many members at once, and again this often within a probe interval while there is any left.
-# (That is memberlist's gossip tick, silent when there is nothing.) Without it news would wait for the next probe.
+# News goes to GOSSIP_FANOUT members at once, up to GOSSIPS_PER_PROBE times in a probe interval, while there is any. (As
+# memberlist's gossip tick, but silent without news.) Otherwise news would wait for the next probe.
 GOSSIP_FANOUT: Final = 3
 GOSSIPS_PER_PROBE: Final = 5
 
@@ -63,7 +63,7 @@ class Swim:
         self._beliefs = Beliefs(me, settings, chance, self._health, now_ns)
         self._relays = Relays()
         self._seeds = Seeds()
-        self._untried: list[tuple[str, str]] = []  # out of reach, and not tried since all of them were
+        self._untried: list[tuple[str, str]] = []  # out of reach, and not tried in this round yet
         self._sequence = 0
         self._probe: Probe | None = None
         self._helpers = settings.indirect_probes
@@ -101,15 +101,15 @@ class Swim:
 
     def receive(self, packet: Packet, now_ns: int) -> Reaction:
         reaction = Reaction.nothing()
-        # An address that was once another's, or a proxy that loops, brings me my own words.
+        # A reused address, or a proxy that loops, may bring me my own packets.
         if self._left or packet.sender_id == self.me.member_id:
             return reaction
         self._notice_sleep(now_ns, reaction)
-        # Rumours before the message: an answer is made by what this packet has told.
+        # Rumours before the message: the answer must already know what this packet tells.
         for update in packet.updates:
             self._beliefs.hear(update, now_ns, reaction)
         self._answer(packet, now_ns, reaction)
-        # A stranger: our tables meet now. Until they have, it may own slots on its ring that others own on mine.
+        # A stranger: exchange tables now. Until then its ring and mine may give a slot to different owners.
         if self._beliefs.roster.belief(packet.sender_id) is None:
             self._send_sync(packet.sender_id, packet.sender_address, reaction)
         return self._done(now_ns, reaction)
@@ -130,7 +130,9 @@ class Swim:
         return self._done(now_ns, reaction)
 
     def greet(self, peers: tuple[tuple[str, str], ...], now_ns: int) -> Reaction:
-        """Known addresses, as (member_id or "", address). Whoever is not a live member yet is asked for its table."""
+        """Take in known addresses, as (member_id or "", address). Some that are no live members yet are asked for their
+        tables.
+        """
         reaction = Reaction.nothing()
         if self._left:
             return reaction
@@ -144,8 +146,8 @@ class Swim:
     def peer_refused(self, address: str, now_ns: int) -> Reaction:
         """A connection to this address was actively refused, so no process listens there: suspect it without a probe.
 
-        A suspicion like any other: it has to be confirmed or run out, and can be refuted. (The member may only have
-        been slow to listen, or have moved its listener.)
+        It is a usual suspicion: it can be confirmed, run out, or be refuted. (The member may only be slow to listen, or
+        may have moved its listener.)
         """
         reaction = Reaction.nothing()
         if self._left:
@@ -170,11 +172,11 @@ class Swim:
         if self._left:
             return reaction
         others = self._beliefs.others()
-        # docs/decisions/0014: under a higher incarnation, so that it wins over whatever is still said of me.
+        # docs/decisions/0014: under a higher incarnation, so that it wins over all rumours about me.
         self._beliefs.announce(now_ns, reaction, status=Status.LEFT)
         for member in self._chance.sample(others, min(FAREWELLS, len(others))):
-            # Told at once and to several, as no later packet of mine can tell it. Who misses it hears it from others,
-            # or has to suspect me.
+            # To several at once, as I send no later packet. A member that misses it hears it from others, or suspects
+            # me.
             farewell = Packet(self.me.member_id, self.me.address, (self.me,), Sync(False, ()))
             reaction.packets.append(SendPacket(member.address, farewell))
         self._deadline = None
@@ -189,12 +191,13 @@ class Swim:
         return self.me.status is Status.LEFT
 
     def _notice_sleep(self, now_ns: int, reaction: Reaction) -> None:
-        """When I come this late to my own deadline, I was stopped or starved: judge nobody by what I have not read yet.
+        """If I come this late to my own deadline, I was stopped or starved. Answers may lie unread, so I must judge
+        nobody yet.
 
-        Every verdict that is pending waits as long again, and a probe timeout more.
+        Every pending verdict waits for that delay, and a probe timeout more.
         """
         assert self._deadline is not None
-        # docs/decisions/0014: who was stopped must not judge others
+        # docs/decisions/0014: a member that was stopped must not judge others
         late_ns = now_ns - self._deadline
         if late_ns <= self._timeout_ns:
             return
@@ -206,7 +209,7 @@ class Swim:
         self._probe_at = max(self._probe_at, now_ns)
         self._reconnect_at = max(self._reconnect_at, now_ns)
         self._gossip_at = None if self._gossip_at is None else max(self._gossip_at, now_ns)
-        # What did I miss?
+        # Learn at once what I missed.
         self._sync_at = now_ns
         self._health.worse()
         reaction.log(Level.WARNING, "overslept", lateness_ms=late_ns // MS)
@@ -219,7 +222,7 @@ class Swim:
             case Ack():
                 self._on_ack(message, reaction)
             case Nack():
-                # Lifeguard: a helper lives and can't reach it either. So the silence is not my own fault.
+                # Lifeguard: a living helper can't reach the target either. So the silence is not my own fault.
                 if self._probe is not None and self._probe.sequence == message.sequence:
                     self._probe.nacks += 1
             case PingRequest():
@@ -236,7 +239,7 @@ class Swim:
     def _on_ping(self, packet: Packet, ping: Ping, reaction: Reaction) -> None:
         if ping.target_id == self.me.member_id:
             self._send(packet.sender_id, packet.sender_address, Ack(ping.sequence), reaction)
-        else:  # it means a process that had this address before me; my ack would keep that one alive
+        else:  # meant for a process that had this address before me: my ack would keep that member alive
             reaction.log(Level.DEBUG, "ping_for_predecessor", target=ping.target_id, sender=packet.sender_id)
 
     def _on_ack(self, ack: Ack, reaction: Reaction) -> None:
@@ -257,7 +260,7 @@ class Swim:
         nack_ns = now_ns + self._timeout_ns * NACK_PERCENT // 100
         relay = Relay(packet.sender_id, packet.sender_address, asked.sequence, nack_ns, now_ns + self._interval_ns)
         self._relays.add(self._sequence, relay)
-        # Under a sequence of my own: that of the requester may stand for a probe of mine.
+        # Under a sequence of my own: the requester's number may be that of one of my own probes.
         self._send(asked.target_id, asked.target_address, Ping(self._sequence, asked.target_id), reaction)
 
     def _continue_probe(self, now_ns: int, reaction: Reaction) -> None:
@@ -278,7 +281,7 @@ class Swim:
         target = self._beliefs.roster.get(target_id)
         assert target is not None
         self._sequence += 1
-        # Lifeguard's local health: whoever seems slow itself gives others longer, and accuses them later.
+        # Lifeguard's local health: if I seem slow myself, I accuse others later.
         self._probe = Probe(
             sequence=self._sequence,
             target_id=target_id,
@@ -303,13 +306,15 @@ class Swim:
         self._probe = None
         self._probe_at = now_ns
         if not probe.answered:
-            # Not even a helper spoke: rather I am cut off than the target is dead (Lifeguard).
+            # No helper answered either: more likely I am cut off (Lifeguard).
             if not probe.nacks:
                 self._health.worse()
             self._beliefs.accuse(probe.target_id, now_ns, reaction)
 
     def _sync_if_due(self, now_ns: int, reaction: Reaction) -> None:
-        """Push-pull with a random member: whatever rumours missed is mended here. Also the time to forget."""
+        """Exchange tables with a random member, which repairs what rumours have missed. Also bury members that ended
+        long ago.
+        """
         if self._sync_at > now_ns:
             return
         self._sync_at = now_ns + self._sync_ns
@@ -319,13 +324,13 @@ class Swim:
             self._send_sync(member.member_id, member.address, reaction)
 
     def _reconnect_if_due(self, now_ns: int, reaction: Reaction) -> None:
-        """Try some of those who are out of reach: so the two sides of a partition find each other when it heals."""
+        """Greet some members out of reach, so that the two sides of a partition find each other when it heals."""
         if self._reconnect_at > now_ns:
             return
         self._reconnect_at = now_ns + self._sync_ns // RECONNECTS_PER_SYNC
         lost = [(member.member_id, member.address) for member in self._beliefs.roster.dead()]
         lost = list(dict.fromkeys(lost + self._seeds.strangers(self._beliefs.roster, self.me.address)))
-        # Each is tried once before any is tried again: by chance alone, some would wait for minutes.
+        # In rounds: by chance alone, some members would wait for minutes.
         untried = [peer for peer in self._untried if peer in lost]
         if not untried:
             untried = self._chance.sample(lost, len(lost))
@@ -341,7 +346,7 @@ class Swim:
         alive = self._beliefs.alive_others()
         suspects = self._beliefs.suspect_others()
         if not alive and not suspects:
-            self._beliefs.rumors.clear()  # whoever comes later is sent the whole table
+            self._beliefs.rumors.clear()  # a member that comes later gets the whole table
         # One of the suspects as well, so that it can refute without waiting to be probed.
         receivers = self._chance.sample(suspects, min(1, len(suspects)))
         receivers += self._chance.sample(alive, min(GOSSIP_FANOUT, len(alive)))
@@ -360,7 +365,7 @@ class Swim:
             self._relays.next_ns(),
             self._beliefs.next_deadline(),
         )
-        # A confirmation may move a suspect's end into the past. Nobody slept then, so it is due now.
+        # A confirmation may move a suspect's deadline into the past. That is no sleep of mine, so the deadline is now.
         self._deadline = max(now_ns, min(deadline for deadline in deadlines if deadline is not None))
         return reaction
 
@@ -368,13 +373,14 @@ class Swim:
         self._send(member_id, address, Sync(True, self.members()), reaction)
 
     def _send(self, member_id: str, address: str, message: Message, reaction: Reaction) -> None:
-        """With rumours on its back, and first of all what I think of the receiver, if it would want to refute that.
+        """Send a message with rumours. The first one is my belief about the receiver, if that is one to refute.
 
-        Lifeguard's buddy system, for the dead as well: one who was only paused hears of it with the first answer.
+        This is Lifeguard's buddy system, also for the dead: a member that was only paused hears of it with the first
+        answer.
         """
         belief = self._beliefs.roster.belief(member_id)
         told = () if belief is None or belief.status is Status.ALIVE else (belief,)
-        # When several die together, rumours told to those who are dead already must not use up their count.
+        # If several members die together, rumours sent to the dead must not count as told.
         counts = not told or not self._beliefs.alive_others()
         rumors = self._beliefs.rumors.take(self._beliefs.roster.live_count, PACKET_UPDATES - len(told), counts)
         packet = Packet(self.me.member_id, self.me.address, told + rumors, message)

@@ -34,7 +34,7 @@ def supersedes(heard: Update, held: Update) -> bool:
     SWIM's rule (section 4.2 of the paper) with memberlist's change that makes DEAD refutable, so that partitions heal:
 
     1. The higher incarnation wins. Only the member itself raises its own: to refute, or to announce that it drains or
-       leaves; so nothing that is true is newer than its leaving. (That it left may be garbage, and is refuted then.)
+       leaves. So no true news is newer than its leaving. (A false LEFT is refuted.)
     2. At the same incarnation the worse news wins: LEFT over DEAD over SUSPECT over ALIVE.
     3. At the same status too, draining wins. (Honest members never make the two differ only there.)
 

@@ -25,7 +25,7 @@ class Probe:
         return self.ends_ns if self.asked or self.answered else self.ask_helpers_ns
 
     def delay(self, by_ns: int) -> None:
-        """I slept: what has come meanwhile is still unread, so the verdict has to wait as long again."""
+        """I slept, so answers may lie unread: the verdict waits as long again."""
         self.ask_helpers_ns += by_ns
         self.ends_ns += by_ns
 

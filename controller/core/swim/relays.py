@@ -19,7 +19,7 @@ class Relay:
 
 
 class Relays:
-    """By the sequence of my own ping. Bounded: beyond that the oldest is forgotten, as if its packets were lost."""
+    """Relays by the sequence of my own ping. Beyond CAPACITY the oldest is forgotten, as if its packets were lost."""
 
     __slots__ = ("_waiting",)
 

@@ -5,16 +5,16 @@ from typing import Final
 from cronring.controller.core.swim.member import Member, MemberChange, supersedes
 from cronring.controller.core.swim.messages import Status, Update
 
-# How many of the dead I remember, once they are no longer passed on. Beyond it the longest dead goes.
+# How many buried members I remember. Beyond that, the one buried first is forgotten.
 BURIED_CAPACITY: Final = 1024
 
 
 class Roster:
-    """Members by id. The dead and the left stay for a while, so that they hear of it; then they are buried.
+    """Members by id. The dead and the left stay for a while, so that all hear of it. Then they are buried.
 
-    A buried belief is passed on no more, but still stands in the way of stale news: a peer that slept through it all
-    can't bring a member back as alive unless that member itself has refuted. What I first hear of as dead or left is
-    buried at once, so that no such entry can go round among members for ever.
+    A buried belief is not passed on any more, but still blocks stale news. So a peer that slept can't bring a dead
+    member back as alive: only that member's own refutation can. A member that I first hear of as dead or left is buried
+    at once. Otherwise such entries could go round among members for ever.
     """
 
     __slots__ = ("_buried", "_by_address", "_ended_ns", "_live", "_live_sorted", "_members")
@@ -28,7 +28,7 @@ class Roster:
         self._by_address: dict[str, dict[str, None]] = {}  # ids of the live
 
     def merge(self, update: Update, now_ns: int) -> MemberChange | None:
-        """Believe what is heard if it supersedes what is held. None: nothing that anybody needs to know has changed."""
+        """Take in what is heard if it supersedes what is held. None: no change that others need to know."""
         held = self.belief(update.member_id)
         if held is not None and not supersedes(update, held):
             return None
@@ -69,7 +69,7 @@ class Roster:
         return len(self._live)
 
     def live_at(self, address: str) -> tuple[str, ...]:
-        """Ids of the live who say that this is their address: more than one if a process followed another there."""
+        """Ids of live members with this address: more than one if a process followed another there."""
         return tuple(self._by_address.get(address, ()))
 
     def dead(self) -> tuple[Member, ...]:
@@ -78,7 +78,7 @@ class Roster:
         return tuple(self._members[member_id] for member_id in ids if self._members[member_id].status is Status.DEAD)
 
     def forget(self, ended_before_ns: int) -> None:
-        """Bury whoever has been dead or left since before then."""
+        """Bury members that died or left before then."""
         for member_id in [member_id for member_id, since in self._ended_ns.items() if since < ended_before_ns]:
             del self._ended_ns[member_id]
             self._bury(self._members.pop(member_id))

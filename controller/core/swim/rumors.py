@@ -27,7 +27,7 @@ class _Waiting:
 
 
 class Rumors:
-    """The newest rumour of each member; of a suspicion, one for each accuser, as accusers are counted.
+    """The newest rumour about each member. Of a suspicion it keeps one for each accuser, as accusers are counted.
 
     Those told least often go first, newer before older.
     """
@@ -44,7 +44,9 @@ class Rumors:
         return len(self._waiting)
 
     def add(self, update: Update) -> None:
-        """Tell this from now on, instead of what was told of that member. A full queue forgets what was told most."""
+        """Tell this from now on, in place of earlier rumours about that member. A full queue drops the member told most
+        often.
+        """
         self._serial += 1
         waiting = _Waiting(update, self._serial)
         said = self._waiting.pop(update.member_id, {})
@@ -56,7 +58,7 @@ class Rumors:
             del self._waiting[self._most_told()]
 
     def take(self, members: int, at_most: int = PACKET_UPDATES, counts: bool = True) -> tuple[Update, ...]:
-        """Rumours for one packet. If it counts they are told once more, and dropped when that is enough."""
+        """Rumours for one packet. If `counts`, they count as told once more, and are dropped at their limit."""
         if not self._waiting:
             return ()
         limit = retransmit_limit(members)

@@ -1,4 +1,4 @@
-"""Addresses where somebody may live whom I don't know, or no longer know."""
+"""Addresses at which members may live that I don't know, or no longer know."""
 
 from typing import Final
 
@@ -27,7 +27,9 @@ class Seeds:
             self._listed = listed
 
     def strangers(self, roster: Roster, my_address: str) -> list[tuple[str, str]]:
-        """(member_id or "", address) of whoever is no live member. The dead are strangers; those who left are not."""
+        """(member_id or "", address) of seeds that are no live members. The dead are strangers; those that left are
+        not.
+        """
         live = {member.address for member in roster.live()}
         strangers = [("", address) for address in self._joined if address not in self._listed]
         for address, member_id in self._listed.items():

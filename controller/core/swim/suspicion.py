@@ -20,9 +20,10 @@ def minimum_ns(multiplier: int, probe_interval_ns: int, members: int) -> int:
 
 
 def wanted_confirmations(possible: int) -> int:
-    """K: as many as Lifeguard wants, or as can be had of the `possible` ones: live, not me, and not accused by me.
+    """K: how many confirmations Lifeguard wants, or `possible` if that is less: members that are live, not me, and not
+    accused by me.
 
-    With nobody left to ask, the first accusation has to do.
+    If there are none, the first accusation suffices.
     """
     return max(0, min(CONFIRMATIONS, possible))
 
@@ -32,7 +33,7 @@ def timeout_ns(min_ns: int, confirmations: int, wanted: int) -> int:
 
     With K = 0 it is min. The base of the logarithm cancels out.
     """
-    # Who accuses alone may be the one that is slow, so it waits six times as long. Several are hardly slow at once.
+    # A lone accuser may be slow itself, so it waits six times as long. Several accusers are hardly slow at once.
     if confirmations >= wanted:
         return min_ns
     max_ns = MAX_OVER_MIN * min_ns
