@@ -44,13 +44,15 @@ class ActivationStatements:
         return _fetched(await self._database.fetch(GetActivations(slots=slots, window_ms=window_ms)))
 
     async def get_followers(self, activation_ids: tuple[int, ...]) -> tuple[int, list[Activation]]:
-        """(PostgreSQL's now, those of these that are there, and whose jobs are not paused)."""
+        """(PostgreSQL's now, those of these activations that are there, without those of paused jobs)."""
         return _fetched(await self._database.fetch(GetFollowers(activation_ids=activation_ids)))
 
     async def start_activations(
         self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
     ) -> tuple[int, list[ActivationResult]]:
-        """Claim what is due and whose job may run, under a valid lease; every request is answered, in order."""
+        """Claim activations that are due and whose jobs may run, under a valid lease. Every request is answered, in
+        order.
+        """
         if not requests:
             return (await self._database.fetch(GetNow()))[0][0], []
         activating = _Activating(controller_id, hard_grace_ms)
@@ -66,7 +68,7 @@ class _Activating:
         self._hard_grace_ms = hard_grace_ms
         self.database_now = 0
         self._records: dict[int, asyncpg.Record] = {}  # by activation
-        self._moved: dict[int, int | None] = {}  # where those stand now that are not to run; None: they are gone
+        self._moved: dict[int, int | None] = {}  # by activation that is not to run: its next tick; None: it is gone
         self._full: dict[int, int] = {}
 
     async def make(self, database: Database, requests: list[ActivationRequest]) -> list[ActivationResult]:
@@ -95,7 +97,7 @@ class _Activating:
             await refuse_messages(transaction.fetch, await self._start_whole(transaction, [request]), error)
 
     async def _start_whole(self, transaction: Transaction, requests: list[ActivationRequest]) -> list[tuple[int, int]]:
-        """The executions and ticks of those that were won."""
+        """(execution id, tick) of what was won."""
         await self._start(transaction.fetch, requests)
         await self._move(transaction.fetch, requests)
         await self._start_under_limits(transaction.fetch, requests)
@@ -105,7 +107,7 @@ class _Activating:
     async def _start(
         self, fetch: Fetch, requests: list[ActivationRequest], places: dict[int, WantedPlace] | None = None
     ) -> None:
-        """`places`: of each, by activation. Without any, what is under a limit is not started."""
+        """`places`: by activation, what it needs a place of. None: activations under a limit are not started."""
         if not requests:
             return
         records = await fetch(
@@ -125,7 +127,7 @@ class _Activating:
         self._records |= {record["activation_id"]: record for record in records}
 
     async def _move(self, fetch: Fetch, requests: list[ActivationRequest]) -> None:
-        """What is not to run goes, or goes on."""
+        """Drop activations that are not to run, or move backfills on to their next ticks."""
         failures: Counter[int] = Counter()
         for activation_id, _, _, _, _, next_tick, _ in requests:
             record = self._records[activation_id]
@@ -146,7 +148,7 @@ class _Activating:
             await fetch(AdvanceBackfills(activation_ids=list(going), next_ticks=list(going.values())))
 
     async def _start_under_limits(self, fetch: Fetch, requests: list[ActivationRequest]) -> None:
-        """As many as there are places."""
+        """Start activations under limits, as many as there are places."""
         under_limits = [each for each in requests if self._records[each.activation_id]["waits_from"] is not None]
         if not under_limits:
             return
@@ -173,7 +175,7 @@ class _Activating:
 
 
 def _has_more(record: asyncpg.Record) -> bool:
-    """Whether it needs a transaction."""
+    """Whether it needs further statements, and so a transaction."""
     waits = record["execution_id"] is None and record["waits_from"] is not None
     return waits or record["verdict"] in _NOT_TO_RUN
 
@@ -186,6 +188,6 @@ def _fetched(records: list[asyncpg.Record]) -> tuple[int, list[Activation]]:
 
 
 async def find_activation(transaction: Transaction, job_id: int, activation_id: int) -> Activation:
-    """One that is there: the caller has just made it."""
+    """Read an activation that the caller has just made."""
     wanted = ListActivations(job_id=job_id, activation_id=activation_id, after_run_at=None, after_id=0, limit=1)
     return activation_of((await transaction.fetch(wanted))[0])

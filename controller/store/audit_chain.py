@@ -1,4 +1,6 @@
-"""The audit log in PostgreSQL: sealed in batches by whoever holds cron_audit_chain, so that no writer ever waits."""
+"""The audit log in PostgreSQL. The controller that holds the row of cron_audit_chain seals in batches, so no writer
+waits.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -63,7 +65,7 @@ class PostgresAuditLog:
         rows, head = await self._seal()
         return Sealed(rows, unsealed, max(0, (now - oldest) // 1_000), head)
 
-    # docs/decisions/0072: whoever holds the chain seals; writers and other sealers wait for nobody
+    # docs/decisions/0072: only the holder of the chain seals; writers and other sealers don't wait for it
     async def _seal(self) -> tuple[int, ChainLink | None]:
         async with self._database.transaction("sealing the audit log") as transaction:
             taken = await transaction.fetch(TakeAuditChain())
@@ -71,7 +73,7 @@ class PostgresAuditLog:
                 return 0, None
             last = ChainLink._make(taken[0])
             records = await transaction.fetch(GetUnsealedRows(limit=SEALED_AT_ONCE, bytes_max=BYTES_AT_ONCE))
-            # Beside the loop, which ticks wait for.
+            # Hashes are computed in a thread: ticks wait for the event loop.
             rows = await asyncio.to_thread(sealed, last, [AuditRow._make((*record, 0, b"")) for record in records])
             if not rows:
                 return 0, last

@@ -1,7 +1,7 @@
-"""Which jobs and executions have changed since last asked, told from ids that only grow.
+"""Which jobs and executions have changed since the last question. Growing ids tell it.
 
-Ids are drawn before they are committed, so a lower one may appear after a higher one: whatever is missing between two
-answers stays open and is asked for again, until no transaction can still bring it.
+Ids are drawn before their rows are committed, so a lower id may appear after a higher one. So missing ids stay open,
+and are asked for again until no transaction can bring them any more.
 """
 
 import json
@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 
 # A statement takes 8 s at most; an id that has not appeared after this was rolled back.
 OPEN_FOR_US: Final = 15_000_000
-# Each is looked for by itself, four times a second: this many take some ten milliseconds.
+# Each gap is looked up by itself, four times a second. So many take some ten milliseconds.
 GAPS_MAX: Final = 500
-# How far below the highest id a transaction may still be at work when one begins to look.
+# So far below the highest id, open transactions may still bring rows when somebody begins to look.
 _LOOKED_BACK: Final = 5_000
 
 
-# What any tick lies between: years 1 to 9999.
+# All ticks lie between these: years 1 to 9999.
 EARLIEST: Final = -62_135_596_800_000_000
 LATEST: Final = 253_402_300_799_999_999
 
@@ -41,7 +41,7 @@ class Gap(NamedTuple):
     until: int
 
     def without(self, seen: Sequence[int]) -> Iterator["Gap"]:
-        """What is left of it. `seen`: ids in order, any of which may lie elsewhere."""
+        """What is left of the gap without the ids in `seen`, which are in order and may lie outside."""
         first = self.first
         for row_id in seen[bisect_left(seen, self.first) : bisect_right(seen, self.last)]:
             if first < row_id:
@@ -57,22 +57,24 @@ class Stream(NamedTuple):
     highest: int
     unfinished: frozenset[int]
     missing: tuple[Gap, ...]
-    # The unfinished ones' ticks lie between these: only partitions of that time are asked for them.
+    # The ticks of unfinished executions lie between these, so only partitions of that time are read.
     first_tick: int = EARLIEST
     last_tick: int = LATEST
 
     def gaps(self) -> tuple[list[int], list[int]]:
-        """The missing ids, which may be of any tick: the first and the last ones of each gap."""
+        """The first and the last missing id of each gap. Their ticks aren't known."""
         return [gap.first for gap in self.missing], [gap.last for gap in self.missing]
 
     def has_told(self, row_id: int, *, ended: bool) -> bool:
-        """Whether an answer has told of it, and, if that is asked, that it had ended."""
+        """Whether an answer has told of this row. `ended`: whether it has also told its end."""
         below = bisect_right(self.missing, row_id, key=lambda gap: gap.first)
         missing = below > 0 and row_id <= self.missing[below - 1].last
         return row_id <= self.highest and not missing and not (ended and row_id in self.unfinished)
 
     def after(self, rows: Iterable[SeenRow], now: int) -> tuple["Stream", list[int]]:
-        """The stream after an answer about ids above the highest and the open ones; and the jobs that it tells of."""
+        """The stream after an answer, and the ids of the jobs that the answer tells of. The answer covers ids above the
+        highest, open gaps and unfinished rows.
+        """
         found = {row.row_id: row for row in rows}
         seen = sorted(found)
         highest = max(self.highest, seen[-1]) if seen else self.highest
@@ -85,7 +87,7 @@ class Stream(NamedTuple):
         return Stream(highest, unfinished, missing, *_reach(ticks, len(unfinished))), told
 
     def having_told(self, rows: Sequence[SeenRow], now: int) -> "Stream":
-        """The stream once only these have been told, of all that an answer tells of: the others come again.
+        """The stream if only these rows of an answer have been told. The other rows come again.
 
         `rows`: executions, whose ticks are known.
         """
@@ -100,7 +102,7 @@ class Stream(NamedTuple):
 
 
 def joined(gaps: list[Gap]) -> tuple[Gap, ...]:
-    """No more than GAPS_MAX: those that lie closest become one, so that few are told of twice, and none is left out."""
+    """At most GAPS_MAX gaps: the closest ones are joined. So no id is left out, and few rows are told twice."""
     excess = len(gaps) - GAPS_MAX
     if excess <= 0:
         return tuple(gaps)
@@ -116,7 +118,7 @@ def joined(gaps: list[Gap]) -> tuple[Gap, ...]:
 
 
 class Position(NamedTuple):
-    """Where somebody who follows the jobs has come to. `deployments`, `jobs`: changes told, as (id, instant)."""
+    """How far a follower of the jobs has read. `deployments`, `jobs`: changes that were told, as (id, instant)."""
 
     database_now: int
     executions: Stream
@@ -130,12 +132,12 @@ def _reach(ticks: list[int], unfinished: int) -> tuple[int, int]:
 
 
 def beginning(highest: int, unfinished: Iterable[int]) -> Stream:
-    """A stream from which on nothing is left out; its first answers tell of a few that are older."""
+    """A stream that leaves out nothing from now on. Its first answers also tell of a few older rows."""
     return Stream(max(highest - _LOOKED_BACK, 0), frozenset(unfinished), ())
 
 
 class ExecutionPosition(NamedTuple):
-    """Where somebody who follows the executions has come to."""
+    """How far a follower of the executions has read."""
 
     database_now: int
     executions: Stream
@@ -153,7 +155,7 @@ def encode_position(position: "Position | ExecutionPosition") -> bytes:
 
 
 def decode_position(packed: bytes) -> "Position | ExecutionPosition":
-    """Raises ValueError for what is none of ours."""
+    """What `encode_position` gave. Raises ValueError for anything else."""
     try:
         parts = json.loads(zlib.decompressobj().decompress(packed, _DECODED_LENGTH_MAX))
         match parts:
@@ -167,7 +169,7 @@ def decode_position(packed: bytes) -> "Position | ExecutionPosition":
 
 
 def pack(stream: Stream) -> list[Any]:
-    """For JSON. Ids grow by little, so their differences pack well: a few bytes for each execution that runs."""
+    """For JSON. Ids lie close together, so their differences take only a few bytes for each unfinished execution."""
     ids = sorted(stream.unfinished)
     steps = [later - earlier for earlier, later in zip([0, *ids], ids, strict=False)]
     missing = [[gap.first, gap.until, gap.last][: 2 + (gap.first < gap.last)] for gap in stream.missing]

@@ -28,23 +28,25 @@ class Claims:
     """The claims of one controller, at one instant."""
 
     def __init__(self, controller_id: str, hard_grace_ms: int, under_limits: set[int]) -> None:
-        """`under_limits`: jobs that were, the last time that they were looked at. It is kept up to date."""
+        """`under_limits`: jobs that were under a limit at their last claim. It is updated here, and kept between
+        claims.
+        """
         self._under_limits = under_limits
         self._controller_id = controller_id
         self._hard_grace_ms = hard_grace_ms
         self._results: dict[int, ClaimResult] = {}  # by job
-        self._waiting: dict[int, int] = {}  # under limits, and not claimed: by job, since when
+        self._waiting: dict[int, int] = {}  # jobs under limits that wait for a place -> since when
 
     async def make(self, database: Database, requests: list[ClaimRequest]) -> list[ClaimResult]:
         """Their results, in order.
 
-        Those that pass ticks over, or whose jobs are under a limit, take a transaction. It comes behind the plain ones,
-        which need not wait for it. Those that put a message into a queue come last.
+        Claims that pass ticks over, or whose jobs are under a limit, take a transaction. It comes behind the plain
+        claims, which need not wait for it. Claims that put a message into a queue come last.
         """
         under_limits = self._under_limits
         plain = [each for each in requests if each.runner_id and not each.skipped and each.job_id not in under_limits]
         await self._claim(database.fetch, plain)
-        # Looked for only now: the first claim tells of limits that this controller didn't know.
+        # Chosen only now: the plain claim may have found limits that this controller didn't know.
         more = [each for each in requests if each.runner_id and (each.skipped or each.job_id in under_limits)]
         if more:
             async with database.transaction("claiming jobs") as transaction:
@@ -54,7 +56,7 @@ class Claims:
         return [self._results[request.job_id] for request in requests]
 
     async def refuse(self, database: Database, request: ClaimRequest, error: str) -> ClaimResult:
-        """Claim a tick of whose message PostgreSQL takes none, for `error`: it is to end by that."""
+        """Claim a tick whose message PostgreSQL refuses with `error`. The execution is to end with that error."""
         async with database.transaction("claiming a tick without its message") as transaction:
             await refuse_messages(transaction.fetch, await self._claim_whole(transaction, [request]), error)
         return self._results[request.job_id]
@@ -64,7 +66,7 @@ class Claims:
             await add_messages(transaction.fetch, await self._claim_whole(transaction, list(requests)))
 
     async def _claim_whole(self, transaction: Transaction, requests: list[ClaimRequest]) -> list[tuple[int, int]]:
-        """The executions and ticks of those that were won."""
+        """(execution id, tick) of what was won."""
         await self._claim_more(transaction.fetch, requests)
         won = [each for each in requests if self._results[each.job_id].updated]
         passed = [(each.job_id, each.skipped) for each in won if each.skipped]
@@ -73,7 +75,9 @@ class Claims:
         return [(execution_id, tick) for execution_id, tick in found if execution_id is not None]
 
     async def _claim_more(self, fetch: Fetch, requests: list[ClaimRequest]) -> None:
-        """Of what is under limits, as many as there are places: it is locked when they are counted."""
+        """Claim, and under limits only as many as there are places. The first try locks the jobs, before places are
+        counted.
+        """
         self._waiting.clear()
         await self._claim(fetch, requests)
         if not self._waiting:
@@ -93,13 +97,13 @@ class Claims:
     async def _claim(
         self, fetch: Fetch, requests: list[ClaimRequest], places: dict[int, WantedPlace] | None = None
     ) -> None:
-        """`places`: of each, by job. Without any, what is under a limit is not claimed.
+        """`places`: by job, what it needs a place of. None: jobs under a limit are not claimed.
 
-        All of them have runners, or none has.
+        Either all requests have runners, or none has.
         """
         if not requests:
             return
-        # Transposed at once: attribute by attribute costs three times as much.
+        # Transposed in one go: attribute by attribute costs three times as much.
         job_ids, expected, ticks, run_ats, runners, keys, skips, triggers, next_ticks, next_run_ats, revisions, _ = zip(
             *requests, strict=True
         )
@@ -119,7 +123,7 @@ class Claims:
                 revisions=revisions,
                 placed=places is not None,
                 places=placed(places, job_ids) if places is not None else [],
-                # A runner stops a run by itself at its deadline, and is given time for that. A consumer is not.
+                # A runner stops a run at its deadline, and needs time for that. A consumer gets no such time.
                 hard_grace_ms=self._hard_grace_ms if requests[0].runner_id else 0,
             )
         )

@@ -1,9 +1,10 @@
 """Arrays in PostgreSQL's binary format, packed and unpacked at once.
 
-A batch goes to PostgreSQL as columns: for each element asyncpg asks two abstract classes whether it is an array itself,
-and calls its type's codec. Packed at once a column costs a fifth of that. The layout is array_recv's
-(src/backend/utils/adt/arrayfuncs.c): how many dimensions, whether there are nulls, the elements' type. Then follow, of
-the one dimension, its length and first index; and of each element its bytes' count (-1: null) and its bytes.
+A batch goes to PostgreSQL as columns. For each element, asyncpg asks two abstract classes whether it is an array
+itself, and calls its type's codec. To pack a column in one go costs a fifth of that. The layout is array_recv's
+(src/backend/utils/adt/arrayfuncs.c). It begins with the number of dimensions, whether there are nulls, and the
+elements' type. Then come the one dimension's length and first index. Each element has its number of bytes (-1: null)
+and its bytes.
 """
 
 import contextlib
@@ -39,14 +40,14 @@ def encode_integers(values: Sequence[int | None]) -> bytes:
 def encode_instants(values: Sequence[int | None]) -> bytes:
     """timestamptz[] of microseconds since 1970, moved to what Python can print (years 1 to 9999)."""
     with contextlib.suppress(TypeError):  # there are nulls
-        instants = [value - EPOCH_2000_US for value in values]  # type: ignore[operator]  # asking first costs as much again
+        instants = [value - EPOCH_2000_US for value in values]  # type: ignore[operator]  # a check costs double
         if not instants or (min(instants) >= _FIRST and max(instants) <= _LAST):
             return _fixed(_TIMESTAMPTZ, _WIDE, instants)
     return _fixed(_TIMESTAMPTZ, _WIDE, [None if value is None else _since_2000(value) for value in values])
 
 
 def encode_texts(values: Sequence[str | None]) -> bytes:
-    """text[], each different one encoded once. Raises UnicodeEncodeError for lone surrogates."""
+    """text[]. Equal texts are encoded once. Raises UnicodeEncodeError for lone surrogates."""
     if not values:
         return _EMPTY.pack(0, 0, _TEXT)
     encoded = {value: _text(value) for value in set(values)}
@@ -55,7 +56,7 @@ def encode_texts(values: Sequence[str | None]) -> bytes:
 
 
 def _fixed(oid: int, element: struct.Struct, values: Sequence[int | None]) -> bytes:
-    """`element`: a length, and a value of it."""
+    """`element`: the layout of one element, its length and its value."""
     count = len(values)
     if not count:
         return _EMPTY.pack(0, 0, oid)
@@ -98,7 +99,7 @@ def decode_texts(data: bytes) -> list[str | None]:
 
 
 def _elements(data: bytes) -> Iterator[bytes | None]:
-    """Of an array of one dimension at most: no statement answers with another."""
+    """The elements of an array with at most one dimension: no statement answers with more."""
     dimensions, _, _ = _EMPTY.unpack_from(data)
     at = _HEAD.size
     while dimensions and at < len(data):
@@ -111,7 +112,8 @@ def _elements(data: bytes) -> Iterator[bytes | None]:
 def prepare_columns(connection: Connection) -> None:
     """Have this connection's statements take and give bigint[], integer[], timestamptz[] and text[] by these functions.
 
-    `Connection.set_type_codec` does this for scalars and refuses arrays and domains over them; what it calls doesn't.
+    `Connection.set_type_codec` does this for scalars, but refuses arrays. The method that it calls does not, so it is
+    called here.
     """
     settings = connection._protocol.get_settings()  # type: ignore[attr-defined]  # noqa: SLF001  # as above
     for oid, name, encoder, decoder in (

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, as every user of the store wants them, from any libpq URL.
+"""Connections to PostgreSQL from any libpq URL, with the settings and codecs that all statements need.
 
 Statements name no schema: each session's `search_path` is our schema alone. Channels of NOTIFY and advisory locks begin
 with the schema's name, so several clusters share one database. Functions keep a path of their own (`CloseSchema`).
@@ -23,7 +23,7 @@ from cronring.sql.parameters import SetSession
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CONNECT_TIMEOUT_S: Final = 5.0
-# What libpq understands and asyncpg would hand to the server as a setting, which refuses it.
+# libpq knows these. asyncpg would send them to the server as settings, and the server refuses them.
 _LIBPQ_ONLY: Final = frozenset(
     {
         "connect_timeout", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count",
@@ -33,7 +33,7 @@ _LIBPQ_ONLY: Final = frozenset(
 )  # fmt: skip
 # timestamptz in binary is microseconds since 2000; the core counts from 1970.
 EPOCH_2000_US: Final = 946_684_800_000_000
-# 0001 to 9999: what Python can print. A value from outside must not fail the batch it stands in.
+# Years 1 to 9999, which Python can print. A value from outside must not fail its whole batch.
 FIRST_US: Final = -62_135_596_800_000_000
 LAST_US: Final = 253_402_300_799_999_999
 
@@ -49,7 +49,7 @@ def _decode_timestamptz(value: tuple[int]) -> int:
 
 
 async def set_session(connection: Connection, arguments: dict[str, Any]) -> None:
-    """What `connect_arguments` asked for at the start, said again: a pooler in between may have left it out."""
+    """Set again what `connect_arguments` asked for: a pooler in between may have dropped it."""
     settings = arguments["server_settings"]
     await connection.execute(*SetSession(names=list(settings), values=list(settings.values())))
 
@@ -64,9 +64,9 @@ async def prepare_codecs(connection: Connection) -> None:
 def connect_arguments(url: str, application: str, settings: dict[str, str], schema: str) -> dict[str, Any]:
     """Arguments of `connect_to_newest` and create_pool for a libpq URL; `settings` are the session's.
 
-    Names are looked up in `schema` alone, whatever the URL, the role or the database say of search_path.
-    Of several hosts the one that takes writes is wanted. `options=-c name=value` become session settings;
-    `connect_timeout` (seconds) is honoured; what asyncpg has no use for (keepalives and the like) is left out.
+    Names are looked up in `schema` alone, whatever the URL, the role or the database say of search_path. Of several
+    hosts, the one that takes writes is chosen. `options=-c name=value` become session settings; `connect_timeout`
+    (seconds) is honoured; what asyncpg has no use for (keepalives and the like) is left out.
     """
     address, _, query_text = url.partition("?")
     query = dict(parse_qsl(query_text, keep_blank_values=True))
@@ -98,21 +98,21 @@ def _parse_options(text: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def connecting(url: str) -> Iterator[None]:
-    """`translated`, for attempts to connect: names the server, and never what is secret in the URL."""
+    """`translated`, for attempts to connect. Messages name the server, and nothing secret of the URL."""
     if fault := url_fault(url):
         raise StoreError(f"the database URL is wrong: {fault}")
     server = _server(url)
     with translated(f"connecting to PostgreSQL at {server}" if server else "connecting to PostgreSQL"):
         try:
             yield
-        except ValueError as error:  # a port, a timeout or a quotation that is none
+        except ValueError as error:  # a malformed port, timeout or quotation
             if isinstance(error, asyncpg.InterfaceError | ConfigError):
                 raise
             raise StoreError(f"the database URL is wrong: {error}") from error
 
 
 def _server(url: str) -> str:
-    """The host or hosts, with ports, of a URL without faults; "" where there is none."""
+    """The hosts of a URL without faults, with ports; "" if it names none."""
     address, _, query = url.partition("?")
     authority = address.partition("://")[2].partition("/")[0]
     return authority.rpartition("@")[2] or dict(parse_qsl(query)).get("host", "")

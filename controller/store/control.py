@@ -34,7 +34,7 @@ class PostgresControl(ManyAtOnce):
     """cronring.controller.ports.store.Control."""
 
     async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
-        """Idempotent: one that is there already, and the same, is the answer."""
+        """Idempotent: if the same job is there already, that is the answer."""
         async with self._database.transaction("creating a job") as transaction:
             return await make(transaction, job, by, note)
 
@@ -44,18 +44,18 @@ class PostgresControl(ManyAtOnce):
             return await change_to(transaction, key, change, by, note)
 
     async def delete_job(self, key: str, by: str, note: str = "", seen: Seen | None = None) -> None:
-        """What runs finishes; what waits beside the schedule goes."""
+        """Runs that have begun finish. Activations that wait are dropped."""
         async with self._database.transaction("deleting a job") as transaction:
-            # Raised in here, so that nobody is told of a refusal that it was done: it commits nothing.
+            # Raised inside the transaction: a refusal must not commit, or count as a change.
             as_seen = {} if seen is None else {key: seen}
             done(await delete_all(transaction, [key], Who(by, note), seen=as_seen, whole=True))
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
-        """One that is paused stays so."""
+        """Pause it until somebody resumes it. A paused job stays paused, and loses the end of its pause."""
         return (await self.order_job(key, Pause(note), by)).job
 
     async def resume_job(self, key: str, by: str) -> Job:
-        """One that isn't paused stays as it is."""
+        """A job that isn't paused stays as it is."""
         return (await self.order_job(key, Resume(), by)).job
 
     async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
@@ -64,7 +64,7 @@ class PostgresControl(ManyAtOnce):
             return await run_by_hand(transaction, row, by, payload, note)
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
-        """None: no tick in the range that the schedule has done with."""
+        """None: the range has no tick that the schedule is done with."""
         async with self._changing(key, "backfilling a job", Order.BACKFILL) as (transaction, row):
             planned = plan_backfill(row.job, backfill.from_at, backfill.until_at, row.now)
             if planned is None:
@@ -115,7 +115,9 @@ class PostgresControl(ManyAtOnce):
     async def _changing(
         self, key: str, what: str, order: Order | None = None
     ) -> AsyncIterator[tuple[Transaction, Locked]]:
-        """Raises NotFound, and IllegalTransition for an order that the job's state doesn't allow."""
+        """Lock a job, and tell all controllers of it behind the block. Raises NotFound, and IllegalTransition if its
+        state forbids the order.
+        """
         async with self._database.transaction(what) as transaction:
             row = await lock_job(transaction, key)
             refusing = None if order is None else refused(row.standing, order)
@@ -141,13 +143,13 @@ async def run_by_hand(
     transaction: Transaction, row: Locked, by: str, payload: str | None = None, note: str = "",
     *, of_schedule: bool = False,
 ) -> Activation:  # fmt: skip
-    """See PostgresControl.trigger_job. `of_schedule`: it counts as a tick, as a failure, too."""
+    """See PostgresControl.trigger_job. `of_schedule`: the run counts like one of a tick, also if it fails."""
     made = await make_activations(transaction, [row], RunByHand(payload, note), by, of_schedule=of_schedule)
     return made[row.job.job_id]
 
 
 async def job_as_is(transaction: Transaction, job_id: int) -> Job:
-    """As nodes know it."""
+    """The job as nodes know it."""
     return job_of((await transaction.fetch(GetCronJobsById(job_ids=[job_id])))[0])
 
 

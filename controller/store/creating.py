@@ -36,7 +36,7 @@ class _Active(NamedTuple):
 
 
 class _There(NamedTuple):
-    """A job that there is."""
+    """A job that is there already."""
 
     job_id: int
     template: str
@@ -44,7 +44,7 @@ class _There(NamedTuple):
 
 
 class _Again(NamedTuple):
-    """A job of a queue that is there, and is to be changed into this one."""
+    """A job of a queue that is there already, and is changed into this one."""
 
     job: NewJob
 
@@ -64,7 +64,7 @@ class ChangesJobs(Protocol):
 
 
 class Creating:
-    """Of some jobs, what becomes of them in one transaction. `change`: for queues' jobs that are there already."""
+    """Makes jobs in one transaction. `change`: changes queues' jobs that are there already."""
 
     def __init__(self, transaction: Transaction, who: Who, change: ChangesJobs) -> None:
         self._transaction = transaction
@@ -73,12 +73,14 @@ class Creating:
         self._now = 0
 
     async def create(self, jobs: Sequence[NewJob], *, whole: bool, dry_run: bool) -> list[Outcome]:
-        """See cronring.controller.ports.many.ManyJobs. Idempotent: one that is there already, and the same, is it."""
+        """See cronring.controller.ports.many.ManyJobs. Idempotent: if the same job is there already, that is the
+        outcome.
+        """
         keys = [job.key for job in jobs]
         first: dict[str, NewJob] = {}
         for key, job in zip(keys, jobs, strict=True):
             first.setdefault(key, job)
-        # In one order everywhere, so that two calls about the same modules don't wait for each other.
+        # Modules are locked in one order everywhere, or two calls could deadlock.
         names = sorted({(job.namespace, job.module) for job in jobs})
         active = {name: await self._module(name, dry_run=dry_run) for name in names}
         there = await self._there(list(first))
@@ -101,7 +103,7 @@ class Creating:
         return told
 
     async def _update(self, again: Mapping[str, JobChange], *, dry_run: bool, whole: bool) -> dict[str, Outcome]:
-        """Those that are there, and are to be otherwise."""
+        """Change the jobs of queues that are there already."""
         outcomes = await self._change(again, whole=whole, dry_run=dry_run)
         return {
             key: each._replace(updated=not each.unchanged) if isinstance(each, JobDone) else each
@@ -109,7 +111,9 @@ class Creating:
         }
 
     async def _there(self, keys: list[str]) -> dict[str, _There]:
-        """Under its module's lock nobody else makes one. A look at it keeps no claim waiting."""
+        """Jobs that are there. They need no lock of their own: under the module's lock nobody else makes one, and no
+        claim waits.
+        """
         found: dict[str, _There] = {}
         for part in sliced(keys):
             for key, job_id, template, *spec in await self._transaction.fetch(GetSpecs(keys=part)):
@@ -117,7 +121,9 @@ class Creating:
         return found
 
     async def _module(self, name: tuple[str, str], *, dry_run: bool) -> _Active | None:
-        """Locked until the transaction ends; None: it has no active version. A queue is made by its first job."""
+        """The module's active version, locked until the transaction ends. None: there is none. A queue is made by its
+        first job.
+        """
         namespace, module = name
         await self._transaction.fetch(LockModule(namespaced_module=f"{namespace}/{module}"))
         if queue_of(module):
@@ -132,7 +138,7 @@ class Creating:
         return _Active(deployment_id, key, frozenset(verb.name for verb in verbs))
 
     async def _queue(self, namespace: str, module: str, *, dry_run: bool) -> _Active:
-        """What stands for it among deployments. It is made by the first job of the queue."""
+        """The deployment that stands for a queue. The queue's first job makes it."""
         key = queue_deployment(namespace, queue_of(module))
         if dry_run:
             self._now = max(self._now, (await self._transaction.fetch(GetNow()))[0][0])
@@ -172,7 +178,7 @@ class Creating:
             return error
 
     async def _circles(self, planned: Mapping[str, Outcome | _Planned | _Again]) -> dict[str, Outcome]:
-        """Of jobs that would follow each other in a circle, the last one is refused."""
+        """Refusals: of jobs that would follow each other in a circle, the last one is refused."""
         follows = followed(each.added for each in planned.values() if isinstance(each, _Planned))
         after = await who_follows(self._transaction, list(follows.values()))
         return dict(await beside(len(follows), refused_circles, after, follows))
@@ -213,7 +219,7 @@ def _is_same(row: _There, job: NewJob) -> bool:
 
 
 def _told(planned: Outcome | _Planned | _Again, key: str, *, again: bool) -> Outcome:
-    """`again`: it stands in this call twice, and the same."""
+    """`again`: the same job has stood in this call before."""
     if isinstance(planned, Exception):
         return planned
     done = planned if isinstance(planned, JobDone) else JobDone(key)

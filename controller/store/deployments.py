@@ -75,7 +75,7 @@ class _Row(NamedTuple):
 
     @property
     def version(self) -> ActiveVersion:
-        """While it is active."""
+        """As an active version."""
         return ActiveVersion(self.key, self.digest, self.min_replicas)
 
 
@@ -90,7 +90,7 @@ class _Name(NamedTuple):
     @classmethod
     def of(cls, namespace: str, module: str) -> "_Name":
         low = str(JobKey(namespace, module, ""))
-        # "/" is what follows "." in COLLATE "C".
+        # "/" follows "." in COLLATE "C", so all keys of the module lie between both.
         return cls(namespace, module, low, low.removesuffix(".") + "/")
 
     def __str__(self) -> str:
@@ -137,22 +137,24 @@ class DeploymentStatements:
             await transaction.fetch(LockModule(namespaced_module=str(version.name)))
             return await _deploy(transaction, version, options, activate)
 
-    # docs/decisions/0061: the others wait for the first, and do none of its work
+    # docs/decisions/0061: other runners of the same module wait for the first one, and repeat none of its work
     async def register_deployment(
         self, sent: SentModule, digest: str, timeout_ms: int, default_jitter: str = "", by: str = "",
         soon_ms: int | None = None,
     ) -> Deployed:  # fmt: skip
-        """What a runner hosts, which is read only where nobody has yet; see cronring.controller.ports.store.Store."""
+        """Register what a runner hosts. The module is parsed only if it is new; see
+        cronring.controller.ports.store.Store.
+        """
         known = RecogniseDeployment(
             namespace=sent.namespace, module=sent.name, digest=digest, fingerprint=sent.fingerprint
         )
-        # Without the lock first: after an outage all runners come at once, and a lock would make them a queue.
+        # Without the lock first: after an outage all runners come at once, and must not wait for each other.
         if found := await self._database.fetch(known):
             return _as_it_was(*found[0])
         name = _Name.of(sent.namespace, sent.name)
         async with self._database.transaction("creating a deployment") as transaction:
             await transaction.fetch(LockModule(namespaced_module=str(name)))
-            if found := await transaction.fetch(known):  # whoever had the lock made it
+            if found := await transaction.fetch(known):  # another runner made it while this one waited for the lock
                 return _as_it_was(*found[0])
             version = await _version(await sent.judge(), digest, sent.fingerprint)
             options = _DeployOptions(1, timeout_ms, default_jitter, by, "", soon_ms)
@@ -183,7 +185,9 @@ class DeploymentStatements:
     async def kill_deployment(
         self, key: str, by: str = "", note: str = "", *, dry_run: bool = False, check: CheckActive | None = None
     ) -> Killed:
-        """Deactivate it; its declared jobs are removed, others orphaned. Raises cronring.controller.errors.NotFound."""
+        """Deactivate it. Its declared jobs are removed, and jobs made by hand are orphaned. Raises
+        cronring.controller.errors.NotFound.
+        """
         async with self._database.transaction("killing a deployment", rehearsal=dry_run) as transaction:
             name, digest, _ = await _find(transaction, key)
             await transaction.fetch(LockModule(namespaced_module=str(name)))
@@ -208,12 +212,12 @@ class DeploymentStatements:
             return Killed(keys_of(removed), keys_of(orphaned))
 
     async def find_active(self, keys: Collection[str]) -> frozenset[str]:
-        """Those of these deployments that are the active ones of their modules."""
+        """Which of these deployments are active."""
         return frozenset(key for (key,) in await self._database.fetch(FindActive(keys=list(keys))))
 
 
 class _Version(NamedTuple):
-    """Of a module, as somebody wants it to be there."""
+    """A version of a module that is to be deployed."""
 
     name: _Name
     module: Module
@@ -234,7 +238,7 @@ class _DeployOptions(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """Of a module, under its lock: `row` is to be the active one of `rows`."""
+    """A change of a module's active version, under the module's lock: `row` of `rows` becomes active."""
 
     name: _Name
     row: _Row
@@ -244,11 +248,11 @@ class _Change(NamedTuple):
     default_jitter: str
     now: int
     action: tuple[str, str, str]  # what is done, by whom, and why
-    soon_ms: int | None = None  # of the jobs, those due within so long are asked for; None: all
+    soon_ms: int | None = None  # return only jobs that are due within this time; None: all
 
     @property
     def previous(self) -> str | None:
-        """The key of the active one, if that is another."""
+        """The key of the version that was active, if that is another one."""
         return next((row.key for row in self.rows if row.active and row.key != self.row.key), None)
 
     def audited(self, **jobs: tuple[str, ...]) -> Changes:
@@ -275,7 +279,7 @@ async def _find(transaction: Transaction, key: str) -> tuple[_Name, str, str]:
 
 
 async def _activate(transaction: Transaction, module: Module, change: _Change) -> Deployed:
-    """Make it the active version, and the jobs those that it declares. `created` False: it was."""
+    """Make it the active version, with the jobs that it declares. `created` False: it was active already."""
     name, row, now = change.name, change.row, change.now
     if row.active:
         await transaction.fetch(SetMinReplicas(deployment_id=row.deployment_id, min_replicas=change.min_replicas))
@@ -311,7 +315,7 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
 
 
 def _planned(module: Module, existing: list[Existing], change: _Change) -> tuple[Redeploy, list[str]]:
-    """What becomes of its jobs, and the keys of those that follow others."""
+    """The plan for the module's jobs, and the keys of its followers."""
     plan = plan_redeploy(module, existing, change.now, change.timeout_ms, change.default_jitter)
     return plan, list(declared(module))
 
@@ -320,7 +324,7 @@ async def _keep(
     transaction: Transaction, what: tuple[str, str, str], row: _Row, now: int, previous: str | None,
     removed: list[Removed], orphaned: list[Orphan], back: list[Return],
 ) -> None:  # fmt: skip
-    """Who did it, and what it did: in short with the deployment, and with each job that somebody had made by hand."""
+    """Record who did it and what it did: a summary for the deployment, and an action for each job made by hand."""
     action, by, note = what
     details: dict[str, object] = {} if previous is None else {"previous": previous}
     details |= key_details(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
@@ -333,7 +337,7 @@ async def _keep(
 
 
 async def _version(module: Module, digest: str, fingerprint: str) -> _Version:
-    """In a thread: ticks must not wait until thousands of verbs are printed."""
+    """Print the module in a thread: it may have thousands of verbs, and ticks wait for the event loop."""
     schema_text = await asyncio.to_thread(print_module, module)
     return _Version(_Name.of(module.namespace, module.name), module, digest, schema_text, fingerprint)
 
@@ -352,7 +356,7 @@ async def _deploy(transaction: Transaction, version: _Version, options: _DeployO
                 RememberFingerprint(deployment_id=row.deployment_id, fingerprint=version.fingerprint)
             )
     if not activate and not created:
-        # A runner that comes back wants to know its deployment's key, and there may be a million jobs.
+        # A runner that comes back needs only its deployment's key. Its module may have a million jobs: don't read them.
         return _as_it_was(row.key, row.active)
     min_replicas, timeout_ms, default_jitter, by, note, soon_ms = options
     action = "deploy", by, note
@@ -365,7 +369,7 @@ def _as_it_was(key: str, active: bool) -> Deployed:
 
 
 async def _check_schema(row: _Row, module: Module, schema_text: str) -> None:
-    """A digest names one schema. Raises Conflict. (A text may be another one by a later version's way to print it.)"""
+    """Raises Conflict if this digest has another schema. Only the text may differ, if another release printed it."""
     if row.schema_text != schema_text and await asyncio.to_thread(parse_module, row.schema_text) != module:
         raise other_schema(row.key, row.digest)
 
@@ -400,7 +404,7 @@ async def _create(transaction: Transaction, version: _Version, now: int) -> _Row
 
 
 async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan: Redeploy, now: int) -> None:
-    """So many at once that making their columns doesn't hold the loop."""
+    """Write the plan in slices, so that making columns doesn't block the event loop."""
     for removed in sliced(plan.removed):
         await remove_jobs(transaction, removed, now)
     for carried in sliced(plan.carried):

@@ -47,7 +47,7 @@ Row = TypeVar("Row")
 
 
 class _Check(NamedTuple):
-    """What a statement returns goes, as rows of `row`, to the rule."""
+    """The statement's rows are made into `row` tuples, and go to the rule."""
 
     name: str
     statement: Statement
@@ -92,11 +92,10 @@ class Examined(NamedTuple):
     reached: bool
 
 
-# docs/decisions/0036: first the settings of any new session, then its own
+# docs/decisions/0036: first reads the settings that any new session gets, and then sets its own timeouts
 async def examine(url: str, settings: ClusterSettings, *, schema: str = DEFAULT_SCHEMA) -> Examined:
-    """All checks, over one connection of its own. What can't be checked is a finding, too: this raises nothing.
-
-    `settings`: of the cluster, for its times. The session has the settings that any new one gets, but for its timeouts.
+    """All checks, over one connection of its own. It raises nothing: what can't be checked is a finding, too.
+    `settings`: the cluster's durations. The session has the settings of any new session, except its timeouts.
     """
     try:
         connection = await connect(url, _APPLICATION, schema=schema)
@@ -120,7 +119,7 @@ def _unreachable(error: Exception) -> Finding:
 
 
 async def _server_findings(connection: Connection) -> list[Finding]:
-    """What the settings say; read before this session gets its own bounds."""
+    """Findings about the server's settings. They are read before this session sets its own timeouts."""
     try:
         rows = await _fetch(connection, GetServerSettings(names=list(server.SETTINGS)))
         await _fetch(connection, BoundDiagnosis())
@@ -151,7 +150,7 @@ async def _schema_finding(connection: Connection) -> Finding:
 async def _finding(connection: Connection, check: _Check) -> Finding:
     try:
         rows = await _fetch(connection, check.statement)
-    except Exception as error:  # whatever a statement fails with, the next one has its turn
+    except Exception as error:  # of any kind: the next statement still runs
         return unchecked(check.name, _reason(error))
     return guarded(check.name, lambda: check.rule([check.row(tuple(row)) for row in rows]))
 
@@ -175,7 +174,7 @@ async def _close(connection: Connection) -> None:
 
 
 def _one(rule: Callable[[Row], Finding]) -> Callable[[list[Row]], Finding]:
-    """Of a statement that has one row."""
+    """The rule for a statement that returns one row."""
     return lambda rows: rule(rows[0])
 
 

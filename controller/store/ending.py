@@ -31,9 +31,9 @@ _TEXTS: Final = {name for name in Report._fields if Report._field_defaults.get(n
 
 
 def _columns(parameters: Container[str]) -> tuple[tuple[str, bool], ...]:
-    """For each field of a report the parameter of its column, which may be in the plural, and whether it is a text.
+    """For each field of a report: the statement's parameter for it (may be a plural), and whether the field is a text.
 
-    "" for what that statement doesn't take.
+    "": the statement doesn't take the field.
     """
     return tuple(
         (next((name for name in (field, f"{field}s") if name in parameters), ""), field in _TEXTS)
@@ -43,16 +43,16 @@ def _columns(parameters: Container[str]) -> tuple[tuple[str, bool], ...]:
 
 _COMPLETED: Final = _columns(EndCronJob.__annotations__)
 _REPORTED: Final = _columns(EndAnyRun.__annotations__)
-_RESULT: Final = EndResult._fields.index("stale") + 1  # the rest, only further statements say
+_RESULT: Final = EndResult._fields.index("stale") + 1  # only further statements fill in the fields behind it
 _NOTHING_MORE: Final = tuple(EndResult._field_defaults[name] for name in EndResult._fields[_RESULT:])
 _SECOND_US: Final = 1_000_000
 _DAY_US: Final = 86_400 * _SECOND_US
 _DAYS_KNOWN: Final = 4
-_ANYWHERE: Final = "cron_executions e"  # as both statements name where an execution is looked for
+_ANYWHERE: Final = "cron_executions e"  # how both statements name the table, for which a partition may be put in
 
 
 class _Ended(NamedTuple):
-    """An end that this transaction has made: of which request, by its position among them, and what PostgreSQL says."""
+    """An end that this transaction has made: the position of its request, the request, and PostgreSQL's answer."""
 
     position: int
     request: EndRequest
@@ -60,18 +60,18 @@ class _Ended(NamedTuple):
 
 
 class Partitions:
-    """In which partition the executions of a day are, as far as it is known.
+    """The partition that has the executions of a day, as far as known.
 
-    An UPDATE sets up each partition that its plan has before its first row: of 34, that costs as much as all the rest.
-    Pruning them would not do (docs/decisions/0001). Each name makes another statement, planned once for a connection:
-    so only today and yesterday have one. Of these, retention takes none away: it would not wait for such an UPDATE.
+    An UPDATE sets up every partition of its plan before its first row: with 34 of them, that is half of its cost.
+    Pruning is no way out (docs/decisions/0001). Each name makes another statement, which each connection plans once. So
+    only today and yesterday have a name. Retention never drops these two: it would not wait for such an UPDATE.
     """
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}  # by day since 1970; "": none may be named
 
     async def name(self, fetch: Fetch, ticks: Sequence[int]) -> str:
-        """ "": it isn't known."""
+        """The partition of these ticks; "": not known, or more than one."""
         day = min(ticks) // _DAY_US
         if max(ticks) // _DAY_US > day or max(self._names, default=day) > day + 1:
             return ""
@@ -91,7 +91,7 @@ class EndBatch:
         self._partitions = partitions
         self._requests = requests
         self._results: list[Any] = [None] * len(requests)
-        # Jobs are locked in this order: of two ends of the same jobs, neither waits for the other.
+        # Jobs are locked in this order, or two batches of ends could deadlock.
         job_ids = [request.report.job_id for request in requests]
         self._order = sorted(range(len(requests)), key=job_ids.__getitem__)
 
@@ -106,10 +106,10 @@ class EndBatch:
         return self._results
 
     async def _complete(self, fetch: Fetch, positions: Sequence[int]) -> None:
-        """End those of them whose jobs have nothing else to write; the others are left as they are."""
+        """End those that need no further statement. The statement leaves the others as they are."""
         if not positions:
             return
-        # Transposed at once: attribute by attribute costs three times as much.
+        # Transposed in one go: attribute by attribute costs three times as much.
         requests = [self._requests[position] for position in positions]
         reports, ticks, revisions, next_ticks, next_run_ats, *_ = zip(*requests, strict=True)
         completing = EndCronJob(
@@ -129,12 +129,12 @@ class EndBatch:
     async def _in_its_partition(
         self, fetch: Fetch, ending: EndCronJob | EndAnyRun, ticks: Sequence[int]
     ) -> list[asyncpg.Record]:
-        """What it answers, with the partition of that day named where that is known."""
+        """Run the statement on the day's partition, if that is known; else on the whole table."""
         name = await self._partitions.name(fetch, ticks)
         return await fetch(ending.worded({_ANYWHERE: f"{name} e"}) if name else ending)
 
     async def _end(self, fetch: Fetch, positions: Sequence[int], *, anywhere: bool = False) -> list[asyncpg.Record]:
-        """`anywhere`: in all partitions."""
+        """Any end, with its answer. `anywhere`: look in all partitions."""
         if not positions:
             return []
         reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, *_ = zip(
@@ -155,7 +155,9 @@ class EndBatch:
         return records
 
     async def _end_whole(self, transaction: Transaction, positions: list[int]) -> None:
-        """What each of them has to write beside its own two rows is written with them."""
+        """End these, and write in the same transaction what follows: skips, anchors, retries, followers, pauses,
+        places, messages.
+        """
         positions = await self._of_the_unseen(transaction.fetch, positions)
         positions = await self._free_of_consumers(transaction.fetch, positions)
         found = dict(zip(positions, await self._end(transaction.fetch, positions), strict=True))
@@ -170,7 +172,7 @@ class EndBatch:
         await add_skips(transaction, skipped, by=self._controller_id)
         await self._move_anchors(transaction.fetch, [each for each in decided if each.request.anchor is not None])
         await self._add_retries(transaction.fetch, [each for each in ended if each.record["retried"]])
-        # A run by hand has no tick of its schedule: nobody follows it.
+        # The tick of a manual run is no whole second: such runs have no followers.
         followed = [each for each in ended if each.record["followed"] and not each.record["tick"] % _SECOND_US]
         await self._follow(transaction.fetch, followed)
         await self._pause(transaction.fetch, ended)
@@ -179,7 +181,7 @@ class EndBatch:
         await delete_messages(transaction.fetch, [self._requests[position] for position in decided_now])
 
     async def _of_the_unseen(self, fetch: Fetch, positions: list[int]) -> list[int]:
-        """All but those that were lost with a runner which is back. Runners are locked before everything else."""
+        """Leave out executions declared lost whose runner is back. Runners are locked before all else."""
         unseen = {self._requests[position].unseen for position in positions} - {None}
         if not unseen:
             return positions
@@ -188,7 +190,7 @@ class EndBatch:
         return self._without(positions, lambda request: request.unseen is not None and request.unseen.runner_id in seen)
 
     async def _free_of_consumers(self, fetch: Fetch, positions: list[int]) -> list[int]:
-        """Those whose messages, if they are to be withdrawn, no consumer is about to end."""
+        """Leave out executions whose message is to be withdrawn, while a consumer holds or has ended it."""
         busy = await held_by_consumers(fetch, [self._requests[position] for position in positions])
         return self._without(positions, lambda request: request.report.execution_id in busy)
 
@@ -254,7 +256,7 @@ class EndBatch:
 
 
 def _is_plain(request: EndRequest) -> bool:
-    """Whether it has nothing to write beside two rows, as far as its caller knows."""
+    """Whether two rows are all that it writes, as far as the request tells."""
     report = request.report
     return (
         report.outcome is Outcome.COMPLETED
@@ -273,7 +275,7 @@ async def _give_back(fetch: Fetch, ends: list[_Ended]) -> None:
 
 
 def _reported(columns: tuple[tuple[str, bool], ...], reports: Iterable[Report]) -> dict[str, Any]:
-    """Parameters of a statement that are columns of reports, by their names."""
+    """The parameters of a statement that come from reports, by name."""
     return {
         name: texts_or_null(column) if is_text else column
         for (name, is_text), column in zip(columns, zip(*reports, strict=True), strict=True)

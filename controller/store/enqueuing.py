@@ -1,4 +1,4 @@
-"""Ticks that are completed once their messages are in their queues: most are one statement, and few a transaction."""
+"""Ticks that are completed once their messages are in their queues. Most take one statement, and few a transaction."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,17 +17,17 @@ from cronring.sql.parameters import EnqueueCronJobs, FollowTicks
 
 
 class Enqueues:
-    """Those of one controller, at one instant."""
+    """One batch of one controller."""
 
     def __init__(self, controller_id: str, claims: Claims) -> None:
-        """`claims`: for what is refused. That is a tick without a message."""
+        """`claims`: claims the ticks whose messages PostgreSQL refuses."""
         self._controller_id = controller_id
         self._claims = claims
         self._results: dict[int, EnqueueResult] = {}  # by job
         self._more: list[EnqueueRequest] = []
 
     async def make(self, database: Database, requests: list[EnqueueRequest]) -> list[EnqueueResult]:
-        """Their results, in order. An error that concerns one of them fails that one alone."""
+        """Their results, in order. An error of one request fails only that request."""
         plain = [each for each in requests if not (each.skipped or each.passed)]
         self._more = [each for each in requests if each.skipped or each.passed]
         refuse = partial(self._refuse, database)
@@ -40,7 +40,7 @@ class Enqueues:
         self._more += [each for each, record in zip(requests, records, strict=True) if record["more"]]
 
     async def _enqueue_whole(self, database: Database, requests: Sequence[EnqueueRequest]) -> None:
-        """With what they pass over, and what follows them."""
+        """Enqueue, and write what the ticks pass over, and the activations of followers."""
         async with database.transaction("enqueueing messages") as transaction:
             records = await self._fetched(transaction.fetch, requests, whole=True)
             won = [each for each, record in zip(requests, records, strict=True) if record["updated"]]

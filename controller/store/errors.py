@@ -1,4 +1,4 @@
-"""What asyncpg and the operating system raise, as cronring.controller.errors says it."""
+"""Errors of asyncpg and of the operating system, translated into those of cronring.controller.errors."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from cronring.controller.errors import StoreError, StoreUnavailable
 # Classes of SQLSTATE after which the same statement may well succeed: connection, resources, locks and deadlocks,
 # operator intervention (restart, timeouts), I/O.
 _RETRYABLE_CLASSES: Final = frozenset({"08", "40", "53", "55", "57", "58"})
-# 25006: a fail-over has made the server that we hold on to a standby. 25P03, 25P04: a transaction was too slow.
+# 25006: after a fail-over, our connection leads to a standby. 25P03, 25P04: a transaction was too slow.
 READ_ONLY: Final = "25006"
 _UNCERTAIN_CLASSES: Final = frozenset({"", "08", "57", "58", "XX"})
 _COMPLETION_UNKNOWN: Final = "40003"
@@ -23,14 +23,14 @@ def is_retryable(error: Exception) -> bool:
     if isinstance(error, asyncpg.PostgresError):
         state = error.sqlstate or ""
         return state[:2] in _RETRYABLE_CLASSES or state in _RETRYABLE_STATES
-    # asyncpg's own refusals of an argument or a setting are ValueErrors; all else of its own is a broken connection.
+    # asyncpg refuses an argument or a setting with a ValueError. Its other errors mean a broken connection.
     return not isinstance(error, ValueError)
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether PostgreSQL itself said that the statement, or the COMMIT, has failed: then nothing was changed.
+    """Whether PostgreSQL itself said that the statement, or the COMMIT, has failed. Then nothing was changed.
 
-    A server that stops may have committed before it said so: those that wait for a standby have.
+    An error from a server that stops is no such answer: a COMMIT that waits for a standby is done already.
     """
     if not isinstance(error, asyncpg.PostgresError):
         return False

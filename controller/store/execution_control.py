@@ -38,11 +38,11 @@ class _Attempt(NamedTuple):
     execution_id: int
     attempt: int
     outcome: str | None
-    counted_before: bool  # its tick had counted as one without success before it
+    counted_before: bool  # an earlier attempt has counted the tick as one without success
 
     @property
     def has_counted(self) -> bool:
-        """Whether its tick has counted as one without success by now; a cancelled attempt alone doesn't."""
+        """Whether the tick has been counted as one without success. A cancelled attempt alone doesn't count."""
         return self.counted_before or self.outcome != "cancelled"
 
 
@@ -53,7 +53,7 @@ class PostgresExecutionControl:
         self._database = database
 
     async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
-        """Whether this marked it."""
+        """Mark an execution as to be cancelled. True: this call marked it."""
         async with self._database.transaction("cancelling an execution") as transaction:
             marked = await transaction.fetch(MarkCancelled(execution_id=execution_id, actor=by, note=note))
             if not marked:

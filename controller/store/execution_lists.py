@@ -1,4 +1,4 @@
-"""Lists of executions by a filter: which way in, and how far one answer looks. docs/decisions/0084."""
+"""Lists of executions by a filter: which index to use, and how far one answer looks. docs/decisions/0084."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,7 +38,7 @@ from cronring.sql.parameters import (
 from cronring.sql.records import Statement
 
 LOOKED: Final = 50_000  # executions that one answer looks at
-JOBS_MAX: Final = 200  # whose ticks are gone through; more jobs than that are found by id
+JOBS_MAX: Final = 200  # with up to so many jobs, their ticks are gone through; with more, all executions by id
 _HIGHEST: Final = 2**63 - 1
 _LAST_TICK: Final = 4_102_444_800_000_000  # the year 2100: no tick is later
 _FIRST_POSITION: Final = (_LAST_TICK, 0, 0)  # a tick, an attempt at it, and the id of its job
@@ -63,7 +63,9 @@ class _Fitting(TypedDict):
 
 
 class _Way(NamedTuple):
-    """`job_ids`: through the ticks of these; None: by id, above `above_id`. `troubled`: by outcome."""
+    """How to search. `job_ids`: through these jobs' ticks; None: by id. Only ids above `above_id`. `troubled`: by
+    outcome.
+    """
 
     job_ids: list[int] | None
     above_id: int
@@ -71,7 +73,7 @@ class _Way(NamedTuple):
 
 
 class ExecutionLists:
-    """Of PostgreSQL. `looked`: how many executions one answer looks at."""
+    """Executions in PostgreSQL, by filters. `looked`: how many executions one answer looks at."""
 
     def __init__(self, fetch: Fetch, looked: int = LOOKED) -> None:
         self._fetch = fetch
@@ -115,7 +117,7 @@ class ExecutionLists:
                 return _Way(sorted(job_ids), where.after_id)
         above = where.after_id
         if where.since is not None:
-            # Ids grow with time: what is older than `since` need not be looked at.
+            # Ids grow with time, so executions from before `since` are left out by id.
             above = max(above, (await self._fetch(FindExecutionBefore(instant=where.since)))[0][0])
         return _Way(None, above, troubled=bool(where.outcomes) and _COMPLETED not in where.outcomes)
 
@@ -175,7 +177,7 @@ class ExecutionLists:
         return ExecutionPage(rows[:limit], (_rank(rows[limit - 1], sort), rows[limit - 1].execution_id))
 
     async def _end(self, where: ExecutionFilter, way: _Way, before: int) -> tuple[int, int] | None:
-        """Id and tick of the first that one answer doesn't look at; None: it looks at all."""
+        """Id and tick of the first execution that one answer doesn't look at. None: it looks at all."""
         position = {"before_id": before, "above_id": way.above_id}
         asked: Statement
         if way.troubled:
@@ -191,7 +193,7 @@ class ExecutionLists:
     async def _position(
         self, where: ExecutionFilter, job_ids: list[int], before: tuple[int, int, int]
     ) -> tuple[int, int, int] | None:
-        """Of the first that one answer doesn't look at, among those of these jobs; None: it looks at all."""
+        """Tick, attempt and job of the first execution that one answer doesn't look at. None: it looks at all."""
         tick, attempt, job = before
         records = await self._fetch(
             FindJobExecutionsEnd(
@@ -208,7 +210,7 @@ class ExecutionLists:
 
 
 def _all_fit(where: ExecutionFilter, way: _Way) -> bool:
-    """Whether what a page meets fits, so that it looks at no more than it has rows: most who ask, ask so."""
+    """Whether every execution met fits, so that a page looks at no more than its rows. This is the usual case."""
     if where.runner or _fitting(where, way)["of_jobs"]:
         return False
     if way.job_ids is not None:
@@ -217,7 +219,7 @@ def _all_fit(where: ExecutionFilter, way: _Way) -> bool:
 
 
 def _rank(row: ExecutionRow, sort: ExecutionSort) -> int:
-    """What cron_rank says of it."""
+    """The rank of a row, as cron_rank in PostgreSQL has it."""
     if sort is ExecutionSort.LATEST:
         return row.lateness_us
     assert row.ended_at is not None, "those that run have no rank"
@@ -244,7 +246,7 @@ def _of_jobs(where: ExecutionFilter) -> _OfJobs:
 
 
 def _fitting(where: ExecutionFilter, way: _Way) -> _Fitting:
-    """Of jobs that were found by the filter, nothing more is asked."""
+    """Parameters of the filter. If the jobs were found by it, their executions aren't filtered by job again."""
     asked = where.namespaces is not None or any((where.namespace, where.module, where.verb, where.labels))
     return {
         "since": where.since,

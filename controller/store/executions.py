@@ -1,4 +1,4 @@
-"""EndBatch and sweeps: what is done to executions that have been claimed."""
+"""Ends, adoptions and sweeps: what is done to executions that have been claimed."""
 
 import functools
 
@@ -22,7 +22,9 @@ class ExecutionStatements:
         return Partitions()
 
     async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]:
-        """End what is unfinished under the reported claim; every request is answered, in order. Safe to repeat."""
+        """End executions that are unfinished under the reported claim. Every request is answered, in order. Safe to
+        repeat.
+        """
         if not requests:
             return []
         return await EndBatch(controller_id, requests, self._partitions).make(self._database)
@@ -40,19 +42,21 @@ class ExecutionStatements:
         return await self._executions(GetUnfinished(execution_ids=execution_ids, controller_id=None))
 
     async def get_held(self, controller_id: str, execution_ids: tuple[int, ...]) -> list[Execution]:
-        """Those of the ids that are unfinished, and that nobody else has adopted."""
+        """Those of the ids that are unfinished, and that this controller holds."""
         return await self._executions(GetUnfinished(execution_ids=execution_ids, controller_id=controller_id))
 
     async def get_lost(self, lost_after_ms: int) -> list[Execution]:
-        """Unfinished ones of runners not seen for so long, but for jobs with on_disconnect "finish"."""
+        """Unfinished executions of runners not seen for so long, without jobs that have on_disconnect "finish"."""
         return await self._executions(GetLost(lost_after_ms=lost_after_ms))
 
     async def get_overdue_executions(self) -> list[Execution]:
-        """Unfinished ones past their hard deadline."""
+        """Unfinished executions past their hard timeout."""
         return await self._executions(GetOverdueExecutions())
 
     async def get_queue_reports(self, controller_id: str, known: tuple[int, ...], at_most: int) -> list[Report]:
-        """What consumers, or claims, have decided of executions of this controller, but for those of `known`."""
+        """Reports of executions of this controller that consumers, or their claims, have decided. Those of `known` are
+        left out.
+        """
         records = await self._database.fetch(GetQueueReports(controller_id=controller_id, known=known, limit=at_most))
         return [
             Report(execution_id, job_id, claimed_at, Outcome(outcome), claimed_at, max(ended_at, claimed_at), *texts)

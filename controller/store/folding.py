@@ -1,4 +1,4 @@
-"""Figures of jobs are folded out of executions that have ended: each once, by id (docs/decisions/0068)."""
+"""Ended executions are added to their jobs' figures, each once, by id (docs/decisions/0068)."""
 
 from typing import Final
 
@@ -11,14 +11,14 @@ AT_ONCE: Final = 20_000  # executions: a fraction of a second
 
 
 async def fold_figures(database: Database) -> Folded | None:
-    """One round, one transaction; None: somebody else is at it. Raises StoreUnavailable and StoreError."""
+    """One round, in one transaction. None: another controller is folding. Raises StoreUnavailable and StoreError."""
     async with database.transaction("folding figures") as transaction:
         return await fold(transaction.fetch)
 
 
 async def fold(fetch: Fetch, at_once: int = AT_ONCE) -> Folded | None:
-    """The same in a transaction of the caller's."""
-    ((last_id, *_),) = await fetch(GetLastIds())  # first: before this transaction has an id
+    """The same, in the caller's transaction."""
+    ((last_id, *_),) = await fetch(GetLastIds())  # must be first, before this transaction has an id
     taken = await fetch(TakeFolding(limit=at_once))
     if not taken:
         return None

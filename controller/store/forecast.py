@@ -24,7 +24,7 @@ _MS_US: Final = 1_000
 
 
 class PostgresForecast:
-    """controller.ports.forecast.Forecast. Who asks waits for whoever asks already."""
+    """controller.ports.forecast.Forecast. Large reads wait for each other, so that claims find free connections."""
 
     def __init__(self, database: Database, lost_after_ms: int) -> None:
         self._database = database
@@ -61,7 +61,7 @@ class PostgresForecast:
 
 
 def _parts(text: str, async_verbs: Mapping[str, frozenset[str]]) -> tuple[GroupPart, ...]:
-    """Of parts by deployment and verb: those by deployment and kind of verb."""
+    """Sum up parts by verb into parts by kind of verb (sync or async), for each deployment."""
     found: dict[tuple[str, bool], GroupPart] = {}
     for deployment, verb, jobs, running_us in json.loads(text):
         of = deployment, verb in async_verbs.get(deployment, ())

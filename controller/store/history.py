@@ -34,7 +34,7 @@ _DAY_US: Final = 86_400_000_000
 
 
 class PostgresHistory:
-    """controller.ports.history.History. Who asks waits for whoever asks already: others find a free connection."""
+    """controller.ports.history.History. Its reads wait for each other, so that others find a free connection."""
 
     def __init__(self, database: Database, lost_after_ms: int) -> None:
         self._database = database
@@ -72,7 +72,7 @@ class PostgresHistory:
         return RunsThen(list(starmap(ExecutionRow, running)), list(starmap(LateRun, late)), looked_to)
 
     async def troubles(self, since: int, until: int, namespaces: Namespaces) -> tuple[list[BadRun], int | None]:
-        """See cronring.controller.ports.history.History. What was claimed a day before `since` is not looked at."""
+        """See cronring.controller.ports.history.History. Runs claimed over a day before `since` are not looked at."""
         async with self._one_at_a_time:
             above_id = await self._value(FindExecutionBefore(instant=since - _DAY_US))
             asked = ListTroubles(

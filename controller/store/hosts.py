@@ -1,8 +1,8 @@
-"""Of a URL's hosts, the one to talk to: it takes writes, and of those that say so it was promoted last.
+"""Chooses among a URL's hosts: the one that takes writes, and of several such hosts the one promoted last.
 
-asyncpg tries hosts one after the other, all within one timeout, so one that is silent (no power, packets dropped) hides
-all behind it. And an old primary may not have heard of a fail-over, as its Patroni stands still. It takes writes as
-well as the new one, though its commits wait for a standby that has left it. Its timeline is the lower one.
+asyncpg tries hosts one after the other, all within one timeout. So a silent host (no power, packets dropped) hides all
+hosts behind it. And an old primary may not know of a fail-over, if its Patroni stands still. It still takes writes,
+though its commits wait for a standby that has left it. Its timeline is lower than the new primary's.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from cronring.controller.store.errors import is_retryable
 from cronring.sql.parameters import GetTimeline
 
 _DEFAULT_PORT: Final = 5432
-# How long others may take to say that they are newer, once one has said that it takes writes.
+# Once one host takes writes, the others have so long to say that they are newer.
 _NEWER_WITHIN_S: Final = 0.5
 _TIMELINE_TIMEOUT_S: Final = 2.0
 _TIMELINE_UNKNOWN: Final = 0
@@ -54,11 +54,11 @@ def _host(spec: str, port: int) -> Host:
     return address, int(own_port) if own_port else port
 
 
-# docs/decisions/0035: in turn, a silent host hides all behind it
+# docs/decisions/0035: tried in turn, a silent host would hide all behind it
 async def connect_to_newest(dsn: str | None = None, **arguments: Any) -> Answer:
-    """As `asyncpg.connect`, with its arguments, but for the choice among several hosts. Raises what that raises."""
+    """As `asyncpg.connect`, with the same arguments and errors, except for the choice among several hosts."""
     hosts = named_hosts(dsn or "")
-    if len(hosts) < 2:  # a lone one needs no choice, and what is not named is libpq's own to find
+    if len(hosts) < 2:  # one host needs no choice; without names, asyncpg asks the environment
         return await asyncpg.connect(dsn, **arguments)
     attempts = [asyncio.ensure_future(asyncpg.connect(dsn, host=host, port=port, **arguments)) for host, port in hosts]
     chosen: Answer = None
@@ -76,20 +76,20 @@ async def connect_to_newest(dsn: str | None = None, **arguments: Any) -> Answer:
 
 
 def _end(chosen: Answer, attempt: "asyncio.Future[Answer]") -> None:
-    """Of a connection that came too late, or that another is preferred to. Nobody waits for this."""
+    """Close a connection that came too late, or that wasn't chosen. Nobody waits for this."""
     if _succeeded(attempt) and attempt.result() is not chosen:
         attempt.result().terminate()
 
 
 def _reason(attempts: "Sequence[asyncio.Future[Answer]]") -> BaseException:
-    """Why none succeeded: that of a host which may yet take writes, if there is one."""
+    """Why none succeeded. The error of a host that may take writes later comes first, as it makes callers try again."""
     errors = [ConnectionError("given up") if each.cancelled() else each.exception() for each in attempts]
     known = [error for error in errors if error is not None]
     return next((error for error in known if isinstance(error, Exception) and is_retryable(error)), known[0])
 
 
 async def _first_answers(attempts: "Sequence[asyncio.Future[Answer]]") -> None:
-    """Until one has succeeded and the others had their time, or all have failed."""
+    """Wait until one attempt has succeeded and the others had their time, or until all have failed."""
     pending = set(attempts)
     while pending and not any(map(_succeeded, attempts)):
         _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)

@@ -51,7 +51,7 @@ _DETAILS: Final = 15  # columns of cron_interval_job_details
 
 
 class _Found(NamedTuple):
-    """A job whose row is locked, and as the contract has it."""
+    """A job whose row is locked, and the same job as the contract shows it."""
 
     row: Locked
     interval: IntervalJobRow
@@ -106,7 +106,7 @@ class PostgresIntervalJobs:
             activation = None
             if order in ORDERED:
                 await _order(transaction, found.row, ORDERED[order], by)
-            elif found.interval.waiting_attempt != 1:  # else that is the run that is wanted
+            elif found.interval.waiting_attempt != 1:  # a first attempt that waits already is the wanted run
                 activation = await _run(transaction, found, by)
             return Changed(await job_as_is(transaction, found.row.job.job_id), activation)
 

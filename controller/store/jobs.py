@@ -25,7 +25,7 @@ class JobStatements:
         self._under_limits: set[int] = set()
 
     async def get_cron_jobs(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Job]]:
-        """(PostgreSQL's now, jobs of the slots due before now + window, executing ones among them)."""
+        """(PostgreSQL's now, jobs of the slots that are due before now + window, with executing ones)."""
         return await self._get(GetCronJobs(slots=slots, window_ms=window_ms))
 
     async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int, at_most: int) -> tuple[int, list[Job]]:
@@ -45,7 +45,7 @@ class JobStatements:
     async def start_cron_jobs(
         self, controller_id: str, requests: list[ClaimRequest], hard_grace_ms: int
     ) -> tuple[int, list[ClaimResult]]:
-        """Claim what is idle and due, under a valid lease; every request is answered, in order."""
+        """Claim jobs that are idle and due, under a valid lease. Every request is answered, in order."""
         if not requests:
             return (await self._database.fetch(GetNow()))[0][0], []
         results = await Claims(controller_id, hard_grace_ms, self._under_limits).make(self._database, requests)
@@ -94,5 +94,5 @@ class JobStatements:
 
 
 def _moved(job: Job, request: SkipRequest | None) -> Job:
-    """The row was read as it stood before its statement moved it."""
+    """The statement returns the row as it was before: put in what the statement has written."""
     return job._replace(next_tick=request.next_tick, next_run_at=request.next_run_at) if request else job

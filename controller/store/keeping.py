@@ -12,7 +12,9 @@ Fetch = Callable[[Statement], Awaitable[list[asyncpg.Record]]]
 
 
 async def keep(fetch: Fetch, call: VerbCall) -> None:
-    """The last statement of a transaction: jobs are locked before executions. Raises CallDone, RunOver."""
+    """Must be the last statement of a transaction: it locks an execution, and jobs are locked before executions. Raises
+    CallDone, RunOver.
+    """
     if not await fetch(KeepVerbCall(**call._asdict())):
         await found_standing(fetch, call)
         raise CallDone(f"call {call.number} of execution {call.execution_id} was done before")

@@ -21,7 +21,9 @@ class LeaseStatements:
         lost_after_ms: int,
         cancelling: tuple[int, ...] = (),
     ) -> LeaseRenewal:
-        """Renew the lease and the runners' last_seen_at; what there is to sweep, and to cancel but for `cancelling`."""
+        """Renew the lease and the runners' last_seen_at. Returns what there is to sweep, and to cancel besides
+        `cancelling`.
+        """
         records = await self._database.fetch(
             RenewLease(
                 controller_id=controller.controller_id,
@@ -72,5 +74,7 @@ class LeaseStatements:
         await self._database.fetch(told)
 
     async def runner_left(self, runner_id: str) -> None:
-        """It drained, and its stream ended: gone for good, unless something unfinished carries its id."""
+        """The runner drained, and its stream ended. It has left for good, unless an unfinished execution carries its
+        id.
+        """
         await self._database.fetch(LeaveRunner(runner_id=runner_id))

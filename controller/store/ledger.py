@@ -1,6 +1,4 @@
-"""The books as of one instant, from PostgreSQL: what controller.services.audit audits, and what "why" is answered
-from.
-"""
+"""The books as of one instant, from PostgreSQL, for controller.services.audit and for "why"."""
 
 import asyncio
 import contextlib
@@ -112,7 +110,7 @@ class PostgresBooks:
     async def count_runs(
         self, job_ids: list[int], afters: list[int], until: int, late_after: int
     ) -> dict[int, RunCounts]:
-        """In as many statements as it takes: none reads more than so many rows of a job."""
+        """Counts by job. Each statement reads a bounded number of a job's rows, and there are as many as it takes."""
         found: dict[int, RunCounts] = {}
         while job_ids:
             records = await self._transaction.fetch(
@@ -132,7 +130,7 @@ class PostgresBooks:
         return found
 
     async def count_skips(self, job_ids: list[int], afters: list[int], until: int) -> list[CountedSkips]:
-        """By job and reason; ranges that reach beyond what is audited by themselves."""
+        """Counts by job and reason. Ranges that reach beyond the audited time are counted apart."""
         records = await self._transaction.fetch(CountSkips(job_ids=job_ids, after_ticks=afters, until_tick=until))
         return list(map(CountedSkips._make, records))
 
@@ -160,7 +158,7 @@ class PostgresBooks:
         return SkipRange._make(records[0]) if records else None
 
     async def twins(self, after: int, until: int, limit: int) -> list[Twin]:
-        """Ticks that ran of two jobs of one key."""
+        """Ticks that two jobs of one key have both run."""
         records = await self._transaction.fetch(GetTwins(after_tick=after, until_tick=until, limit=limit))
         return list(map(Twin._make, records))
 
@@ -214,7 +212,7 @@ def _closed(record: asyncpg.Record) -> Closed:
 
 
 def _added(before: RunCounts, record: asyncpg.Record) -> RunCounts:
-    """With what one more statement counted of the job."""
+    """Add what one more statement has counted of the job."""
     outcomes = Counter(dict(before.outcomes))
     outcomes.update({name: record[name] for name in OUTCOMES if record[name]})
     outcomes["running"] += record["executions"] - sum(record[name] for name in OUTCOMES)

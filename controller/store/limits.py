@@ -1,4 +1,4 @@
-"""Limits in PostgreSQL. Claims and ends look after them by themselves: sql/queries/cron_jobs.sql."""
+"""Limits in PostgreSQL. Claims and ends keep their counts: sql/queries/cron_jobs.sql."""
 
 from typing import NamedTuple
 
@@ -113,8 +113,8 @@ async def _list(transaction: Transaction, group: _Group) -> list[LimitRow]:
 
 
 async def _change(transaction: Transaction, group: _Group, max_concurrent: int | None, told: tuple[str, str]) -> None:
-    """First the jobs are locked, in order, then what runs, then the limit: as claims and ends do."""
-    # docs/decisions/0013: with the limit first, this and a claim that holds a job would wait for each other.
+    """Lock jobs in order, then executions, then the limit: claims and ends lock in the same order."""
+    # docs/decisions/0013: if the limit came first, this and a claim that has locked a job would deadlock.
     jobs = await transaction.fetch(LockJobsOfLimit(namespace=group.namespace, module=group.module))
     actor, note = told
     setting = SetLimit(**group._asdict(), max_concurrent=max_concurrent, actor=actor, note=note)
@@ -127,8 +127,8 @@ async def _change(transaction: Transaction, group: _Group, max_concurrent: int |
         running = await transaction.fetch(ListRunningJobs(limit_id=limit_id))
         await transaction.fetch(MakePlaces(job_ids=[record[0] for record in running]))
         await transaction.fetch(SetValues(limit_id=limit_id, max_concurrent=max_concurrent))
-    # What ran before was counted by nobody. Under these locks nothing begins or ends, so the count is exact from here
-    # on.
+    # Runs that have begun before were not counted. Under these locks nothing begins or ends, so the count becomes
+    # exact.
     unbound = await transaction.fetch(ListUnbound(limit_id=limit_id))
     if unbound:
         execution_ids, places = zip(*unbound, strict=True)

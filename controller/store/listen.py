@@ -16,13 +16,13 @@ from cronring.sql.parameters import GetNow
 
 _FIRST_BACKOFF_S: Final = 0.1
 _LAST_BACKOFF_S: Final = 5.0
-# A connection that died without a word is found out by this.
+# A probe finds out that a connection has died without a word.
 _PROBE_S: Final = 15.0
 _PROBE_TIMEOUT_S: Final = 5.0
 
 
 class PostgresNotifications:
-    """cronring.controller.ports.store.Notifications. Those that come together, and say the same, are one."""
+    """cronring.controller.ports.store.Notifications. Equal notifications that come together are told once."""
 
     def __init__(self, url: str, application: str, *, schema: str = DEFAULT_SCHEMA) -> None:
         self._url = url
@@ -30,9 +30,9 @@ class PostgresNotifications:
         self._application = application
 
     async def listen(self) -> AsyncIterator[frozenset[Notified]]:
-        """What was notified; every topic, once a connection is made: something may have been missed. For ever.
+        """What was notified, for ever. After each new connection it tells every topic, as notifications may be missed.
 
-        Raises StoreError when PostgreSQL refuses for good; waits through everything else.
+        Raises StoreError if PostgreSQL refuses for good. All else it retries.
         """
         backoff_s = _FIRST_BACKOFF_S
         while True:
@@ -49,7 +49,9 @@ class PostgresNotifications:
 
 
 async def _listen_on(connection: Connection, schema: str) -> AsyncGenerator[frozenset[Notified], None]:
-    """Until the connection ends. Another cluster may live in another schema of the same database, and notify there."""
+    """What one connection hears, until it ends. Other clusters may use other schemas of this database, with their own
+    channels.
+    """
     heard = asyncio.Event()
     notified = {Notified(topic) for topic in Topic}
 
@@ -92,6 +94,6 @@ async def _heard_or_probed(connection: Connection, heard: asyncio.Event) -> None
 
 
 async def _close(connection: Connection) -> None:
-    # Closed in whatever state it is: nothing is lost with it.
+    # Without a farewell, which a broken connection would delay: nothing is lost with it.
     with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         connection.terminate()

@@ -1,4 +1,4 @@
-"""Jobs as operators find them: rows that are locked while a transaction lasts."""
+"""Jobs as orders read them: rows that stay locked until the transaction ends."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ _SPEC_END = _SPEC_FIRST + len(JobSpec._fields)
 class Locked(NamedTuple):
     """A job's row. `now`: PostgreSQL's clock once it was locked.
 
-    `deployment` None: of one that was made while the lock was waited for.
+    `deployment` None: the deployment was made while the statement waited for the lock, so its key can't be seen.
     """
 
     standing: OrderTarget

@@ -1,8 +1,8 @@
-"""History is looked after: partitions are made ahead, old ones give way to what is kept of them, and books are closed.
+"""Maintenance of history: makes partitions ahead, replaces old ones by what is kept of them, and closes books.
 
-What retention removes is first added up into cron_closed_books, in one transaction with its removal: up to a job's
-`until_at` these sums are its books, and after it its rows are. Nothing here stands in the way of claims: what
-takes long reads only, and what locks gives up after `LOCK_TIMEOUT_MS`, to be tried again the next time.
+Retention adds up rows into cron_closed_books in the transaction that removes them. Up to a job's `until_at` these sums
+are its books; after that, its rows are. Claims don't wait for maintenance: its long statements only read. Those that
+lock give up after `LOCK_TIMEOUT_MS`, and the next round tries again.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ from cronring.sql.parameters import (
 from cronring.sql.records import Statement
 
 LOCK_TIMEOUT_MS: Final = 200
-IDENTITIES_KEPT_MS: Final = 90 * 86_400_000  # after their end: who asks what a token was, asks soon
+IDENTITIES_KEPT_MS: Final = 90 * 86_400_000  # after their end, so that one can still look up what a token was
 _SWAPS_TRIED: Final = 20
 _FOLDED_AT_ONCE: Final = 1_000
 _CUT_AT_ONCE: Final = 10_000  # rows of the audit log
@@ -62,7 +62,7 @@ SETTINGS: Final = {"timezone": "UTC", "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "j
 
 
 class _Busy(Exception):
-    """A lock was not to be had, or what was copied has changed since."""
+    """A lock was busy, or rows have changed since they were copied."""
 
 
 async def maintain(url: str, retention: Retention, *, schema: str = DEFAULT_SCHEMA) -> Maintained:
@@ -104,7 +104,7 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
 
 
 async def _cut_audit_log(connection: Connection, kept_ms: int) -> None:
-    """Whole beginnings of the chain go; it is noted where what is left begins."""
+    """Remove old rows from the beginning of the chain, and note where the rest begins (the cut)."""
     cut = True
     while cut:
         async with connection.transaction():
@@ -114,7 +114,7 @@ async def _cut_audit_log(connection: Connection, kept_ms: int) -> None:
 
 
 async def _fold(connection: Connection) -> None:
-    """All that can be: what is not in its job's figures yet stays."""
+    """Fold all that can be folded: retention keeps executions that are not in their job's figures yet."""
 
     async def fetch(statement: Statement) -> list[asyncpg.Record]:
         return await connection.fetch(*statement)
@@ -129,10 +129,10 @@ async def _fold(connection: Connection) -> None:
 
 
 async def _retire(connection: Connection, boundary: int, retention: Retention) -> int:
-    """Keep what is to be kept of all partitions up to the boundary, and close the books of the rest."""
+    """Replace partitions up to the boundary by the rows to keep, and close the books of the others."""
     await connection.execute(*ClearClosings())
-    # One snapshot, so that what is kept and what is summed are the same rows. `recent` says how they stood: if any has
-    # changed by the swap, nothing is swapped.
+    # One snapshot, so that no row is both kept and summed, or neither. `recent` describes the rows: if any has changed
+    # by the time of the swap, nothing is swapped.
     async with connection.transaction(isolation="repeatable_read"):
         await _fill_histories(connection, retention)
         recent = await connection.fetchrow(*GetRecent(boundary=boundary))
@@ -145,7 +145,7 @@ async def _retire(connection: Connection, boundary: int, retention: Retention) -
     due = await asyncio.to_thread(_due, timelines)  # with many jobs it takes a while, and claims must not wait for it
     for _ in range(_SWAPS_TRIED):
         try:
-            # Short, and with a short lock timeout: claims wait behind a lock that is waited for.
+            # Short, and with a short lock timeout: claims queue behind a lock request that waits.
             async with connection.transaction():
                 await _close(connection, timelines, due)
                 if not await _value(connection, staged):
@@ -160,7 +160,9 @@ async def _retire(connection: Connection, boundary: int, retention: Retention) -
 
 
 async def _fill_histories(connection: Connection, retention: Retention) -> None:
-    """What jobs say of themselves. None is kept for less time than the cluster's: partitions are given up whole."""
+    """How long each job with a policy for it keeps its history. At least as long as the cluster, as partitions go as a
+    whole.
+    """
     found = [(job_id, parse_policy(text)) for job_id, text in await connection.fetch(*GetHistoryPolicies())]
     await connection.execute(
         *FillHistories(
@@ -193,7 +195,9 @@ def _due(timelines: _Timelines) -> dict[int, int]:
 
 
 async def _close(connection: Connection, timelines: _Timelines, due: dict[int, int]) -> None:
-    """In the books: what was due, what ran, and what was skipped, of which a range may reach beyond."""
+    """Write the closed books: what was due, what ran, what was skipped. A skipped range that reaches beyond is cut in
+    two.
+    """
     kept: list[tuple[int, int, int]] = []
     gone: list[tuple[int, str, int]] = []
     cut = await connection.fetch(*LockCutSkips())

@@ -1,6 +1,6 @@
 """Jobs that people make, change and delete: any number in one transaction, told by NOTIFY once.
 
-Rows are locked in order of their ids, as everywhere. What becomes of each is decided before anything is written.
+Rows are locked in order of their ids, as everywhere. All outcomes are decided before anything is written.
 """
 
 import json
@@ -30,7 +30,7 @@ from cronring.sql.parameters import LabelJobs
 
 
 class _Change(NamedTuple):
-    """Of a job, what is to be written."""
+    """A change of one job that is to be written."""
 
     row: Locked
     asked: JobChange
@@ -137,7 +137,7 @@ async def update_all(
 
 
 def _told_all(transaction: Transaction, outcomes: list[Outcome], *, whole: bool, dry_run: bool) -> list[Outcome]:
-    """Where nothing was written, nobody is told that their call has changed something."""
+    """Note on the transaction if nothing was written, so that the caller isn't told of a change."""
     refused_whole = whole and any(isinstance(each, Exception) for each in outcomes)
     wrote = any(isinstance(each, JobDone) and not each.unchanged for each in outcomes)
     transaction.unchanged = dry_run or refused_whole or not wrote
@@ -172,7 +172,7 @@ def _planned_one(key: str, asked: JobChange, row: Locked | None) -> Outcome | _C
 
 
 def seen_of(row: Locked) -> Seen:
-    """What a change of it is judged by."""
+    """What the caller of a change must have seen of the job."""
     return Seen(row.job.job_id, row.deployment or "", row.spec)
 
 
@@ -194,12 +194,12 @@ async def _write(transaction: Transaction, changes: Sequence[_Change], who: Who,
 
 
 async def _record(transaction: Transaction, rows: int, changes: Iterable[Changes]) -> None:
-    """They are made in the thread, too: of each payload there is a digest in them."""
+    """Entries are made in a thread, too: each has digests of payloads."""
     await record_entries(transaction, await beside(rows, entries_of, changes))
 
 
 def _actions(changes: Sequence[_Change], who: Who, *, alone: bool) -> list[Action]:
-    """`alone`: only then payloads are kept as texts. Of many they would be more than all that is kept besides."""
+    """`alone`: keep payloads as texts. For many jobs only digests are kept, as texts would be too much."""
     kept = excerpt if alone else digest
     return [
         Action(
@@ -215,7 +215,7 @@ def _labels(change: _Change) -> str | None:
 
 
 def _shown(change: JobChange, payload: str, kept: Callable[[str], dict[str, object] | None]) -> dict[str, object]:
-    """What was set, as it is kept. `payload`: the one before; `kept`: of it, and of the new one."""
+    """What was set, as the action keeps it. `payload`: the one before. `kept`: makes of a payload what is kept."""
     spec = change.spec
     anchor = None if spec.anchor is None else format_instant(spec.anchor)
     values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels)}
@@ -236,7 +236,7 @@ def _deletable(key: str, row: Locked | None, labels: Mapping[str, str], seen: Se
 
 
 async def _delete(transaction: Transaction, rows: Sequence[Locked], who: Who) -> None:
-    """What runs finishes; what waits beside the schedule goes."""
+    """Runs that have begun finish. Activations that wait are dropped."""
     for part in sliced(rows):
         jobs, now = [row.job for row in part], max(row.now for row in part)
         await take_back(transaction, jobs, now)

@@ -9,7 +9,7 @@ from cronring.controller.store.placing import Fetch
 from cronring.sql.parameters import AddMessages, DecideExecutions, DeleteMessages, LockMessages
 
 REFUSED: Final = "EnqueueRefused"
-"""The error's type of an execution whose message PostgreSQL does not take."""
+"""The error type of an execution whose message PostgreSQL refuses."""
 
 Request = TypeVar("Request")
 
@@ -19,10 +19,10 @@ async def in_halves(
     make: Callable[[Sequence[Request]], Awaitable[None]],
     refuse: Callable[[Request, str], Awaitable[object]],
 ) -> None:
-    """`make` all of them at once; where PostgreSQL refuses that, in halves, so that in the end each culprit is alone.
+    """`make` all requests at once. If PostgreSQL refuses, try in halves, so that in the end each bad request is alone.
 
-    A culprit goes to `refuse`, with what PostgreSQL said. Where that is refused as well, it is no fault of the message:
-    then StoreError is raised.
+    A bad request goes to `refuse`, with PostgreSQL's error. If that fails as well, the message is not to blame: raises
+    StoreError.
     """
     if not requests:
         return
@@ -38,7 +38,7 @@ async def in_halves(
 
 
 async def add_messages(fetch: Fetch, claimed: Sequence[tuple[int, int]]) -> None:
-    """Of executions and their ticks. One that no consumer ends is decided by that."""
+    """Add messages of (execution id, tick). Executions that await no consumer are decided by this."""
     if not claimed:
         return
     ids, ticks = zip(*claimed, strict=True)
@@ -48,7 +48,7 @@ async def add_messages(fetch: Fetch, claimed: Sequence[tuple[int, int]]) -> None
 
 
 async def refuse_messages(fetch: Fetch, claimed: Sequence[tuple[int, int]], error: str) -> None:
-    """They are decided by the error that keeps their messages from being there."""
+    """Decide executions as failed by the error that PostgreSQL has raised for their messages."""
     await _decide(fetch, claimed, REFUSED, error)
 
 
@@ -63,7 +63,7 @@ async def _decide(
 
 
 async def held_by_consumers(fetch: Fetch, requests: Sequence[EndRequest]) -> set[int]:
-    """The executions of those that can't be ended now: their consumers hold the messages, or have ended them."""
+    """Executions that can't be ended now: their consumers hold the messages, or have ended them."""
     ids = [each.report.execution_id for each in requests if each.message is MessageFate.WITHDRAWN]
     if not ids:
         return set()
@@ -72,7 +72,7 @@ async def held_by_consumers(fetch: Fetch, requests: Sequence[EndRequest]) -> set
 
 
 async def delete_messages(fetch: Fetch, requests: Sequence[EndRequest]) -> None:
-    """Of what has ended."""
+    """Delete messages of executions that have ended."""
     ids = [each.report.execution_id for each in requests if each.message is not MessageFate.NONE]
     if ids:
         await fetch(DeleteMessages(execution_ids=ids))

@@ -24,7 +24,7 @@ from cronring.sql.parameters import (
 )
 
 _APPLICATION: Final = "cronring migrate"
-_SETTINGS: Final = {"timezone": "UTC"}  # where a day is a day: partitions are cut by it
+_SETTINGS: Final = {"timezone": "UTC"}  # partitions are days of UTC
 
 OnApplied = Callable[[sql.Migration], None]
 
@@ -34,9 +34,9 @@ async def migrate(
 ) -> int:
     """Apply the missing migrations, each in a transaction of its own; return how many. Makes the schema, if need be.
 
-    `grant_to`: a role that may run controllers from then on, and owns nothing; "": only the owner may.
-    Advisory-locked, so that any number may run at once. Raises SchemaVersionError when the database is newer than this
-    program or was migrated by different scripts; StoreUnavailable; StoreError.
+    `grant_to`: a role that may run controllers from then on, and owns nothing; "": only the owner may. An advisory lock
+    lets any number of programs migrate at once. Raises SchemaVersionError when the database is newer than this program
+    or was migrated by different scripts; StoreUnavailable; StoreError.
     """
     connection = await connect(url, _APPLICATION, dict(_SETTINGS), schema=schema)
     try:
@@ -56,7 +56,7 @@ async def migrate(
 
 
 async def _make_schema(connection: Connection, schema: str) -> None:
-    """Raises StoreError, with what to do, where our tables can't be in it, or not safely."""
+    """Make the schema if it is missing. Raises StoreError, with advice, if our tables can't be in it, or not safely."""
     found = await connection.fetchrow(*GetSchema(schema=schema))
     if found is None:
         role, database, may_create = await connection.fetchrow(*GetRole()) or ("", "", False)
@@ -145,7 +145,7 @@ async def _missing(connection: Connection) -> list[sql.Migration]:
     """The migrations that are not applied yet. Raises SchemaVersionError when the applied ones are not ours."""
     known = sql.migrations()
     applied = await connection.fetch(*GetMigrations())
-    # First, as versions of other scripts mean nothing.
+    # Checksums first: the versions of other scripts mean nothing here.
     for row, migration in zip(applied, known, strict=False):
         if row["checksum"] != migration.checksum:
             raise SchemaVersionError(
@@ -162,6 +162,6 @@ async def _missing(connection: Connection) -> list[sql.Migration]:
 
 
 async def _needed(connection: Connection, known: int) -> int:
-    """The version that a program must know of, as of the migrations that this one doesn't know."""
+    """The lowest version that a program must know to work with the migrations that are unknown here."""
     needed: int = await connection.fetchval(*GetNewerMigrations(version=known))
     return needed

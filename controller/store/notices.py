@@ -1,7 +1,8 @@
-"""The notifier: reads in the books what is new, and writes what webhooks want to know of it into the outbox.
+"""The notifier: reads what is new in the books, and writes into the outbox what webhooks want to know.
 
-One transaction reads, writes, and moves the position: whoever dies in the middle has done nothing, and the next one
-does it all. Executions and skips are followed by their ids, as watches follow them (controller/store/changes.py).
+One transaction reads, writes and moves the position. So a controller that dies in between has done nothing, and the
+next one does all of it. Executions and skips are followed by their ids, as watches follow them
+(controller/store/changes.py).
 """
 
 import json
@@ -65,10 +66,10 @@ from cronring.sql.parameters import (
 )
 
 LEASE_MS: Final = 3_000
-_AT_ONCE: Final = 5_000  # as the statements that follow have it: a look is over long before any timeout
+_AT_ONCE: Final = 5_000  # the same limit as in the Follow... statements, so that a look ends long before any timeout
 _ADDED_AT_ONCE: Final = 2_000
 _OVERDUE_AT_ONCE: Final = 5_000
-# By the cluster's default jobs are looked for by slots, so many at each look: all of them within four seconds.
+# For the cluster's default `late_after`, each look takes so many slots, and all slots within four seconds.
 _SLOTS_AT_ONCE: Final = SLOTS // 8
 _RUN_FIELDS: Final = NoticeRun._fields[1:]
 _ORPHANING_FIELDS: Final = Orphaning._fields[1:]
@@ -78,7 +79,7 @@ _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "label
 class NotifierPosition(NamedTuple):
     """How far the books have been read. `oldest`: no execution that is known to run has a tick before it.
 
-    `looked_at`: when, by the database's clock. What came near its timeout until then has been told of.
+    `looked_at`: when, by PostgreSQL's clock. Executions that came near their timeouts until then have been told.
     """
 
     executions: Stream
@@ -87,7 +88,7 @@ class NotifierPosition(NamedTuple):
     looked_at: int
 
     def text(self) -> str:
-        # Without the ticks of what runs: `oldest` is what is asked for.
+        # Without the streams' ticks: the statement asks by `oldest`.
         parts = [pack(self.executions)[:3], self.oldest, pack(self.skips)[:3], self.looked_at]
         return json.dumps(parts, separators=(",", ":"))
 
@@ -99,11 +100,11 @@ class NotifierPosition(NamedTuple):
 
 
 async def begin(transaction: Transaction) -> None:
-    """From now on the books are read, if they aren't yet. Part of what makes or enables a webhook."""
+    """Begin to read the books, if nobody reads them yet. Part of adding or enabling a webhook."""
     ((position, _, now),) = await transaction.fetch(LockNotifier())
     if position:
         return
-    # The highest ids before what runs: what begins between the two statements is above them, and read as new.
+    # The highest ids come first: executions that begin between the two statements lie above them, and are read as new.
     execution_id, skip_id, _ = (await transaction.fetch(GetLastIds()))[0]
     unfinished = [record[0] for record in await transaction.fetch(GetUnfinishedIds())]
     position = NotifierPosition(beginning(execution_id, unfinished), 0, beginning(skip_id, []), now)
@@ -113,7 +114,9 @@ async def begin(transaction: Transaction) -> None:
 
 
 class Look(NamedTuple):
-    """What one look goes by. `late_after_ms`: the cluster's default, 0 for none, which `slots` are looked into for."""
+    """The parameters of one look. `late_after_ms`: the cluster's default, 0 for none. `slots`: where to look for ticks
+    late by it.
+    """
 
     now: int
     hard_grace_ms: int
@@ -124,7 +127,7 @@ class Look(NamedTuple):
 class PostgresNotifier:
     """Reads the books when it is this controller's turn. Both methods raise StoreUnavailable or StoreError.
 
-    `hard_grace_ms`: from an execution's timeout to its hard timeout, which is what its row has. `console_url`: where
+    `hard_grace_ms`: from an execution's timeout to its hard timeout; its row has only the latter. `console_url`: where
     browsers find the console, for links.
     """
 
@@ -137,7 +140,7 @@ class PostgresNotifier:
         self._ours = False
 
     async def read(self) -> BooksReading:
-        """One look. Whose turn it isn't asks by one statement, without a transaction and a lock."""
+        """One look. A controller whose turn it isn't asks by one statement, without a transaction or a lock."""
         if not self._ours:
             ((wanted, ours),) = await self._database.fetch(GetNotifierTurn(controller_id=self._controller_id))
             if not ours:
@@ -148,7 +151,7 @@ class PostgresNotifier:
 
     async def _read(self) -> BooksReading:
         async with self._database.transaction("reading the books for webhooks") as transaction:
-            # The row's lease decides whose turn it is: what this controller remembers may be older than its successor.
+            # The row's lease decides whose turn it is: this controller may not know yet that another has taken over.
             taken = await transaction.fetch(TakeNotifier(controller_id=self._controller_id))
             if not taken:
                 return BooksReading(ours=False)
@@ -195,7 +198,7 @@ async def _executions(
     transaction: Transaction, position: NotifierPosition, look: Look
 ) -> tuple[Stream, int, list[Notice], bool]:
     before = position.executions
-    # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
+    # Before new executions are read: retries that this look adds are asked about in the next look.
     given_up = [GivenUp(_run(row), row["last_success"]) for row in await transaction.fetch(GetRetriesGivenUp())]
     firsts, lasts = before.gaps()
     head, *rows = await transaction.fetch(
@@ -284,7 +287,7 @@ async def _overdue(transaction: Transaction, look: Look) -> list[Notice]:
 
 
 async def _add(transaction: Transaction, letters: list[tuple[int, Letter]]) -> int:
-    """How many are new."""
+    """Add letters to the outbox. Returns how many are new."""
     added = 0
     for start in range(0, len(letters), _ADDED_AT_ONCE):
         batch = letters[start : start + _ADDED_AT_ONCE]

@@ -1,7 +1,7 @@
 """Orders to jobs, single ones or many at a time: a transaction each, planned by cronring.controller.core.orders.orders.
 
-Whatever the order, the same few statements write what it makes of all its jobs. Rows are locked in order of their ids,
-and jobs before executions, as everywhere.
+The same few statements write the results of every order, for all its jobs. Rows are locked in order of their ids, and
+jobs before executions, as everywhere.
 """
 
 from collections import Counter
@@ -86,7 +86,7 @@ class Ordering:
 
 
 async def take_back(transaction: Transaction, jobs: Iterable[Existing], now: int) -> None:
-    """Before the books of these jobs are closed: what was decided ahead, and has not come, leaves them."""
+    """To be called before these jobs' books close: takes back skips of ticks that have not come yet."""
     await _take_back(
         transaction,
         [(job, job.ahead_from, AHEAD) for job in jobs if job.ahead_from is not None and decided_ahead(job, now)],
@@ -122,7 +122,7 @@ async def order_locked(
 
 
 async def latest_starts(transaction: Transaction, jobs: list[Existing]) -> dict[int, Start]:
-    """By job; a statement of its own, which sees what was committed while the jobs' locks were waited for."""
+    """By job. A statement of its own, to see what was committed while this transaction waited for the jobs' locks."""
     started = [(job.job_id, job.last_tick) for job in jobs if job.last_tick is not None]
     if not started:
         return {}
@@ -134,14 +134,14 @@ async def latest_starts(transaction: Transaction, jobs: list[Existing]) -> dict[
 async def _write(
     transaction: Transaction, changes: list[tuple[Locked, Ordered]], order: JobOrder, by: str
 ) -> "Counter[int]":
-    """How many executions of each job are being cancelled."""
+    """Write the changes. Returns how many executions of each job are being cancelled."""
     now = max(row.now for row, _ in changes)
     ids = [row.job.job_id for row, _ in changes]
     await _write_rows(transaction, changes, by, now, forgets=isinstance(order, Resume | Restore))
     cancelled: Counter[int] = Counter()
     forgotten: Counter[int] = Counter()
     if isinstance(order, Cancel):
-        # Nothing is claimed from here on, and nothing ends: the jobs' rows are locked.
+        # The jobs' rows are locked, so nothing is claimed, and nothing ends, from here on.
         cancelled = await _cancel_executions(transaction, ids, by, order)
         forgotten = Counter(record[0] for record in await transaction.fetch(ForgetActivations(job_ids=ids)))
     await _keep(transaction, changes, cancelled, forgotten, order_name(order), by, order.note, now)
@@ -176,7 +176,7 @@ async def _keep(
 async def _write_rows(
     transaction: Transaction, changes: list[tuple[Locked, Ordered]], by: str, now: int, *, forgets: bool
 ) -> None:
-    """What orders make of jobs' rows and books. `forgets`: their failures."""
+    """Write what orders make of jobs' rows and books. `forgets`: also forget the jobs' failures."""
     ids = [row.job.job_id for row, _ in changes]
     made = [plan.row for _, plan in changes if plan.row is not None]
     await _take_back(
@@ -257,7 +257,7 @@ async def _run_by_hand(
 async def make_activations(
     transaction: Transaction, rows: list[Locked], order: RunByHand, by: str, *, of_schedule: bool = False
 ) -> "dict[int, Activation]":
-    """By job id. `of_schedule`: they count as ticks, as failures, too."""
+    """By job id. `of_schedule`: the runs count like those of ticks, also if they fail."""
     now = max(row.now for row in rows)
     ids = [row.job.job_id for row in rows]
     records = await transaction.fetch(
@@ -287,7 +287,9 @@ async def make_activations(
 
 
 async def _fate(transaction: Transaction, row: Locked, other: NotNext) -> Ordered | Conflict:
-    """Of a tick that isn't next: skipped before, so that there is nothing to do; or what became of it."""
+    """The answer for a tick that isn't next. If it was skipped by such an order before, nothing is to do; else a
+    Conflict tells its fate.
+    """
     key, tick = row.job.key, format_instant(other.tick)
     ((execution_id, reason),) = await transaction.fetch(GetFateOfTick(job_id=row.job.job_id, tick=other.tick))
     if execution_id is not None:
@@ -303,7 +305,7 @@ async def _fate(transaction: Transaction, row: Locked, other: NotNext) -> Ordere
 
 
 async def _cancel_executions(transaction: Transaction, job_ids: list[int], by: str, order: Cancel) -> "Counter[int]":
-    """How many of each job run, and are marked now."""
+    """Mark all running executions of these jobs. Returns how many of each job."""
     if not job_ids:
         return Counter()
     marking = CancelExecutionsOfJobs(job_ids=job_ids, actor=by, note=order.note)

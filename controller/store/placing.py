@@ -1,4 +1,4 @@
-"""Places of limits: who gets one of those that are left, and who waits. In the transaction of a claim, for few."""
+"""Places of limits: which claims get the free ones, and which wait. Only claims under a limit come here."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -16,7 +16,8 @@ Places: TypeAlias = tuple[int, ...]  # ids of limits, or of values of limits by 
 class WantedPlace(NamedTuple):
     """What a job under limits needs a place of.
 
-    `turn`: whose turn it is, as its controller has it. `waits_from`: since when, where a level of priority is a second.
+    `turn`: the turn of its share, by its controller. `waits_from`: since when it waits, a second earlier per level of
+    priority.
     """
 
     places: Places
@@ -25,7 +26,8 @@ class WantedPlace(NamedTuple):
 
 
 def who_waits(wanted: Mapping[int, WantedPlace], free: Mapping[int, int]) -> dict[int, int]:
-    """For each that gets no place, by its id, what is full. By turns; in a turn whoever has waited longest comes first.
+    """For each id that gets no place, the full limit. Lower turns come first; within a turn, the one that waits
+    longest.
 
     `free`: the places that are left of each limit, or value.
     """
@@ -41,9 +43,9 @@ def who_waits(wanted: Mapping[int, WantedPlace], free: Mapping[int, int]) -> dic
     return waits
 
 
-# docs/decisions/0092: an end gives back what the claim took, whatever the job's labels are by then
+# docs/decisions/0092: an end gives back the places that the claim took, even if the job's labels have changed
 async def find_places(fetch: Fetch, job_ids: Iterable[int]) -> dict[int, Places]:
-    """By job, what each of these needs a place of. The transaction has locked them, and no places yet."""
+    """By job, the limits and values that it needs a place of. The transaction has locked the jobs, but no places."""
     wanted = sorted(set(job_ids))
     found = await fetch(FindPlaces(job_ids=wanted))
     new = [job_id for job_id, places in found if None in places]
@@ -55,12 +57,12 @@ async def find_places(fetch: Fetch, job_ids: Iterable[int]) -> dict[int, Places]
 
 
 async def lock_places(fetch: Fetch, wanted: Iterable[WantedPlace]) -> dict[int, int]:
-    """The places that are left. They stay as many until the transaction ends, but for its own."""
+    """The free places. Their number is locked until the transaction ends: only this one changes it."""
     return dict(map(tuple, await fetch(LockPlaces(limit_ids=_ids(wanted)))))
 
 
 async def take_places(fetch: Fetch, started: Iterable[WantedPlace]) -> None:
-    """Of limits that are locked."""
+    """Take places of limits that this transaction has locked."""
     taken = Counter(place for waiting in started for place in waiting.places)
     if taken:
         await fetch(TakePlaces(limit_ids=list(taken), places=list(taken.values())))

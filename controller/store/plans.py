@@ -27,7 +27,7 @@ _TIMING: Final = {"schedules", "anchors", "policies"}  # what a job's ticks foll
 
 
 def policy_columns(specs: Iterable[JobSpec]) -> tuple[list[int], list[int]]:
-    """What of their policies statements have to know: concurrencies, and after how many failures a job is paused."""
+    """The parts of policies that statements need: concurrencies, and after how many failures a job is paused."""
     parsed = [parse_policy(spec.policy) for spec in specs]
     return [policy.concurrency for policy in parsed], [policy.pause_after_failures for policy in parsed]
 
@@ -62,7 +62,7 @@ async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried:
 
 
 async def refuse_cycles(transaction: Transaction, keys: list[str]) -> None:
-    """Raises CircleOfJobs where one of these, as they have just been written, would run after itself in the end."""
+    """Raises CircleOfJobs if one of these jobs, as just written, would in the end run after itself."""
     after = await who_follows(transaction, keys)
     for key in sorted(keys):
         cycle = cycle_of(key, after)
@@ -71,7 +71,7 @@ async def refuse_cycles(transaction: Transaction, keys: list[str]) -> None:
 
 
 async def who_follows(transaction: Transaction, keys: list[str]) -> dict[str, str]:
-    """By key, what these jobs follow, what those follow, and so on, as far as there are such jobs."""
+    """follower -> followed, of these jobs, of the jobs that they follow, and so on."""
     return dict(map(tuple, await transaction.fetch(GetFollowed(keys=keys)))) if keys else {}
 
 
@@ -83,7 +83,7 @@ async def remove_jobs(transaction: Transaction, removed: Sequence[Removed], now:
 
 
 async def orphan_jobs(transaction: Transaction, orphaned: list[Orphan], now: int) -> None:
-    """Jobs that have lost their verb. Nothing is written into their books before that is back."""
+    """Jobs that have lost their verb. Their books get nothing until the verb is back."""
     if orphaned:
         await transaction.fetch(
             OrphanCronJobs(
@@ -117,8 +117,8 @@ async def add_skips(
     by: str = "",
     again: bool = False,
 ) -> None:
-    """Ranges of ticks, by job. `by`: the controller that decided; "": none did. `again`: what is left of some that
-    were counted when they were decided.
+    """Ranges of ticks, by job. `by`: the controller that decided; "": none did. `again`: these ranges are rests of
+    counted ones, so they aren't counted again.
     """
     found = [(job_id, skipped) for job_id, ranges in skips for skipped in ranges]
     if found:

@@ -20,7 +20,7 @@ from cronring.controller.store.keeping import keep
 from cronring.controller.store.migrate import check_version
 from cronring.sql.records import Statement
 
-# The server gives up first, so that the outcome is known; the client only when the server is out of reach.
+# The server gives up first, so that the outcome is known. The client gives up only if the server is out of reach.
 STATEMENT_TIMEOUT_S: Final = 8
 COMMAND_TIMEOUT_S: Final = 10.0
 ACQUIRE_TIMEOUT_S: Final = 10.0
@@ -29,7 +29,8 @@ SESSION_SETTINGS: Final = {
     "timezone": "UTC",
     "statement_timeout": f"{STATEMENT_TIMEOUT_S}s",
     "idle_in_transaction_session_timeout": f"{STATEMENT_TIMEOUT_S}s",
-    # Connections may idle for a day. What lies between would forget them, and a herd would be the first to find out.
+    # Connections may idle for a day. Firewalls in between would forget them, and a herd's claims would be the first to
+    # fail.
     "tcp_keepalives_idle": "60s",
     # Every statement is planned once for a connection: planning takes as long as running. That plan must be right for
     # any length of array and any size of table, even if it was made when the table was empty: always by index.
@@ -49,7 +50,7 @@ async def _prepare(arguments: dict[str, Any], connection: Connection) -> None:
 
 
 async def _keep_session(_: Connection) -> None:
-    """Sessions hold nothing that a reset would have to clear, and one would cost a round trip per statement."""
+    """No reset: sessions hold nothing to clear, and a reset costs a round trip per statement."""
 
 
 def _version(connection: Connection) -> str:
@@ -64,7 +65,7 @@ class Database:
         self._pool = pool
         self._controller_id = controller_id
         self.server_version = ""  # of PostgreSQL when it was opened, like 18.4
-        self.skipped: Counter[str] = Counter()  # ticks that were decided not to run through this pool, by reason
+        self.skipped: Counter[str] = Counter()  # ticks skipped through this pool, by reason
 
     @classmethod
     async def open(
@@ -73,7 +74,7 @@ class Database:
         """Connect, and check the schema's version. Raises SchemaVersionError, too.
 
         `url`: any libpq URL; of several hosts, the one that takes writes. `application`: its name in pg_stat_activity.
-        `controller_id`: whose it is, for the audit log; "": no controller's.
+        `controller_id`: the pool's controller, for the audit log; "": none.
         """
         with connecting(url):
             arguments = connect_arguments(url, application, dict(SESSION_SETTINGS), schema)
@@ -87,7 +88,7 @@ class Database:
                 max_inactive_connection_lifetime=0,
                 max_cached_statement_lifetime=0,
                 # docs/decisions/0009: longer statements would be planned at every run
-                max_cacheable_statement_size=0,  # no limit: whatever length one grows to
+                max_cacheable_statement_size=0,  # no limit
                 command_timeout=COMMAND_TIMEOUT_S,
                 init=partial(_prepare, arguments),
                 reset=_keep_session,
@@ -120,7 +121,9 @@ class Database:
     async def transaction(
         self, what: str, *, snapshot: bool = False, rehearsal: bool = False
     ) -> AsyncIterator["Transaction"]:
-        """Statements that take effect together. `snapshot`: read only, all as of one instant. `rehearsal`: none do."""
+        """Statements that take effect together. `snapshot`: read only, as of one instant. `rehearsal`: rolled back at
+        the end.
+        """
         isolation = "repeatable_read" if snapshot else "read_committed"
         with contextlib.suppress(_Rehearsed):
             async with self._connection(what) as connection:
@@ -133,7 +136,7 @@ class Database:
                         if not snapshot and (call := call_to_keep()) is not None:
                             await keep(transaction.fetch, call)
                             transaction.unchanged = False
-                        # docs/decisions/0056: from here on a failure says nothing of whether it was done.
+                        # docs/decisions/0056: from here on, a failure doesn't tell whether the change was made.
                         if not (snapshot or transaction.unchanged):
                             change.committing()
             self.skipped.update(transaction.skipped)
@@ -151,10 +154,10 @@ class Database:
                 await self._pool.release(connection)
 
     async def _dismiss(self, connection: Any, error: BaseException) -> None:
-        """Don't hand a connection on that still runs something, or that leads to a standby.
+        """Don't give back to the pool a connection that still runs a statement, or that leads to a standby.
 
-        A server that let a statement run out of the client's time did not give up by itself. So it is out of reach, or
-        an old primary that waits for its standby for ever: who connects anew may find another.
+        If the client's timeout came first, the server did not give up by itself. So it is out of reach, or is an old
+        primary that waits for its standby for ever. A new connection may find another server.
         """
         became_standby = isinstance(error, asyncpg.PostgresError) and error.sqlstate == READ_ONLY
         if isinstance(error, asyncio.CancelledError):
@@ -165,7 +168,7 @@ class Database:
 
 
 class _Rehearsed(Exception):
-    """Rolls a transaction back that went well."""
+    """Rolls back a rehearsal that went well."""
 
 
 class Transaction:
@@ -174,8 +177,8 @@ class Transaction:
     def __init__(self, connection: Connection, controller_id: str = "") -> None:
         self._connection = connection
         self.controller_id = controller_id
-        self.unchanged = False  # whoever began it has found that there is nothing to change
-        self.skipped: Counter[str] = Counter()  # see Database: once it is committed
+        self.unchanged = False  # set if there was nothing to change
+        self.skipped: Counter[str] = Counter()  # added to Database.skipped once it is committed
 
     async def fetch(self, statement: Statement) -> list[asyncpg.Record]:
         return await self._connection.fetch(*statement)

@@ -89,13 +89,13 @@ from cronring.sql.parameters import (
 )
 from cronring.sql.records import Statement
 
-# However many ask, claims and ends find a free connection.
+# At most so many reads at once, so that claims and ends find a free connection.
 _AT_ONCE: Final = 3
 _HIGHEST: Final = 2**63 - 1
 _SUGGESTED_OF: Final = 5_000  # jobs that one suggestion looks at
-_NONE: Final = -9_000_000_000_000_000_000  # the `value` in RankJobs of what a job has none of
+_NONE: Final = -9_000_000_000_000_000_000  # RankJobs' `value` for a job that has none
 RANKED_MAX: Final = 20_000  # jobs
-_WILD: Final = re.compile(r"[\\%_]")  # what LIKE takes for more than itself
+_WILD: Final = re.compile(r"[\\%_]")  # characters with a meaning in LIKE
 _SPEC_FIRST: Final = JobRow._fields.index("spec")
 
 
@@ -114,7 +114,7 @@ class PostgresReads:
         return now
 
     async def list_jobs(self, where: JobFilter, after_key: str, limit: int) -> list[JobRow]:
-        """Jobs that are not removed, in order of their keys, from after `after_key` on ("": from the first)."""
+        """Jobs that are not removed, in order of their keys, after `after_key` ("": from the first)."""
         if not _few(where):
             asked = ListJobs(after_key=after_key, limit=limit, **_columns(where))
             return await self._with_skips(await self._fetch(asked))
@@ -124,7 +124,8 @@ class PostgresReads:
             chosen = FindChosenByKey(after_key=after_key, limit=wanted, **_columns(where))
             found = await self._fetch(chosen)
             records = await self._fetch(GetJobsById(job_ids=[job_id for job_id, _ in found])) if found else []
-            # One that was removed in between must not make the page look like the last one.
+            # A job that is removed between both statements must not make the page shorter: that would look like the
+            # last page.
             there = [row for row in await self._with_skips(records) if row.removed_at is None]
             rows += sorted(there, key=lambda row: row.key)
             if len(found) < wanted:
@@ -139,7 +140,7 @@ class PostgresReads:
         return [(job_id, key) for job_id, key in records]
 
     async def rank_jobs(self, where: JobFilter, sort: JobSort, cursor: Cursor, limit: int) -> JobPage:
-        """From after `cursor` on. Raises Conflict for more than can be ranked."""
+        """A page after `cursor`. Raises Conflict if more than RANKED_MAX jobs match."""
         found = await self.find_jobs(where, 0, RANKED_MAX + 1)
         if len(found) > RANKED_MAX:
             raise Conflict(
@@ -155,13 +156,13 @@ class PostgresReads:
         return JobPage(rows[:limit], (_rank(rows[limit - 1], sort), rows[limit - 1].job_id))
 
     async def count_jobs(self, where: JobFilter) -> int:
-        """How many find_jobs finds, a page after the other."""
+        """How many jobs find_jobs finds on all its pages."""
         statement: type[CountChosenJobs | CountJobs] = CountChosenJobs if _few(where) else CountJobs
         count: int = (await self._fetch(statement(**_columns(where))))[0][0]
         return count
 
     async def suggest(self, kind: str, begun: str, namespaces: Namespaces, limit: int) -> list[str]:
-        """Names that begin so, in order; as far as one answer looks."""
+        """Names that begin with `begun`, in order. Only as far as one answer looks."""
         asked: Statement
         if kind == "job":
             asked = SuggestKeys(begun=begun, namespaces=namespaces, limit=limit)
@@ -204,7 +205,7 @@ class PostgresReads:
         return jobs[0]
 
     async def get_jobs(self, keys: Sequence[str]) -> list[JobRow]:
-        """Those of these keys that there are, with their payloads; without what was skipped of them."""
+        """The jobs of these keys that there are, with their payloads, but without counts of skips."""
         return [_job_row(record, ()) for record in await self._fetch(GetJobsByKey(keys=keys))]
 
     async def _with_skips(self, records: list[asyncpg.Record]) -> list[JobRow]:
@@ -267,12 +268,12 @@ class PostgresReads:
     async def list_books(
         self, keys: Sequence[str], last: int, before: int | None, namespaces: Namespaces = None
     ) -> list[BookRow]:
-        """The latest `last` entries of each of these jobs that there are, in the order asked, the latest tick first."""
+        """The latest `last` entries of each of these jobs, in the order asked, the latest tick first."""
         asked = ListBooks(keys=keys, last=last, before=before, namespaces=namespaces)
         return list(map(BookRow._make, await self._fetch(asked)))
 
     async def list_due(self, within_ms: int, limit: int, namespaces: Namespaces = None) -> list[DueRow]:
-        """What runs within so long, the earliest first."""
+        """Ticks whose run_at comes within `within_ms`, the earliest first."""
         due: list[DueRow] = []
         records = await self._fetch(ListDue(within_ms=within_ms, limit=limit, namespaces=namespaces))
         for key, tick, run_at, running, schedule, anchor, policy, until in records:
@@ -282,7 +283,7 @@ class PostgresReads:
         return sorted(due, key=lambda row: (row.run_at, row.job))
 
     async def list_controllers(self) -> list[ControllerRow]:
-        """By id; one with an expired lease as long as anything unfinished carries its id, and a minute."""
+        """By id. A controller whose lease is over stays while unfinished executions carry its id, and a minute more."""
         return list(map(ControllerRow._make, await self._fetch(ListControllers())))
 
     async def list_runners(self) -> list[RunnerRow]:
@@ -327,7 +328,7 @@ class PostgresReads:
         job_ids += [job_id for job_id, _ in jobs - position.jobs]
         job_ids += skipped_ids + await self._deployed(deployments - position.deployments)
         rows: list[JobRow] = []
-        # After a bulk there are thousands: as many at a time as hold nobody up.
+        # After a bulk there are thousands: read them in slices, which hold nobody up.
         for part in sliced(sorted(set(job_ids))):
             rows += [_job_row(record, ()) for record in await self._fetch(GetJobsById(job_ids=part))]
         return Position(now, executions, skips, deployments, jobs), rows
@@ -336,11 +337,13 @@ class PostgresReads:
         """Where execution_changes begins."""
         execution_id, _, now = (await self._fetch(GetLastIds()))[0]
         unfinished = [record[0] for record in await self._fetch(GetUnfinishedIds())]
-        # The first answer tells of some that are older: it only finds out which ids are missing.
+        # The first answer only finds out which ids are missing. Its rows are older, so they aren't told.
         return (await self.execution_changes(ExecutionPosition(now, beginning(execution_id, unfinished))))[0]
 
     async def execution_changes(self, position: object) -> tuple[ExecutionPosition, Sequence[ExecutionChange]]:
-        """The position after this one, and what has started or ended in between; by id, up to 20,000 at a time."""
+        """The position after this one, and what has started or ended in between, by id. At most 20,000 new ones at a
+        time.
+        """
         assert isinstance(position, ExecutionPosition)
         before = position.executions
         firsts, lasts = before.gaps()
@@ -364,7 +367,7 @@ class PostgresReads:
         return ExecutionPosition(now, executions), changes
 
     def having_told(self, position: object, after: object, changes: Sequence[ExecutionChange]) -> ExecutionPosition:
-        """Between both: where one is that has told only these of the changes that lie there."""
+        """The position between `position` and `after` of a caller that has told only these changes."""
         assert isinstance(position, ExecutionPosition)
         assert isinstance(after, ExecutionPosition)
         now = after.database_now
@@ -373,7 +376,7 @@ class PostgresReads:
         return ExecutionPosition(now, position.executions.having_told(seen, now))
 
     def news(self, position: object, change: ExecutionChange) -> ExecutionChange | None:
-        """What execution_changes had not told of this by that position: all, its end alone, or (None) nothing."""
+        """The part of this change that was not told by that position: all of it, only its end, or None."""
         assert isinstance(position, ExecutionPosition)
         seen, execution_id = position.executions, change.row.execution_id
         if not seen.has_told(execution_id, ended=False):
@@ -382,7 +385,7 @@ class PostgresReads:
         return change._replace(started=False) if ended else None
 
     def encode_position(self, position: object) -> bytes:
-        """What a token for callers holds."""
+        """The bytes of a position, for a token that callers get."""
         assert isinstance(position, Position | ExecutionPosition)
         return encode_position(position)
 
@@ -409,7 +412,7 @@ class PostgresReads:
 
 
 def _few(where: JobFilter) -> bool:
-    """Whether an index leads to what it names. A namespace, or a status, may be that of most jobs."""
+    """Whether an index finds few jobs for this filter. A namespace or a status may be that of most jobs."""
     return bool(where.labels or where.module)
 
 
@@ -429,7 +432,7 @@ def _rank(row: JobRow, sort: JobSort) -> int:
 
 
 class _Columns(TypedDict):
-    """What of a job is asked for."""
+    """The parameters of a filter of jobs."""
 
     namespace: str
     module: str

@@ -23,7 +23,7 @@ class Entries(NamedTuple):
 
 
 def entries_of(changes: Iterable[Changes]) -> Entries:
-    """Of many it takes a while: it is for a thread."""
+    """For many changes this takes a while: call it in a thread."""
     found: list[Change] = [change for some in changes for change in some]
     return Entries(
         [each.namespace for each in found],
@@ -34,15 +34,15 @@ def entries_of(changes: Iterable[Changes]) -> Entries:
 
 
 async def record(transaction: Transaction, *changes: Changes, by: str = "") -> None:
-    """Keep what the call in hand has changed: one statement, whatever the number; none for no change.
+    """Keep what the call in hand has changed, by one statement for any number of changes.
 
-    `by`: who it was, where what they have changed is what proves it: a login. "": who makes the call.
+    `by`: who did it, if only the change itself proves that (a login). "": the caller.
     """
     await record_entries(transaction, await beside(len(changes), entries_of, changes), by)
 
 
 async def record_entries(transaction: Transaction, entries: Entries, by: str = "") -> None:
-    """As `record`, of what has been made of changes already."""
+    """As `record`, for changes that `entries_of` has converted."""
     if not entries.subjects:
         return
     call = call_in_hand()
@@ -59,6 +59,6 @@ async def record_entries(transaction: Transaction, entries: Entries, by: str = "
 
 
 async def database_principal(database: Database) -> Principal:
-    """Who works on the database itself: the role of PostgreSQL by which it was opened."""
+    """The principal of a program that works on the database itself: the role of its session."""
     role, *_ = (await database.fetch(GetRole()))[0]
     return Principal(Kind.DATABASE, role)

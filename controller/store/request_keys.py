@@ -1,4 +1,4 @@
-"""Keys of requests in PostgreSQL. Each method is one statement: what of a request was done is another transaction's."""
+"""Keys of requests in PostgreSQL. Each statement commits by itself: the request's work is another transaction."""
 
 from cronring.controller.errors import TooManyKeys
 from cronring.controller.ports.request_keys import GIVEN_UP_MS, KEPT_MS, KEYS_MAX, FormerRequest, RequestKey
@@ -27,7 +27,7 @@ class PostgresRequestKeys:
             )
             if begun:
                 return int(begun[0]["begun_at"])
-            if former := await self._former(key):  # else it has been forgotten since
+            if former := await self._former(key):  # None: it has been forgotten just now, so begin again
                 return former
 
     async def _former(self, key: RequestKey) -> FormerRequest | None:

@@ -25,7 +25,7 @@ def job_of(record: asyncpg.Record, first: int = 0) -> Job:
 
 
 def execution_of(record: asyncpg.Record) -> Execution:
-    """With its job in the columns after it."""
+    """The execution, with its job in the columns behind it."""
     return Execution(record[0], job_of(record, _EXECUTION_COLUMNS), *record[1:_EXECUTION_COLUMNS])
 
 
@@ -38,7 +38,7 @@ def activation_of(record: asyncpg.Record, first: int = 0) -> Activation:
 
 
 def spec_of(columns: Sequence[Any]) -> JobSpec:
-    """The spec that these columns are, in its order; a payload may be missing."""
+    """The spec of these columns, which are in the order of its fields. The payload may be missing."""
     spec = JobSpec(*columns)
     return spec._replace(labels=json.loads(str(spec.labels)))
 
@@ -49,7 +49,7 @@ def spec_columns(spec: JobSpec) -> dict[str, Any]:
 
 
 def specs_columns(statement: type[Statement], specs: Sequence[JobSpec]) -> dict[str, Any]:
-    """Those that a statement takes of many specs, as parallel arrays."""
+    """The parameters that a statement takes of many specs, as parallel arrays."""
     columns = dict(zip(map(_plural, JobSpec._fields), zip(*specs, strict=True), strict=True))
     return {name: column for name, column in columns.items() if name in statement.__annotations__}
 
@@ -83,7 +83,7 @@ def count_ticks(counts: Counter[str], ranges: Iterable[Skipped]) -> None:
 
 
 def storable(text: str) -> str:
-    """What PostgreSQL's text can hold of a text from outside: one bad character must not fail the batch it is in."""
+    """A text from outside as PostgreSQL's text can hold it: one bad character must not fail the whole batch."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
@@ -91,10 +91,10 @@ def storable(text: str) -> str:
 
 # docs/decisions/0009: asyncpg asks two classes about each element
 def unless_null(column: Sequence[T | None]) -> Sequence[T | None]:
-    """A column of `unnest`, which fills up with nulls what is shorter: one of nulls alone is not sent."""
+    """A column for `unnest`; empty if all its values are null, as `unnest` fills up shorter columns with nulls."""
     return [] if column.count(None) == len(column) else column
 
 
 def texts_or_null(column: Sequence[str]) -> list[str | None]:
-    """The same of texts, where an empty one is null."""
+    """The same for texts, where an empty text becomes null."""
     return [storable(text) or None for text in column] if any(column) else []

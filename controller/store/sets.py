@@ -1,4 +1,4 @@
-"""Sets of jobs in PostgreSQL. To apply one is one transaction, on the statements of all jobs."""
+"""Sets of jobs in PostgreSQL. A set is applied in one transaction, with the statements that all jobs use."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +31,7 @@ from cronring.sql.parameters import (
 
 
 class _Undone(Exception):
-    """Some jobs can't be done, so nothing is: it takes the transaction back."""
+    """Some jobs have failed: rolls the transaction back, so that nothing is written."""
 
 
 class PostgresSets:
@@ -41,7 +41,7 @@ class PostgresSets:
         self._database = database
 
     async def get_set(self, namespace: str, name: str) -> SetRow | None:
-        """None: there is none, or it owns nothing."""
+        """None: there is no such set, or it owns no jobs."""
         records = await self._database.fetch(GetSet(namespace=namespace, name=name))
         return SetRow._make(records[0]) if records else None
 
@@ -83,7 +83,7 @@ class PostgresSets:
 
 
 class _Applying:
-    """Of one set, in one transaction. Locks are taken in the order of all others: modules, then jobs by their ids."""
+    """Applies one set in one transaction. Locks in the same order as all others: modules, then jobs by their ids."""
 
     def __init__(self, transaction: Transaction, work: SetWork, who: Who) -> None:
         self._transaction = transaction
@@ -91,7 +91,7 @@ class _Applying:
         self._who = who
 
     async def apply(self, outcomes: dict[str, Outcome], *, dry_run: bool) -> None:
-        """Raises Outdated; _Undone where one of the outcomes is why nothing may stay written."""
+        """Raises Outdated, and _Undone if an outcome is a failure."""
         work, who = self._work, self._who
         if not dry_run:
             await self._take()
@@ -123,7 +123,9 @@ class _Applying:
         await self._transaction.fetch(ForgetEmptySet(namespace=work.namespace, name=work.name))
 
     async def _take(self) -> None:
-        """Raises Outdated. Of two at once the later one waits here, and finds another revision."""
+        """Lock the set's row at its revision. Raises Outdated: of two at once, the later one waits here, and then finds
+        another revision.
+        """
         work = self._work
         taking = TakeSet(
             namespace=work.namespace, name=work.name, revision=work.revision, actor=self._who.by, note=self._who.note
@@ -132,7 +134,9 @@ class _Applying:
             raise Outdated(changed_set(work.name))
 
     async def _created(self, made: Mapping[str, Outcome]) -> dict[str, Outcome]:
-        """A key that somebody else has taken since it was planned is no reason to refuse: it is planned anew."""
+        """If somebody has made a job of a key since the plan, the outcome is `changed meanwhile`, so that the caller
+        plans anew.
+        """
         taken = {key for key, each in made.items() if isinstance(each, JobDone) and each.unchanged}
         failed = [key for key, each in made.items() if isinstance(each, Exception)]
         for part in sliced(failed):
@@ -160,7 +164,7 @@ class _Applying:
 
 
 async def _refuse_changes(changes: Mapping[str, JobChange], **_: bool) -> list[Outcome]:
-    """Of queues' jobs that others have made since it was planned."""
+    """Outcomes for queues' jobs that somebody has made since the plan."""
     return [changed_meanwhile(key) for key in changes]
 
 
@@ -171,5 +175,5 @@ def _as_seen(key: str, row: Locked | None, seen: Seen) -> Outcome:
 
 
 def _unless_failed(before: Mapping[str, Outcome], outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """A job may have several outcomes; what went wrong first is told."""
+    """A job may have several outcomes: the first failure is told."""
     return {key: before[key] if isinstance(before.get(key), Exception) else each for key, each in outcomes.items()}

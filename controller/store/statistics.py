@@ -1,4 +1,4 @@
-"""Figures of jobs and of the scheduler: what is folded of executions, and what is not yet."""
+"""Figures of jobs and of the scheduler: from folded executions, and from those not folded yet."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from cronring.controller.ports.statistics import DayFigures, DaySpread, JobFigur
 from cronring.controller.store.pool import Database
 from cronring.sql.parameters import GetDayFigures, GetJobFigures, GetLabelFigures, GetSchedulerFigures, GetUnfolded
 
-# The scheduler's figures look at every job's row: that takes a twentieth of the time at most, however many ask.
+# The scheduler's figures read every job's row. They are kept, so that this takes a twentieth of the time at most.
 _KEPT_S: Final = 2.0
 _KEPT_FACTOR: Final = 20
 _LOOKED_AT: Final = 2_000  # runs of one day
-_KEPT_MAX: Final = 64  # sets of namespaces that callers may see, and of labels that they ask for
+_KEPT_MAX: Final = 64  # answers, by the caller's namespaces and the labels asked for
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -41,7 +41,7 @@ class PostgresStatistics:
         self._database = database
         self._lease_us = lease_ms * 1_000
         self._one_at_a_time = asyncio.Lock()
-        self._kept: dict[tuple[Namespaces, Labels], _Kept] = {}  # the one asked for longest ago first
+        self._kept: dict[tuple[Namespaces, Labels], _Kept] = {}  # the one used the longest ago comes first
 
     async def job(self, key: str) -> JobFigures:
         """Raises cronring.controller.errors.NotFound."""
@@ -73,7 +73,7 @@ class PostgresStatistics:
         )
 
     async def days(self, job_id: int, starts: Sequence[int]) -> list[DayFigures]:
-        """Between each of `starts` and the next one. Of more than 2,000 runs, only the latest 2,000 are looked at.
+        """Figures between each of `starts` and the next one. Only the latest 2,000 runs of a day are looked at.
 
         Why there is no table of days: docs/decisions/0111-days-are-read-from-executions.md.
         """
@@ -86,7 +86,7 @@ class PostgresStatistics:
     async def scheduler(
         self, namespaces: Namespaces = None, labels: Mapping[str, str] = MappingProxyType({})
     ) -> SchedulerFigures:
-        """At most as old as 20 times what counting takes, or 2 s."""
+        """The age of an answer is at most 20 times the duration of counting, or 2 s if that is more."""
         asked = namespaces, tuple(sorted(labels.items()))
         async with self._one_at_a_time:
             began_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""Tokens and grants of runners in PostgreSQL, which only ever sees the hashes of what is secret."""
+"""Tokens and runner grants in PostgreSQL, which only gets hashes of their secrets."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -173,7 +173,7 @@ def _where(wanted: Listing) -> dict[str, Any]:
 
 
 def _which(wanted: Listing) -> dict[str, Any]:
-    """On all pages."""
+    """The filter, without the position of a page."""
     namespaces = None if wanted.namespaces is None else sorted(wanted.namespaces)
     return {"namespaces": namespaces, "with_revoked": wanted.with_revoked}
 
@@ -189,7 +189,7 @@ def _token(record: asyncpg.Record) -> TokenRow:
 
 
 def grants_of(record: asyncpg.Record) -> tuple[RoleGrant, ...]:
-    """A role that only a later release knows gives nothing here."""
+    """The row's grants, without roles that only a later release knows."""
     found = json.loads(record["grants"])
     return tuple(RoleGrant(Role(each["role"]), each["namespace"]) for each in found if each["role"] in _ROLES)
 

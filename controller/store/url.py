@@ -1,7 +1,7 @@
-"""What is wrong with a database URL, said without a piece of it: any piece may be one of its password.
+"""What is wrong with a database URL, said without quoting it: any part may belong to the password.
 
-A password with a # or a / in it moves the borders of all other parts, for every reader of URLs. What then looks like a
-host or a port, and is named in that reader's complaint, is a part of the password. So URLs are looked at here first.
+A # or a / in the password moves the borders of all other parts. Then a part of the password looks like a host or a
+port, and a parser's error message would show it. So URLs are checked here first.
 """
 
 import re
@@ -17,7 +17,7 @@ _SPELLING: Final = (
 
 
 def url_fault(url: str) -> str:
-    """In words that hold nothing of the URL; "" if its parts can be told apart."""
+    """The fault in words without any part of the URL; "" if the URL can be parsed."""
     scheme, _, rest = url.partition("://")
     if scheme not in {"postgresql", "postgres"} or not rest:
         return "it must begin with postgresql://, as in postgresql://user:password@host/database"
@@ -34,7 +34,7 @@ def url_fault(url: str) -> str:
 
 
 def has_password(url: str) -> bool:
-    """Whether it holds one, or may: what can't be taken apart is taken for one."""
+    """Whether the URL has a password, or may have one: a URL that can't be parsed counts as such."""
     authority = re.split(r"[/?]", url.partition("://")[2], maxsplit=1)[0]
     named = authority.rpartition("@")[0].partition(":")[2] or re.search(r"[?&]password=[^&]", url)
     return bool(named or url_fault(url))

@@ -1,4 +1,4 @@
-"""Sessions of browsers in PostgreSQL, which only ever sees the hashes of cookies."""
+"""Sessions of browsers in PostgreSQL, which only gets hashes of cookies."""
 
 import json
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ class PostgresWebSessions:
             await record(transaction, of_session(session_id, {"principal": ended[0]["principal"]}, ended=True))
 
     async def log_out(self, secret_hash: bytes) -> None:
-        """One that has ended stays so."""
+        """A session that has ended stays ended."""
         async with self._database.transaction("logging out") as transaction:
             ended = await transaction.fetch(RevokeSessionOf(secret_hash=secret_hash))
             transaction.unchanged = not ended

@@ -41,7 +41,7 @@ from cronring.sql.parameters import (
     RemoveWebhook,
 )
 
-HELD_MS: Final = 30_000  # longer than a try may take, by far: what isn't finished by then is tried by another
+HELD_MS: Final = 30_000  # far longer than a try may take: after that, another controller tries
 LOG_KEPT_MS: Final = 30 * 86_400_000
 _FORGOTTEN_AT_ONCE: Final = 5_000
 _HIGHEST: Final = 2**63 - 1
@@ -54,7 +54,7 @@ class PostgresWebhooks:
         self._database = database
 
     async def add(self, webhook: NewWebhook) -> WebhookRow:
-        """Whatever happens from here on is told to it. Raises Conflict when the name is taken."""
+        """Add a webhook, which is told of what happens from now on. Raises Conflict if the name is taken."""
         async with self._database.transaction("adding a webhook") as transaction:
             await begin(transaction)
             added = await transaction.fetch(
@@ -81,7 +81,7 @@ class PostgresWebhooks:
         return await self.get(webhook.name)
 
     async def list(self, name: str = "", *, after: str = "", limit: int | None = None) -> Sequence[WebhookRow]:
-        """By name, those after one; of these the first ones."""
+        """Webhooks in order of names, at most `limit` after the name `after`. `name`: only that one."""
         wanted = ListWebhooks(name=name, after=after, limit=limit)
         return [_webhook(record) for record in await self._database.fetch(wanted)]
 
@@ -97,7 +97,7 @@ class PostgresWebhooks:
         return rows[0]
 
     async def remove(self, name: str, check: CheckWebhook | None = None) -> None:
-        """With its log, and what waits for it. Raises NotFound."""
+        """Remove it with its log and its waiting deliveries. Raises NotFound."""
         async with self._database.transaction("removing a webhook") as transaction:
             locked = await _lock(transaction, name, check)
             await transaction.fetch(RemoveWebhook(name=name))
@@ -167,7 +167,7 @@ class PostgresOutbox:
         self._controller_id = controller_id
 
     async def claim(self, busy: Mapping[int, int], each: int, most: int) -> Sequence[DeliveryBatch]:
-        """Held for HELD_MS."""
+        """Claim deliveries to try, for HELD_MS."""
         records = await self._database.fetch(
             ClaimDeliveries(
                 held_ms=HELD_MS,
@@ -181,7 +181,7 @@ class PostgresOutbox:
         return list(map(DeliveryBatch._make, records))
 
     async def finish(self, tried: Sequence[Tried]) -> None:
-        """What another controller has taken over meanwhile stays his."""
+        """Record what became of tries. A delivery that another controller has taken over stays with that one."""
         if tried:
             await self._database.fetch(
                 FinishDeliveries(
@@ -198,13 +198,13 @@ class PostgresOutbox:
         await self._database.fetch(DisableWebhook(webhook_id=webhook_id, reason=reason))
 
     async def forget(self) -> int:
-        """A batch of what is too old; how many there were."""
+        """Delete a batch of deliveries that are too old. Returns how many."""
         await self._database.fetch(ForgetRemovedJobs())
         ((count,),) = await self._database.fetch(ForgetDeliveries(kept_ms=LOG_KEPT_MS, limit=_FORGOTTEN_AT_ONCE))
         return int(count)
 
     async def waiting(self) -> Waiting:
-        """Up to 100,000."""
+        """Counts up to 100,000."""
         return Waiting._make((await self._database.fetch(CountWaiting()))[0])
 
 

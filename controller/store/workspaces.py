@@ -16,7 +16,7 @@ from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.recording import record
 from cronring.sql.parameters import CountWorkspace, DropWorkspaceMessages, FindWorkspaceJobs, ListWorkspaces
 
-AT_ONCE: Final = 100  # jobs whose rows are locked together; claims leave them for a moment, and come back
+AT_ONCE: Final = 100  # jobs whose rows are locked together; claims skip locked rows, and come back
 MESSAGES_AT_ONCE: Final = 1_000
 
 
@@ -56,7 +56,7 @@ class PostgresWorkspaces:
             rows = await _locked(transaction, namespace, workspace, going=True)
             done = await order_locked(transaction, rows, Cancel(note), by, dry_run=False)
             refused = [each for each in done if isinstance(each, Conflict)]
-            if refused and len(refused) == len(done):  # asked again, it would be these for ever
+            if refused and len(refused) == len(done):  # the next call would find only these again, for ever
                 raise refused[0]
             transaction.unchanged = not rows
             return len(done) - len(refused)
@@ -82,7 +82,7 @@ def _labels(workspace: str) -> str:
 
 
 async def _locked(transaction: Transaction, namespace: str, workspace: str, *, going: bool) -> list[Locked]:
-    """A few of its jobs. Whoever was moved to another one while its lock was waited for is left out."""
+    """Lock a few of its jobs. A job that got another workspace while this waited for the lock is left out."""
     wanted = FindWorkspaceJobs(labels=_labels(workspace), namespace=namespace, going=going, limit=AT_ONCE)
     found = [record[0] for record in await transaction.fetch(wanted)]
     rows = await lock_jobs(transaction, found) if found else []
