@@ -242,9 +242,7 @@ def _earliest_behind(job: Job, planned: PlannedTick, put_off: PlannedTick, retry
 
 
 def _distance(job: Job, later_us: int) -> int:
-    """The part of a delay that may be the distance from a late start. The rest has other causes: a wait for a run, or a
-    changed row.
-    """
+    """The part of a delay that may be the distance from a late start. The rest is a wait for a run, or a new row."""
     return min(max(later_us, 0), _table(job).least_distance_us)
 
 

@@ -50,9 +50,7 @@ class ActivationStatements:
     async def start_activations(
         self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
     ) -> tuple[int, list[ActivationResult]]:
-        """Claim activations that are due and whose jobs may run, under a valid lease. Every request is answered, in
-        order.
-        """
+        """Claim what is due and whose job may run, under a valid lease. Every request is answered, in order."""
         if not requests:
             return (await self._database.fetch(GetNow()))[0][0], []
         activating = _Activating(controller_id, hard_grace_ms)

@@ -1,6 +1,4 @@
-"""The audit log in PostgreSQL. The controller that holds the row of cron_audit_chain seals in batches, so no writer
-waits.
-"""
+"""The audit log in PostgreSQL. Who holds the row of cron_audit_chain seals in batches, so no writer waits."""
 
 import asyncio
 from collections.abc import Sequence

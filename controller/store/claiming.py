@@ -28,9 +28,7 @@ class Claims:
     """The claims of one controller, at one instant."""
 
     def __init__(self, controller_id: str, hard_grace_ms: int, under_limits: set[int]) -> None:
-        """`under_limits`: jobs that were under a limit at their last claim. It is updated here, and kept between
-        claims.
-        """
+        """`under_limits`: jobs that were under a limit at their last claim. Claims update it."""
         self._under_limits = under_limits
         self._controller_id = controller_id
         self._hard_grace_ms = hard_grace_ms
@@ -75,9 +73,7 @@ class Claims:
         return [(execution_id, tick) for execution_id, tick in found if execution_id is not None]
 
     async def _claim_more(self, fetch: Fetch, requests: list[ClaimRequest]) -> None:
-        """Claim, and under limits only as many as there are places. The first try locks the jobs, before places are
-        counted.
-        """
+        """Claim, under limits only as many as there are places. The jobs are locked before places are counted."""
         self._waiting.clear()
         await self._claim(fetch, requests)
         if not self._waiting:

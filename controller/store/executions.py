@@ -22,9 +22,7 @@ class ExecutionStatements:
         return Partitions()
 
     async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]:
-        """End executions that are unfinished under the reported claim. Every request is answered, in order. Safe to
-        repeat.
-        """
+        """End what is unfinished under the reported claim. Every request is answered, in order. Safe to repeat."""
         if not requests:
             return []
         return await EndBatch(controller_id, requests, self._partitions).make(self._database)

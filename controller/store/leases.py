@@ -21,7 +21,7 @@ class LeaseStatements:
         lost_after_ms: int,
         cancelling: tuple[int, ...] = (),
     ) -> LeaseRenewal:
-        """Renew the lease and the runners' last_seen_at. Returns what there is to sweep, and to cancel besides
+        """Renew the lease and the runners' last_seen_at. Returns what to sweep, and what to cancel besides
         `cancelling`.
         """
         records = await self._database.fetch(
@@ -74,7 +74,5 @@ class LeaseStatements:
         await self._database.fetch(told)
 
     async def runner_left(self, runner_id: str) -> None:
-        """The runner drained, and its stream ended. It has left for good, unless an unfinished execution carries its
-        id.
-        """
+        """The runner drained, and its stream ended. It has left for good, unless it has an unfinished execution."""
         await self._database.fetch(LeaveRunner(runner_id=runner_id))

@@ -121,9 +121,7 @@ class Database:
     async def transaction(
         self, what: str, *, snapshot: bool = False, rehearsal: bool = False
     ) -> AsyncIterator["Transaction"]:
-        """Statements that take effect together. `snapshot`: read only, as of one instant. `rehearsal`: rolled back at
-        the end.
-        """
+        """Statements that take effect together. `snapshot`: read only, as of one instant. `rehearsal`: rolled back."""
         isolation = "repeatable_read" if snapshot else "read_committed"
         with contextlib.suppress(_Rehearsed):
             async with self._connection(what) as connection:

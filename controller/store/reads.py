@@ -341,9 +341,7 @@ class PostgresReads:
         return (await self.execution_changes(ExecutionPosition(now, beginning(execution_id, unfinished))))[0]
 
     async def execution_changes(self, position: object) -> tuple[ExecutionPosition, Sequence[ExecutionChange]]:
-        """The position after this one, and what has started or ended in between, by id. At most 20,000 new ones at a
-        time.
-        """
+        """The position after this one, and what has started or ended in between, by id; at most 20,000 new ones."""
         assert isinstance(position, ExecutionPosition)
         before = position.executions
         firsts, lasts = before.gaps()

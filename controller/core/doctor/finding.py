@@ -45,9 +45,7 @@ def problem(seen: str, advice: str) -> Trouble:
 
 
 def found(check: str, troubles: Sequence[Trouble], well: str) -> Finding:
-    """One finding for all troubles: the worst verdict, and every text, the worst first. Without troubles it says
-    `well`.
-    """
+    """One finding for all troubles: the worst verdict, and the texts, the worst first. No troubles: `well`."""
     if not troubles:
         return Finding(check, Verdict.OK, well)
     ordered = sorted(troubles, key=lambda trouble: -_RANK[trouble.verdict])

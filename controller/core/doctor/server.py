@@ -121,9 +121,7 @@ def check_isolation(settings: Settings) -> Finding:
 
 
 def check_timeouts(settings: Settings) -> Finding:
-    """The controllers' pool has a statement_timeout of its own. Its other timeouts, and other connections, have the
-    server's.
-    """
+    """The controllers' pool sets its own statement_timeout. All other timeouts are the server's."""
     troubles: list[Trouble] = []
     for name, least_ms, harm in (
         ("statement_timeout", MINUTE_MS, "migrations and the upkeep of history (partitions, retention) are cut off"),

@@ -64,9 +64,7 @@ class OverdueTicks(NamedTuple):
 
 
 class FullLimit(NamedTuple):
-    """A limit without a free place. With `label`: `full` of its values have no place; `running` is the sum of their
-    runs.
-    """
+    """A full limit. With `label`: `full` of its values are full, and `running` is the sum of their runs."""
 
     namespace: str
     module: str

@@ -68,9 +68,7 @@ class Walk:
 
     @property
     def cuts(self) -> bool:
-        """Whether the audit begins inside the job's history. Then a range, or a due tick, from before may reach into
-        it.
-        """
+        """Whether the audit begins inside the job's history: a range, or a due tick, may reach into it."""
         return self._scope.since is not None or self._closed is not None
 
     def run(self, run: AuditRun) -> None:

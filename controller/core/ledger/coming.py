@@ -137,9 +137,7 @@ def at_once_of(policy: Policy) -> int:
 
 
 def busy(counts: Sequence[int], jobs: int, running_us: int, at_once: int, step_us: int) -> Counter[int]:
-    """By step, the running time of all runs (µs). A long run counts in several steps. At most `at_once` runs go on at
-    once.
-    """
+    """By step, the running time of all runs (µs). Long runs count in several steps; `at_once` bounds each."""
     over = max(1, -(-running_us // (jobs * step_us)))  # steps that a run goes on for
     found: Counter[int] = Counter()
     for step, count in enumerate(counts):

@@ -130,9 +130,7 @@ class Activating:
         self._ready[waiting.activation.activation_id] = None
 
     def places_freed(self, limit: int | None) -> None:
-        """A limit that was full has a place: the next activation that waits for it is tried. None: any limit may have
-        one.
-        """
+        """A full limit has a place: the next activation that waits for it is tried. None: any limit may have one."""
         for each in self._limited if limit is None else {limit} & self._limited.keys():
             self._timers.arm(self._next_under(each), self._context.now_us)
 
@@ -195,9 +193,7 @@ class Activating:
         self._context.effects.append(FetchFollowers(request_id, activation_ids))
 
     def _fetched(self, event: ActivationsFetched) -> None:
-        """Learn what was read. An activation that was known before the read, and is absent, is gone, unless it was made
-        here.
-        """
+        """Learn what was read. A known activation that is absent is gone, unless it was made here."""
         if self._following is not None and event.request_id == self._following[0]:
             self._following = None
             self.created(event.activations)

@@ -117,9 +117,7 @@ class AwaitingRunner:
             context.log(Level.WARNING, "no_runner", jobs=len(entries), first=entries[0].job.key)
 
     def _skip(self, entry: Entry) -> None:
-        """Skip the tick. A job may have more patience than the grace: then only ticks that have waited that long are
-        skipped.
-        """
+        """Skip the tick. If the job has more patience than the grace, skip only ticks that have waited that long."""
         planned = entry.planned
         assert planned is not None, "waits without being due"
         grace_us = self._context.settings.runner_grace_ms * 1_000

@@ -78,9 +78,7 @@ class Cancelling:
             self._timers.disarm(execution_id)
 
     def act(self) -> FollowUps:
-        """Ask the connected runners: one effect for each runner and reason. Executions that no runner has are
-        withdrawn.
-        """
+        """Ask the connected runners, one effect for each runner and reason. Messages are withdrawn instead."""
         context = self._context
         self._due.update(dict.fromkeys(self._timers.pop_due(context.now_us)))
         if not self._due and not self._once:

@@ -143,9 +143,7 @@ class Claiming:
             self.offer(entry)
 
     def next_deadline(self) -> int | None:
-        """Only a backoff and a pause for a dispatch need a deadline. Everything else that lets claims go on is an
-        event.
-        """
+        """Only a backoff and a pause for a dispatch need a deadline. All else that lets claims go on is an event."""
         if self._resumes:
             return self._context.now_ns
         return self._not_before_ns if self._ready and self._context.now_ns < self._not_before_ns else None
@@ -172,17 +170,13 @@ class Claiming:
 
     @property
     def wants_more(self) -> bool:
-        """Whether more due entries should be offered. Not while the next claims are full, unless priorities decide the
-        order.
-        """
+        """Whether to offer more due entries. Not while the next claims are full, unless priorities decide the order."""
         claims = max(1, self._at_once() - len(self._in_flight))
         ready = max(len(self._ready), len(self._enqueuing))
         return self._window.ranked or ready < claims * self._context.settings.claim_batch
 
     def _at_once(self) -> int:
-        """How many claims may be under way. While a herd's claims grow, only one: its answer comes before the next
-        claim.
-        """
+        """How many claims may be under way. Only one while a herd's claims grow: its answer comes first."""
         settings = self._context.settings
         return 1 if FIRST_BATCH < self._slow_start < settings.claim_batch else settings.claims_in_flight
 

@@ -169,9 +169,7 @@ class SendDemands(NamedTuple):
 
 
 class CancelRuns(NamedTuple):
-    """Ask these runs to stop. A run that goes on after `grace_ms` (0: the runner's own grace) is killed. Harmless to
-    repeat.
-    """
+    """Ask these runs to stop. After `grace_ms` (0: the runner's own) they are killed. Harmless to repeat."""
 
     runner_id: str
     execution_ids: tuple[int, ...]

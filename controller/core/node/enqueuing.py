@@ -149,9 +149,7 @@ class Enqueuing:
         self._window.reset(entry, executing=False, tick=result.next_tick, run_at=result.next_run_at)
 
     def _hold(self, entry: Entry, request: EnqueueRequest, result: EnqueueResult) -> None:
-        """PostgreSQL refused the message, so the execution fails. Hold it until that report is fetched, and then end
-        it.
-        """
+        """PostgreSQL refused the message, so the execution fails. It is held until that report is fetched."""
         assert result.execution_id is not None, "a claim without an execution"
         entry.stage = Stage.RUNNING
         entry.changed_ns = self._context.now_ns

@@ -120,9 +120,7 @@ class Membership:
         return found
 
     def _inherits(self, change: MemberChange) -> bool:
-        """Whether this change makes this controller adopt from a member that is gone. A death also makes it search for
-        peers.
-        """
+        """Whether this controller adopts from a member that is gone. A death also makes it search for peers."""
         after = change.after
         if after.status not in (Status.DEAD, Status.LEFT) or after.member_id == self._context.controller_id:
             return False
@@ -156,9 +154,7 @@ class Membership:
         return tuple((member.member_id, member.address) for member in live)
 
     def _counts(self, member_id: str) -> bool:
-        """Whether a member may own slots, adopt, and be named to runners. Gossip says who lives; PostgreSQL says who
-        belongs.
-        """
+        """Whether a member may own slots, adopt, and be named to runners: only with a row in PostgreSQL."""
         return member_id in self._listed or member_id == self._context.controller_id
 
     def _rows_changed(self) -> FollowUps:

@@ -83,8 +83,8 @@ class OverlapCancel:
                 self._cancelling.cancel(execution, REASON)
 
     def _due(self, execution: Execution) -> int | None:
-        """When the next tick cuts the run, by its job's row. Without a next tick (the job may be resumed): when to ask
-        again.
+        """When the next tick cuts the run, by its job's row. Without a next tick: when to ask again, as it may be
+        resumed.
         """
         if not ticks.cuts(execution.job):
             return None

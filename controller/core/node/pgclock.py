@@ -66,9 +66,7 @@ class DatabaseClock:
         return stepped
 
     def leap(self, by_us: int) -> None:
-        """PostgreSQL's clock moves on by so much at this very moment, as virtual time does. This doesn't count as a
-        step.
-        """
+        """PostgreSQL's clock moves on by so much right now, as virtual time does. This is no step."""
         self._offset_ns += by_us * 1_000
         if self._samples:
             newest = self._samples[-1]
@@ -85,9 +83,7 @@ class DatabaseClock:
         return instant_us * 1_000 - self._offset_ns
 
     def stepped_forward_since_us(self, instant_us: int) -> int:
-        """How much of the time since `instant_us` did not pass, as PostgreSQL's clock jumped ahead (of the steps that
-        are kept).
-        """
+        """By how much PostgreSQL's clock has jumped ahead since `instant_us`, in the steps that are kept."""
         return sum(step.by_us for step in self.steps if step.noticed_us > instant_us and step.by_us > 0)
 
     def error_us(self, now_ns: int) -> int:

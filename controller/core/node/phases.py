@@ -25,9 +25,7 @@ from cronring.controller.core.node.parts import Parts
 
 
 class Phase(NamedTuple):
-    """One part's turn in a step. Behind it, follow-ups of the kinds in `then` are acted on, also those of earlier
-    phases.
-    """
+    """One part's turn in a step. Behind it, all follow-ups so far of the kinds in `then` are acted on."""
 
     name: str
     act: Callable[[], FollowUps | None]

@@ -53,9 +53,7 @@ class Stock:
         return None if same else demand
 
     def urgent(self, demand: LaneDemand) -> bool:
-        """Whether the runner must hear this at once. It counts its grants down from the last demand, and may be far off
-        by now.
-        """
+        """Whether the runner must hear this at once: its own count, from the last demand, is too far off."""
         told = self._told
         if (demand.returned, demand.closed) != (told.returned, told.closed):
             return True

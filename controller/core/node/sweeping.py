@@ -91,9 +91,7 @@ class Sweeping:
             self._taking_over[runner_id] = others
 
     def runner_left(self, runner_id: str) -> None:
-        """A runner left, and this controller holds executions on it. A renewal is asked for when the runner may be
-        lost.
-        """
+        """A runner left, and executions on it are held here. Renew as soon as the runner may be lost."""
         lost_ns = self._context.now_ns + self._context.settings.runner_lost_after_ms * MS
         self._leave_ns[runner_id] = (lost_ns // LOST_GRID_NS + 2) * LOST_GRID_NS
 
@@ -173,9 +171,7 @@ class Sweeping:
             self._lease.renew_soon()
 
     def _adopt_some(self) -> None:
-        """Adopt from controllers that are gone, in one statement. If there are none: what all runners have asked for,
-        in one.
-        """
+        """Adopt from controllers that are gone. If there are none: what runners have asked for, in one statement."""
         runner_ids: tuple[str, ...] = ()
         if self._adopt:
             controller_ids = tuple(sorted(self._adopt))

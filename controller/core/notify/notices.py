@@ -112,9 +112,7 @@ class Orphaning(NamedTuple):
 
 
 class GivenUp(NamedTuple):
-    """An attempt whose planned retry will not come, so it was the tick's last. `last_success`: the job's latest
-    successful tick.
-    """
+    """The tick's last attempt, as its planned retry will not come. `last_success`: the job's latest successful tick."""
 
     run: NoticeRun
     last_success: int | None
@@ -239,9 +237,7 @@ def late_start(run: NoticeRun, late_after: int) -> Notice | None:
 
 
 def overdue(row: OverdueTick, now: int, late_after: int = 0) -> Notice | None:
-    """The notice of a next tick that nobody has claimed in time. A tick outside its job's window won't run, so it can't
-    be late.
-    """
+    """The notice of a next tick that nobody has claimed in time. A tick outside the window won't run: it isn't late."""
     policy = parse_policy(row.job.policy)
     limit = late_after_us(row.job.policy, late_after)
     if not limit or now - row.run_at <= limit:

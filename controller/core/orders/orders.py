@@ -49,9 +49,7 @@ class SkipNext(NamedTuple):
 
 
 class Cancel(NamedTuple):
-    """Nothing runs until somebody restores the job. Executions that run are cancelled, activations that wait are
-    forgotten.
-    """
+    """Nothing runs until somebody restores the job. Its executions are cancelled, its activations forgotten."""
 
     note: str = ""
 

@@ -283,9 +283,7 @@ def first_planned(table: Timetable, key: str, opens_at: int) -> PlannedTick | No
 
 # docs/decisions/0029: without this, a deployment may make a tick late at once
 def not_before(planned: PlannedTick | None, opens_at: int) -> PlannedTick | None:
-    """Move run_at to `opens_at` at least. Jitter may put an interval's run_at before it: then the tick would be late at
-    once.
-    """
+    """With a run_at of `opens_at` or later: jitter may have put it before, and the tick would be late at once."""
     return None if planned is None else planned._replace(run_at=max(planned.run_at, opens_at))
 
 

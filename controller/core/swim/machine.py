@@ -312,9 +312,7 @@ class Swim:
             self._beliefs.accuse(probe.target_id, now_ns, reaction)
 
     def _sync_if_due(self, now_ns: int, reaction: Reaction) -> None:
-        """Exchange tables with a random member, which repairs what rumours have missed. Also bury members that ended
-        long ago.
-        """
+        """Exchange tables with a random member, to repair what rumours missed. Also bury what ended long ago."""
         if self._sync_at > now_ns:
             return
         self._sync_at = now_ns + self._sync_ns

@@ -44,9 +44,7 @@ class Rumors:
         return len(self._waiting)
 
     def add(self, update: Update) -> None:
-        """Tell this from now on, in place of earlier rumours about that member. A full queue drops the member told most
-        often.
-        """
+        """Tell this from now on, in place of earlier rumours about the member. A full queue drops the most told one."""
         self._serial += 1
         waiting = _Waiting(update, self._serial)
         said = self._waiting.pop(update.member_id, {})

@@ -27,9 +27,7 @@ class Seeds:
             self._listed = listed
 
     def strangers(self, roster: Roster, my_address: str) -> list[tuple[str, str]]:
-        """(member_id or "", address) of seeds that are no live members. The dead are strangers; those that left are
-        not.
-        """
+        """(member_id or "", address) of seeds that are no live members: the dead too, but not those that left."""
         live = {member.address for member in roster.live()}
         strangers = [("", address) for address in self._joined if address not in self._listed]
         for address, member_id in self._listed.items():
