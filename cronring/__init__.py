@@ -30,7 +30,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # Read once somebody wants it: the command line lives in this package, and has to hear Ctrl-C as soon as it can.
+    # Imported only when a name is used: the command line lives in this package, and must hear Ctrl-C early.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from cronring import context, declare, jobs  # noqa: PLC0415  (this is what the function is for)

@@ -81,8 +81,8 @@ class Context:
     def fence(self) -> int:
         """A number that grows with every claim of the job.
 
-        By it a handler's own transaction, or another system, can tell that this execution was taken for dead and
-        another runs in its place: docs/fencing.md says how.
+        Another execution may run in place of one that was taken for dead. With this number, a handler's own
+        transaction or another system can refuse the old one: docs/fencing.md says how.
         """
         return self._facts.execution_id
 
@@ -90,8 +90,8 @@ class Context:
     def traceparent(self) -> str:
         """This execution by W3C Trace Context: `00-TRACE-SPAN-01`.
 
-        Begin spans below it, and send it as the header of that name: then all that the run does is one trace, which the
-        execution names as its `trace_id`.
+        Begin your spans below it, and send it as the header `traceparent`. Then everything that the run does is one
+        trace, and the execution shows its id as `trace_id`.
         """
         from cronring.trace import traceparent  # noqa: PLC0415  # few verbs ask, and hashlib takes memory
 
@@ -106,14 +106,14 @@ class Context:
     def trigger(self) -> str:
         """Why it runs: "schedule", "catch_up", "backfill", "retry", "manual" or "after".
 
-        "schedule": its tick has come. "catch_up": it came late, or others before it were missed. "after": that tick
-        of the job that it follows has succeeded.
+        "schedule": its tick has come. "catch_up": the tick is run late, or ticks before it were missed. "after": the
+        job that it follows has succeeded for this tick.
         """
         return self._facts.trigger
 
     @property
     def tick(self) -> datetime:
-        """The nominal instant, exactly on the schedule: of a job that follows another one, on the schedule of that."""
+        """The nominal instant, exactly on the schedule. A job that follows another one has the ticks of that job."""
         return _instant(self._facts.tick_us)
 
     @property
@@ -143,17 +143,17 @@ class Context:
 
     @property
     def missed(self) -> int:
-        """How many ticks were missed since the run before (superseded, missed_policy, no_runner); 0: none was."""
+        """How many ticks were missed since the previous run (superseded, missed_policy, no_runner)."""
         return self._facts.missed
 
     @property
     def previous_tick(self) -> datetime | None:
-        """The tick of the run before, however that ended; None for the first."""
+        """The tick of the previous run, however that run ended; None for the first run."""
         return _instant(self._facts.previous_tick_us) if self._facts.previous_tick_us else None
 
     @property
     def previous_success(self) -> datetime | None:
-        """The tick of the latest run that completed: work done up to there need not be done again. None: none has."""
+        """The tick of the latest run that completed; None if none has. Work up to that tick is done."""
         return _instant(self._facts.previous_success_us) if self._facts.previous_success_us else None
 
     @property
@@ -162,12 +162,13 @@ class Context:
         return json.loads(self._facts.payload_json) if self._facts.payload_json else None
 
     def next_in(self, delay: str | timedelta) -> None:
-        """Run this job next so long ("5m", "1h30m", a timedelta) after the end of this run, and count its interval
-        from there. The last call counts, and only if this run completes: after one that fails, times out or is
-        cancelled, the interval goes on as it was, and retries come as the policy says.
+        """Start the next run of this job `delay` ("5m", "1h30m", a timedelta) after the end of this run.
 
-        Raises RuntimeError in a job that isn't declared by @every. Raises ValueError for what is no length of time
-        above zero and up to 36,500 days.
+        The interval then counts from there. The last call of a run counts, and only if the run completes. After a run
+        that fails, times out or is cancelled, the interval goes on as before, and retries come as the policy says.
+
+        Raises RuntimeError in a job that isn't declared by @every. Raises ValueError for a delay that can't be read, is
+        not above zero, or is longer than 36,500 days.
         """
         if not self._facts.interval:
             raise RuntimeError(
@@ -178,8 +179,9 @@ class Context:
     def report(self, **metrics: float | str | bool) -> None:
         """Keep figures of this run with its execution: `ctx.report(items_crawled=25)`. The last value of a name counts.
 
-        Raises TypeError for a value that is no number and no text. Raises ValueError for a number that is not finite, a
-        text of more than 200 characters, or more than 4 KiB of JSON altogether. What was reported before stays.
+        Raises TypeError for a value that is neither a number nor a text. Raises ValueError for a number that is not
+        finite, a text of more than 200 characters, or more than 4 KiB of JSON in all. After an error, the figures that
+        were reported before stay.
         """
         for name, value in metrics.items():
             _check_metric(name, value)
@@ -208,7 +210,7 @@ def _instant(us: int) -> datetime:
 
 
 def _zone(facts: RunFacts) -> tzinfo:
-    """The job's zone. The cluster's word on its offset counts: this machine's data may be older, or absent."""
+    """The job's zone. If this machine's zone data is absent or older, the offset that the cluster sent counts."""
     if not facts.timezone:
         return timezone.utc
     offset = None if facts.utc_offset_s is None else timedelta(seconds=facts.utc_offset_s)

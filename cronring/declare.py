@@ -1,8 +1,7 @@
 """The decorators, and the declarations that they leave behind.
 
-Nothing is checked here beyond types and names: what a pattern or a policy may say is the business of `schema`, which an
-author's process does not have. The decorated function is returned as it was, so it stays callable in the author's own
-tests.
+Only types and names are checked here. `schema` checks patterns and policies, and an author's process does not have
+`schema`. The decorated function is returned unchanged, so that the author's own tests can call it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Failures = Union[str, "type[BaseException]"]
 
 
 class Options(TypedDict, total=False):
-    """What every decorator of a job takes. docs/schedules.md says what each does in each awkward case."""
+    """What every decorator of a job takes. docs/schedules.md says what each option does in special cases."""
 
     timeout: str | None
     """Soft timeout, after which a run is cancelled: "5m"."""
@@ -90,8 +89,8 @@ class IntervalOptions(Options, total=False):
 class Declaration:
     """One decorated function. `line` is that of its first decorator, as Python counts a function's lines.
 
-    At most one of `cron`, `every`, `once` and `manual` is set, the first three to what was written. `options` are as
-    written too, but in values that JSON has.
+    At most one of `cron`, `every`, `once` and `manual` is set; the first three hold what the author wrote. `options`
+    hold what the author wrote too, as values that JSON has.
     """
 
     name: str
@@ -118,9 +117,9 @@ def declarations(module_name: str) -> list[Declaration]:
 def cron(pattern: str | None = None, **options: Unpack[Options]) -> Callable[[Function], Function]:
     """Run the verb at every instant that `pattern` matches: `@cron("0 9 * * 1-5", timezone="Europe/Berlin")`.
 
-    In UTC, unless `timezone` says otherwise. In place of a pattern, `@cron(after="billing.close_month")` runs it for
-    each tick of that job that has succeeded. All options stand in `Options`. Raises TypeError for one that doesn't
-    exist, and for values that are neither text nor number.
+    The pattern is in UTC, unless `timezone` names another zone. Without a pattern, `@cron(after="billing.close_month")`
+    runs the verb for each tick for which that job has succeeded. `Options` has all options. Raises TypeError for an
+    option that doesn't exist, or a value of a wrong type.
     """
     read = read_options("@cron", options)
     if pattern is None and "after" in read:
@@ -172,9 +171,9 @@ class _Caller(NamedTuple):
 
     @property
     def line(self) -> int:
-        """Found only when asked for, as Python walks the code's whole table of lines for it.
+        """Computed only on request, as Python walks the code's whole table of lines to find it.
 
-        Asked for each verb, that would make the import of a module quadratic: 10,000 verbs took 3 s.
+        Doing that for each verb at import would take quadratic time: 3 s for 10,000 verbs.
         """
         found = self.code.co_firstlineno
         for offset, line in findlinestarts(self.code):
@@ -197,10 +196,10 @@ def _decorator(caller: _Caller, options: dict[str, Any], **schedule: Any) -> Cal
 
 
 def _declare(function: Function, caller: _Caller, options: dict[str, Any], **schedule: Any) -> Function:
-    """For the module that `function` says it is from, and for the one that `caller` names.
+    """Declare it for the module that `function` says it is from, and for the module that `caller` names.
 
-    They differ when a decorator below ours, from elsewhere, returned a function of its own: then it is the caller's.
-    They differ when a helper applies ours: then it is the function's.
+    The two differ when a library's decorator below ours returned a function of its own: the verb is the caller's. They
+    also differ when a helper in another module applies our decorator: the verb is the function's.
     """
     code = getattr(function, "__code__", None)
     wrapped = getattr(function, "__wrapped__", None)
@@ -223,7 +222,7 @@ def _declare(function: Function, caller: _Caller, options: dict[str, Any], **sch
 
 
 def read_options(decorator: str, options: Any) -> dict[str, Any]:
-    """`decorator`: for whom, as errors call it. Raises TypeError."""
+    """The options as JSON values. `decorator`: the name that errors give. Raises TypeError."""
     names = _INTERVAL_OPTIONS if decorator == "@every" else _OPTIONS
     read: dict[str, Any] = {}
     for name, value in options.items():

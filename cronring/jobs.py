@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cronring.declare import Instant, Options
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_LOOK_S = 0.2  # what another thread has read for this one is found so soon
+_LOOK_S = 0.2  # another thread may read this thread's answer: how often this thread looks for it
 _REQUEST_BYTES_MAX = 256 * 1024
 _WITHIN_MAX = timedelta(hours=1)
 WITHIN = 30.0  # seconds
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class JobsError(Exception):
-    """A call of `ctx.jobs` has failed. `reason`: in a word, as the API says it: "CONFLICT", "INVALID"..."""
+    """A call of `ctx.jobs` has failed. `reason` is the API's word for why: "CONFLICT", "INVALID", ..."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -39,15 +39,15 @@ class JobNotFound(JobsError):
 
 
 class JobRefused(JobsError):
-    """It can't be done as things stand, or may not be. Nothing was changed; the message says what would have to be."""
+    """The call is not possible now, or not allowed. Nothing was changed. The message says what has to be different."""
 
 
 class JobsUnavailable(JobsError):
-    """It couldn't be done now: mostly no controller has answered in time. The message says whether it may have been."""
+    """Mostly: no controller has answered in time. The message says whether the call may have been done all the same."""
 
 
 class JobKey(str):
-    """A job's key, `module.verb:name`. It may be awaited, which gives the key: so async verbs await calls."""
+    """A job's key, `module.verb:name`. Awaiting a key gives the key, so that async verbs can `await` each call."""
 
     __slots__ = ()
 
@@ -58,18 +58,18 @@ class JobKey(str):
 
 
 class JobInfo(NamedTuple):
-    """A job as it stood when it was asked for. Awaiting it gives it, as with JobKey."""
+    """A job as it was when `get` was called. Awaiting it gives it, as with JobKey."""
 
     key: str
     schedule: str  # "0 6 1 * *", "every 30m", "at 2026-03-01T08:00:00Z", "manual"
     status: str  # as `cronring jobs list` shows it: "scheduled", "running", "paused"...
-    source: str  # "api": made by hand, or by ctx.jobs; "annotation": declared in its module, which alone changes it
+    source: str  # "api": made by hand, or by ctx.jobs; "annotation": declared, and only changed, in its module
     paused: bool
     next_tick: datetime | None
     payload: Any  # None: none
     labels: dict[str, str]
-    template: str  # that it was made from; "": none
-    last_outcome: str  # of its last run that has ended; "": none has
+    template: str  # the template that it was made from; "": none
+    last_outcome: str  # the outcome of its last run that has ended; "": no run has
 
     def __await__(self) -> Generator[Any, None, JobInfo]:
         """What an async verb's call is for type checkers."""
@@ -99,20 +99,20 @@ _ERRORS: dict[str, type[JobsError]] = {
 
 
 class JobsAsker(Protocol):
-    """How a run asks its runner. In an async verb that is a coroutine, in a sync one it waits."""
+    """How a run asks its runner. For async verbs `ask` is a coroutine; for sync verbs it blocks."""
 
     def ask(
         self, execution_id: int, method: str, request: dict[str, Any], within_ms: int, convert: Callable[[Any], Result]
     ) -> Any:
-        """`convert` of the result. Raises JobsError."""
+        """Returns `convert(result)`. Raises JobsError."""
         ...
 
 
 class Jobs:
     """Creates, changes and triggers jobs of this run's namespace. In an async verb, `await` each call.
 
-    A call is done once, however often it has to be asked for on the way. Another attempt at the same tick is another
-    execution, which makes its calls again: docs/ctx-jobs.md has what to write then.
+    A call is done once, even if the runner has to send it several times. Another attempt at the same tick is another
+    execution, and makes its calls again: docs/ctx-jobs.md says how to write such verbs.
 
     `within`: how long to wait for an answer, in seconds or as a timedelta, up to an hour. Every method raises
     JobNotFound, JobRefused or JobsUnavailable; TypeError and ValueError for arguments that can't be sent.
@@ -140,10 +140,11 @@ class Jobs:
         within: float | timedelta = WITHIN,
         **options: Unpack[Options],
     ) -> JobKey:
-        """Make the job `verb:name`; its key. One that is there already, and the same, is left as it is.
+        """Make the job `verb:name`, and return its key. If the same job exists already, nothing changes.
 
-        `verb`: "module.verb". Of `cron`, `every` and `at` one at most; without any it runs when it is triggered, or as
-        its `template` says. `options`: those of the decorators. Raises JobRefused where another job has that name.
+        `verb`: "module.verb". Give one of `cron`, `every` and `at` at most. Without any, the job runs when it is
+        triggered, or as its `template` says. `options`: those of the decorators. Raises JobRefused if a different job
+        has that name.
         """
         _require_name("create", "verb", verb, "billing.invoice")
         if "." not in verb:
@@ -168,9 +169,9 @@ class Jobs:
         within: float | timedelta = WITHIN,
         **options: Unpack[Options],
     ) -> JobKey:
-        """Change what is given, and nothing else. An option, or a label, that is None is taken away.
+        """Change only what is given. None removes an option or a label.
 
-        Only jobs that were made by `create`, or through the API, can be changed: others are changed in their module.
+        Only jobs that were made by `create`, or through the API, can be changed here; declared jobs in their module.
         """
         _require_name("update", "key", key, "billing.invoice:customer-7")
         given = dict(options)
@@ -183,22 +184,22 @@ class Jobs:
         return self._ask("update", request, note, within, JobKey)
 
     def delete(self, key: str, *, note: str = "", within: float | timedelta = WITHIN) -> JobKey:
-        """Remove a job that was made by `create`, or through the API. What runs of it finishes."""
+        """Remove a job that was made by `create`, or through the API. Its present runs go on to their end."""
         _require_name("delete", "key", key, "billing.invoice:customer-7")
         return self._ask("delete", {"key": key}, note, within, JobKey)
 
     def pause(self, key: str, *, note: str = "", within: float | timedelta = WITHIN) -> JobKey:
-        """Its ticks are skipped until `resume`. One that is paused stays so."""
+        """Skip the job's ticks until `resume`. A job that is paused already stays paused."""
         _require_name("pause", "key", key, "billing.invoice:customer-7")
         return self._ask("pause", {"key": key}, note, within, JobKey)
 
     def resume(self, key: str, *, note: str = "", within: float | timedelta = WITHIN) -> JobKey:
-        """End a pause. One that isn't paused stays as it is."""
+        """End a pause. A job that isn't paused stays as it is."""
         _require_name("resume", "key", key, "billing.invoice:customer-7")
         return self._ask("resume", {"key": key}, note, within, JobKey)
 
     def run(self, key: str, *, payload: Any = _OWN, note: str = "", within: float | timedelta = WITHIN) -> JobKey:
-        """Run it once, as soon as it may run; don't wait for that. `payload`: in place of the job's own."""
+        """Run the job once, as soon as it may run; don't wait for the run. `payload` replaces the job's own."""
         _require_name("run", "key", key, "billing.invoice:customer-7")
         request: dict[str, Any] = {"key": key}
         if payload is not _OWN:
@@ -229,7 +230,7 @@ class Jobs:
 
 
 class NoAsker:
-    """Of a Context that no run has."""
+    """The asker of a Context that belongs to no run."""
 
     def ask(self, execution_id: int, method: str, *_: object) -> Any:  # noqa: ARG002  # as JobsAsker has it
         """Raises RuntimeError."""

@@ -11,10 +11,11 @@ _ARENA_MAX: Final = -8  # M_ARENA_MAX of glibc's malloc.h
 def spare_memory() -> None:
     """Call it before there are threads that allocate much.
 
-    What is loaded stays, and what a burst allocates is let go of without the collector: a tenth of the CPU was its
-    looking. And malloc keeps one arena. Each of gRPC's threads has one of its own, and what large messages leave free
-    in one serves no other: by refused requests of 7 and 32 MiB a stranger made a controller grow from 100 to 366 MiB,
-    and on; now to 156. Another libc than glibc has no arenas, and is left alone.
+    The collector took a tenth of the CPU: but what is loaded stays, and what a burst allocates is freed without it.
+
+    malloc keeps one arena. Else each of gRPC's threads has its own, and memory that large messages leave free in one
+    arena serves no other. By refused requests of 7 and 32 MiB a stranger made a controller grow from 100 to 366 MiB.
+    Now it grows to 156 MiB. A libc other than glibc has no arenas, and is left alone.
     """
     # docs/decisions/0005: the collector cost a tenth of a burst
     gc.freeze()

@@ -5,9 +5,9 @@
         cluster.run_until("2027-01-01")
         assert [each.outcome for each in cluster.executions("close_month")] == ["completed"] * 12
 
-The fixture `cronring_cluster` comes with the package; outside of pytest, use `VirtualCluster` in a `with`. What runs is
-the controller's own core with all policies; only time, the database and the network are not real. docs/testing.md says
-more.
+The fixture `cronring_cluster` comes with the package. Outside of pytest, use `VirtualCluster` in a `with`. The
+controller's own core runs, with all policies; only time, the database and the network are not real. docs/testing.md
+says more.
 """
 
 import json
@@ -51,10 +51,10 @@ class VirtualCluster:
     """A cluster with these modules, deployed at `start`: the first ticks are those after that instant.
 
     `modules`: paths, or modules that you have imported. `start` and all other instants are texts
-    (`"2026-03-29T01:00"`, UTC unless they name an offset) or aware datetimes. `default_jitter`: what a cluster adds to
-    jobs that state none of their own; off here, so that runs begin on their ticks.
+    (`"2026-03-29T01:00"`, UTC unless they name an offset) or aware datetimes. `default_jitter`: the jitter of jobs that
+    set none. It is off by default, so that runs begin on their ticks.
 
-    Raises ModuleError for what `cronring check` would refuse, and ValueError for an instant that is none.
+    Raises ModuleError for modules that `cronring check` would refuse, and ValueError for an instant that can't be read.
 
         with VirtualCluster("billing.py", start="2026-03-28") as cluster:
             cluster.run_for("2d")
@@ -95,20 +95,20 @@ class VirtualCluster:
         return from_us(self._engine.now_us)
 
     def run_until(self, until: Instant) -> None:
-        """Let everything happen that is due up to and at this instant. Raises ValueError for one in the past."""
+        """Let everything happen that is due up to and at this instant. Raises ValueError if it is in the past."""
         until_us = instant_us(until)
         if until_us < self._engine.now_us:
             raise ValueError(f"{from_us(until_us)} is in the past: it is {self.now}")
         self._engine.run_until(until_us)
 
     def run_for(self, length: Length) -> None:
-        """The same, for so long: `"2d"`, `"90m"`, a timedelta."""
+        """As `run_until`, for a length of time from now: `"2d"`, `"90m"`, a timedelta."""
         self._engine.run_until(self._engine.now_us + length_us(length))
 
     # What happened
 
     def executions(self, job: str | None = None, *, outcome: str | None = None) -> list[Execution]:
-        """In the order in which they began; of one job (`"close_month"` or its whole key), or of all.
+        """Executions of one job (`"close_month"` or its whole key), or of all, in the order in which they began.
 
         [late] = cluster.executions("close_month", outcome="timed_out")
         """
@@ -117,27 +117,28 @@ class VirtualCluster:
         return [execution_of(each) for each in found if outcome is None or each.outcome == outcome]
 
     def skips(self, job: str | None = None, *, reason: str | None = None) -> list[Skip]:
-        """Ticks that did not run, with the reasons, in the order in which that was decided."""
+        """Ticks that did not run, with the reasons, in the order in which they were skipped."""
         row = None if job is None else self._job(job)
         found = [each for each in self._store.skips if row is None or each.job_id == row.job_id]
         skips = [skip_of(each, self._store.jobs[each.job_id]) for each in found]
         return [each for each in skips if reason is None or each.reason == reason]
 
     def next_run(self, job: str) -> datetime | None:
-        """When the job is to run next; None if it isn't, or runs now, or is paused."""
+        """When the job runs next; None if it has no next run, runs now, or is paused."""
         slot = self._job(job).upcoming
         return None if slot is None else from_us(slot.run_at)
 
     def is_paused(self, job: str) -> bool:
-        """By `pause`, or by itself after `pause_after_failures`."""
+        """Whether the job is paused, by `pause` or because of `pause_after_failures`."""
         return self._job(job).paused
 
     # What operators do
 
     def trigger(self, job: str, payload: object = None) -> None:
-        """Run it now, beside its schedule; `payload` is any JSON value, None for the job's own.
+        """Run the job now, beside its schedule. `payload` is any JSON value; None: the job's own.
 
-        What lasts no virtual time has ended when this returns. Raises controller.errors.CronringError as the API does.
+        A run that takes no virtual time has ended when this returns. Raises controller.errors.CronringError where the
+        API would refuse.
         """
         key = self._job(job).key
         text = None if payload is None else json.dumps(payload)
@@ -157,7 +158,7 @@ class VirtualCluster:
     # What goes wrong, and how long things last
 
     def outage(self, part: str, length: Length, *, start: Instant | None = None) -> None:
-        """`"database"`, `"controllers"` or `"runners"` are away for so long, from now on or from `start`.
+        """Take away `part` (`"database"`, `"controllers"` or `"runners"`) for `length`, from now on or from `start`.
 
         cluster.outage("database", "2h", start="2026-03-29T01:00")
         """
@@ -165,7 +166,7 @@ class VirtualCluster:
         self._engine.schedule_outage(Outage(check_part(part), start_us, length_us(length)))
 
     def duration(self, verb: str, length: Length) -> None:
-        """From now on runs of this verb last so long. Its code still runs to its end when a run begins.
+        """From now on runs of this verb last `length` of virtual time. Its code still runs to its end at the beginning.
 
         Raises LookupError if no module has such a verb.
         """
@@ -175,7 +176,7 @@ class VirtualCluster:
     def exceed(self, verb: str, limit: str | None) -> None:
         """From now on runs of this verb go over this limit of their job, `"memory_limit"` or `"cpu_limit"`.
 
-        They end `out_of_memory` or `out_of_cpu`, those of jobs that have the limit. None: they don't any more. Nothing
+        Runs of jobs that have this limit end as `out_of_memory` or `out_of_cpu`. `limit` None: no more of that. Nothing
         is measured here. Raises LookupError if no module has such a verb, ValueError for another limit.
         """
         self._check_verb(verb)

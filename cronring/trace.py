@@ -1,6 +1,6 @@
 """The trace of an execution, by W3C Trace Context: computed from what identifies it, so nobody keeps or sends it.
 
-Both the process of the verb and the API know these facts, and come to the same (docs/decisions/0121).
+The process of the verb and the API both know these facts, and compute the same trace (docs/decisions/0121).
 """
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ def traceparent(execution_id: int, job: str, tick_us: int) -> str:
 
 
 def _digest(execution_id: int, job: str, tick_us: int) -> str:
-    """Ids of executions begin anew in a new database; job and tick tell what ran there from what ran here."""
+    """Ids of executions begin anew in a new database: job and tick keep two executions of one id apart."""
     return hashlib.sha256(f"cronring execution {execution_id} {job} {tick_us}".encode()).hexdigest()

@@ -37,11 +37,11 @@ def verify(
     tolerance_s: float = TOLERANCE_S,
     now_s: Optional[float] = None,
 ) -> dict[str, Any]:
-    """The event, if who sent it has the secret, and sent it less than `tolerance_s` ago.
+    """The event, if its sender has the secret, and its timestamp is within `tolerance_s` seconds of `now_s`.
 
-    `secret`: as `cronring webhook add` showed it. `headers`: in any case. `body`: the raw one, as it came: parsed and
-    written again it is another. `now_s`: seconds since 1970, by default this host's clock. Raises VerificationError;
-    ValueError for a secret that is none.
+    `secret`: as `cronring webhook add` showed it. `headers`: names in upper or lower case. `body`: the raw body as it
+    came, since JSON that was parsed and written again has another signature. `now_s`: seconds since 1970, by default
+    this host's clock. Raises VerificationError; ValueError if `secret` is not a webhook's secret.
     """
     given = {name.lower(): value for name, value in headers.items()}
     try:
@@ -50,7 +50,7 @@ def verify(
         raise VerificationError(f"there is no header {error.args[0]}") from None
     raw = _bytes(body) if isinstance(body, str) else bytes(body)
     expected = base64.b64encode(hmac.new(_key(secret), _bytes(f"{own_id}.{stamp}.") + raw, hashlib.sha256).digest())
-    # One for each secret that the sender has, separated by spaces; other versions are not ours to judge.
+    # One signature for each secret that the sender has, separated by spaces. Versions other than v1 are ignored.
     found = [_bytes(part.partition(",")[2]) for part in signatures.split() if part.startswith("v1,")]
     if not any([hmac.compare_digest(expected, each) for each in found]):  # noqa: C419 - all of them, in constant time
         raise VerificationError("no signature fits: another secret, or a body that was changed on its way")

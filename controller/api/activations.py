@@ -32,7 +32,7 @@ BEGINS_POLL_S: Final = 0.01
 class ActivationWrites:
     """The part of JobsService about runs beside the schedule.
 
-    `put` tells this controller's own node of what it has made, which it claims at once.
+    `put` tells this controller's own node of new activations, so that it claims them at once.
     """
 
     def __init__(self, control: Control, reads: Reads, put: Put, box: TokenBox) -> None:
@@ -50,7 +50,7 @@ class ActivationWrites:
         return message
 
     async def _begun_as(self, activation: Activation) -> int:
-        """Its execution, which mostly begins within milliseconds; 0: it waits for more than BEGINS_WITHIN_S."""
+        """The id of its execution, which mostly begins within milliseconds; 0: not within BEGINS_WITHIN_S."""
         key, tick = activation.job.key, activation.tick
         this_run = ExecutionFilter(job=key, since=tick, until=tick)
         deadline = asyncio.get_running_loop().time() + BEGINS_WITHIN_S
@@ -72,7 +72,7 @@ class ActivationWrites:
         if planned is None:
             return jobs_pb2.BackfillJobResponse(ticks=0)
         first, until = planned
-        # In a thread: a window that opens and closes for decades takes a while to count.
+        # In a thread: counting takes long if a window opens and closes for decades.
         ticks = await asyncio.to_thread(table.count_within, first - 1, until)
         if request.dry_run:
             listed = list(islice(_ticks_of(table, first, until), TICKS_LISTED_MAX))
@@ -112,7 +112,7 @@ class ActivationWrites:
         return jobs_pb2.CancelActivationResponse(cancelled=cancelled)
 
     async def _wanted(self, request: jobs_pb2.BackfillJobRequest) -> Backfill:
-        """Ticks to come run by themselves, so the span ends now at the latest. Raises InvalidRequest."""
+        """The span to backfill. It ends now at the latest, as later ticks run anyway. Raises InvalidRequest."""
         problems: Violations = [
             (field, "is absent; a backfill has a beginning and an end")
             for field in ("from_at", "until_at")
@@ -147,7 +147,7 @@ async def triggered(
 
 
 async def _payload(reads: JobReads, request: jobs_pb2.TriggerJobRequest, row: JobRow) -> str | None:
-    """None: the job's own, which must be one that its verb can be run with. Raises InvalidRequest."""
+    """The payload of the run; None: the job's own, if its verb takes that one. Raises InvalidRequest."""
     module = await find_module_of(reads, row)
     payload = request.payload if request.HasField("payload") else None
     given = row.spec.payload if payload is None else payload

@@ -19,7 +19,7 @@ _LAST_ID: Final = 2**63 - 1  # of PostgreSQL's bigint
 
 
 class AuditLogService(audit_log_pb2_grpc.AuditLogServicer):
-    """Rows of the cluster are for whoever is admin of all of it."""
+    """Rows that concern the whole cluster are only for admins of all namespaces."""
 
     def __init__(self, audit_log: AuditLog, box: TokenBox) -> None:
         self._audit_log = audit_log

@@ -76,7 +76,7 @@ class JobsInBulk(ManyJobWrites):
         yield jobs_pb2.ControlJobsProgress(total=total)
         position = 0
         async for found in self._found(where):
-            # What matches only since it was counted has the highest ids.
+            # Jobs that match only since they were counted have the highest ids. They are left out.
             counted = found[: total - position] if request.HasField("expected") else found
             done = await self._done(counted, order, by, where, dry_run=request.dry_run)
             for (_, key), outcome in zip(counted, done, strict=True):
@@ -84,7 +84,7 @@ class JobsInBulk(ManyJobWrites):
                 yield _progress(key, outcome, position, max(total, position))
 
     async def _found(self, where: JobFilter) -> AsyncIterator[list[tuple[int, str]]]:
-        """BATCH at a time, in order of their ids. Looked for by FOUND_MAX: a look costs all that have a label."""
+        """BATCH jobs at a time, in order of ids. One look finds FOUND_MAX, as it costs reading all jobs with a label."""
         after = 0
         while found := await self._reads.find_jobs(where, after, FOUND_MAX):
             for first in range(0, len(found), BATCH):
@@ -121,7 +121,7 @@ class JobsInBulk(ManyJobWrites):
         return done
 
     async def _unfit(self, found: list[tuple[int, str]]) -> dict[int, str]:
-        """Why those that have no payload that their verb takes can't be run by hand."""
+        """By id, why jobs can't be run by hand: those whose verb doesn't take their payload."""
         modules: dict[tuple[str, str], Module] = {}
         problems: dict[int, str] = {}
         for job_id, key in found:
@@ -168,7 +168,7 @@ def _order_of(request: jobs_pb2.ControlJobsRequest, until: int | None) -> _BulkO
 
 
 def _change(request: _Request) -> jobs_pb2.UpdateJobRequest:
-    """What is wrong with it whatever the job is said once. Raises InvalidRequest."""
+    """The change. Faults that don't depend on the job are raised here, once. Raises InvalidRequest."""
     problems: Violations = []
     if not read_mask("update_mask", request.update_mask.paths, problems):
         problems.append(("update_mask", "names nothing to set, of any job"))

@@ -1,4 +1,4 @@
-"""What stands around every method of the API: a place among the calls in hand, an end in time, a true status."""
+"""What every method of the API is wrapped in: a place among the calls in hand, a time limit, and a true status."""
 
 import asyncio
 import contextlib
@@ -22,31 +22,31 @@ from cronring.protos.admission import RefusedMessage
 from cronring.schema.duration import measured
 
 STALLED_S: Final = 15.0  # a reader that takes nothing for this long is dropped
-# Calls at once, of all callers. Each waits for one of ten connections at most, which the node's own statements want,
-# too: more in hand are none done sooner, and all of them late.
+# Calls at once, of all callers. They share ten connections with the node's own statements. More calls in hand would not
+# be done sooner, and would make all of them late.
 CALLS_MAX: Final = 16
-# Calls that wait for a place. Clients that don't come again by themselves get through a burst by it. They wait for a
-# part of their time only: what is refused then was never begun, and another controller may have room.
+# Calls that wait for a place. So clients without retries get through a burst. A call waits for a part of its time only:
+# if it is refused then, it was never begun, and another controller may have room.
 WAITING_MAX: Final = 256
 WAITING_BYTES: Final = 4 * 1024 * 1024  # of their requests together
 WAITING_PART: Final = 0.5
-WAITING_S: Final = 2.0  # of those that have all time
-# Its caller must hear what became of a call before it gives up: then it would know nothing.
+WAITING_S: Final = 2.0  # of calls without a deadline
+# A call is ended this long before its deadline: a caller that has given up doesn't learn what became of it.
 MARGIN_S: Final = 1.0
 MARGIN_PART: Final = 0.2
-# The word of a cancellation: nobody waits for the answer any more. gRPC's context doesn't tell.
+# The message of a cancellation whose caller is gone. gRPC's context doesn't tell this.
 CALLER_GONE: Final = "the caller is gone"
 _TOO_SLOW: Final = (
     "it was not done in time: PostgreSQL is slow, or does not answer; `cronring doctor` looks into it; then try again"
 )
 _IN_VAIN: Final = "calls wait for it in vain"
-# They have no place among the calls in hand: the doctor is for times when nothing else is answered, and a take waits
-# for messages, and bounds itself.
+# These need no place among the calls in hand. The doctor must answer when nothing else does; takes wait for messages,
+# and have a bound of their own.
 _UNBOUNDED: Final = ("/cronring.v1.Doctor/", "/cronring.v1.Queues/TakeMessages")
 
 
 class Calls:
-    """Wraps every handler of ours, so that none of them knows of status codes, of load or of deadlines.
+    """Wraps every handler, so that no handler has to know of status codes, load or deadlines.
 
     `away_since`: since when PostgreSQL can't be reached, in microseconds since 1970; None: it can.
     """
@@ -79,9 +79,9 @@ class Calls:
         return call
 
     async def _place(self, size: int, left_s: float | None) -> None:
-        """Taken, until its task has ended.
+        """Take a place until the present task ends.
 
-        Raises Busy; StoreUnavailable where that is why those in hand don't end.
+        Raises Busy; or StoreUnavailable, if the calls in hand don't end because PostgreSQL is away.
         """
         try:
             if self._places.full and self._away_since() is not None:
@@ -93,7 +93,7 @@ class Calls:
             raise
 
     async def _in_time(self, behaving: Coroutine[Any, Any, object], left_s: float | None, *, bounded: bool) -> object:
-        """What it gives. Raises TooSlow shortly before its caller gives up; what it was doing ends then by itself."""
+        """The result. Raises TooSlow shortly before the caller gives up; the task is then left to end by itself."""
         task = asyncio.get_running_loop().create_task(behaving)
         self._in_hand.add(task)
         task.add_done_callback(self._gone)
@@ -101,7 +101,7 @@ class Calls:
             task.add_done_callback(lambda _: self._places.give_back())
         try:
             await asyncio.wait({task}, timeout=None if left_s is None else left_s - min(MARGIN_S, left_s * MARGIN_PART))
-            # A driver's own cancellation may leak out of it; nobody who asks is to see that.
+            # The database driver's own cancellation may leak out. The caller must not see it.
             if task.done() and not task.cancelled():
                 return task.result()
             raise TooSlow(_TOO_SLOW)
@@ -109,7 +109,7 @@ class Calls:
             task.cancel(CALLER_GONE)
             raise
         finally:
-            # Not waited for: to roll back it may want the very server that doesn't answer.
+            # Not waited for: its rollback may need the very server that doesn't answer.
             if not task.cancelling():
                 task.cancel()
             del task  # with its error it would keep this frame, and the request in it
@@ -117,7 +117,7 @@ class Calls:
     def _gone(self, task: asyncio.Task[object]) -> None:
         self._in_hand.discard(task)
         if not task.cancelled():
-            task.exception()  # of one that was given up nobody else asks for it
+            task.exception()  # read it, or asyncio complains of an error that nobody has retrieved
 
     def _stream(self, behave: Callable[..., Any]) -> Callable[..., Any]:
         async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Whose certificate a call came with: TLS has proven that its holder has the key, and this says what that makes it.
+"""Whose certificate a call came with. TLS has proven that the caller has the key; this says who the caller is.
 
 gRPC verified the chain when the connection was made, and a connection may be old. So each look asks three things again.
 Has the certificate ended? Did one of the CAs that count now sign it? Is there still a grant for the runner?
@@ -68,9 +68,9 @@ class Certified:
         if audience is Audience.GRANTED:
             await self._granted(name, read.issued_us, holder)
         elif audience is Audience.RUNNERS:
-            # While PostgreSQL is away, runs go on, and their runner must have contact, or it stops them. So its
-            # certificate alone counts: nothing is registered, dispatched or committed meanwhile, and it is judged again
-            # while its stream lasts. It gets no new certificate by that: one of a revoked grant would pass for later.
+            # While PostgreSQL is away, a runner needs contact, or it stops its runs. So its certificate alone counts:
+            # nothing is registered, dispatched or committed meanwhile, and the runner is judged again during its stream.
+            # It can't renew its certificate so: if the grant was revoked, the new one would count as issued later.
             with contextlib.suppress(StoreUnavailable, TimeoutError):
                 async with asyncio.timeout(AWAY_S):
                     await self._granted(name, read.issued_us, holder)
@@ -84,8 +84,8 @@ class Certified:
                 f" given; cronring runner-grant create --name {name.name} --namespace {name.namespace}",
                 holder,
             )
-        # Of a PKI that backdates by less than we do, one that was issued up to 5 minutes before still passes. One that
-        # backdates by more has its new ones refused for the difference. A new name avoids both.
+        # If a PKI backdates by less than we do, a certificate of the former grant from its last 5 minutes still passes.
+        # If it backdates by more, new certificates are refused for the difference. A new name avoids both.
         if found.name_freed_at is not None and issued < found.name_freed_at:
             raise Unauthenticated(
                 f"the certificate of {name.uri} is older than the grant: another one of that name was revoked since it"
@@ -113,5 +113,5 @@ def _read(pem: bytes) -> _Read:
 
 @lru_cache(maxsize=_CERTIFICATES_KEPT)
 def _counts(pem: bytes, authorities: bytes) -> bool:
-    """Kept, as each packet of gossip asks for it, and the answer is a signature that is checked."""
+    """Whether one of these CAs signed it. Cached, as each packet of gossip asks, and checking a signature is slow."""
     return signed_by(_read(pem).leaf, certificates_of(authorities))

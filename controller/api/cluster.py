@@ -124,7 +124,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
 
 
 def _seen(runners: Sequence[RunnerRow]) -> Iterator[RunnerRow]:
-    """Those that host what the caller may view, and only that of them."""
+    """Runners that host deployments which the caller may view, with only those deployments."""
     where = namespaces(Permission.VIEW)
     for row in runners:
         deployments = tuple(key for key in row.deployments if within(where, key))

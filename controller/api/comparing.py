@@ -53,7 +53,7 @@ async def _anchors(reads: Reads, row: DeploymentRow) -> dict[str, int]:
 def _answer(
     row: DeploymentRow, other: DeploymentRow | None, now: int, until: int, anchors: Mapping[str, int]
 ) -> deployments_pb2.CompareDeploymentsResponse:
-    """Takes a while, of 10,000 verbs."""
+    """Takes long for 10,000 verbs, so it runs in a thread."""
     new, old = _read(row), None if other is None else _read(other)
     verbs = list(_differences(old, new, now, until, anchors))
     differing = [each for each in verbs if each.change != "same" or each.changed_fields]

@@ -1,4 +1,4 @@
-"""HTTP connections with an end: whoever dribbles a request, or says nothing at all, keeps nobody else out."""
+"""HTTP connections with a time limit: a slow or silent client can't keep others out."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from typing import Final, cast
 from aiohttp import web
 
 REQUEST_S: Final = 10.0  # until the head of a first request is there
-IDLE_S: Final = 75.0  # until that of the next one; scrapes come each minute at the latest
+IDLE_S: Final = 75.0  # until the head of the next one; scrapes come at least each minute
 CONNECTIONS_MAX: Final = 600
 
 
 class Connections:
-    """All that are open, the longest waited for first. Called by the loop for each new one."""
+    """All open connections; those that have made us wait longest come first. The loop calls it for each new one."""
 
     def __init__(self, make: Callable[[], asyncio.Protocol]) -> None:
         self._make = make
@@ -26,7 +26,7 @@ class Connections:
         return len(self._waited_for) + len(self._asking)
 
     def opened(self, transport: asyncio.BaseTransport) -> None:
-        """Past CONNECTIONS_MAX, the one goes that has been waited for the longest."""
+        """Above CONNECTIONS_MAX, the connection that has made us wait longest is closed."""
         self._wait(transport, REQUEST_S)
         if len(self) > CONNECTIONS_MAX:
             self._give_up(next(iter(self._waited_for)))

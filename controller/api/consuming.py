@@ -26,8 +26,8 @@ WAIT_MS_MAX: Final = 30_000
 DELAY_MS_MAX: Final = 30 * 86_400_000
 TAKEN: Final = 10
 TAKEN_MAX: Final = 1_000
-AT_ONCE: Final = 4  # statements of takes: those that wait have no place among the calls in hand
-ANSWER_S: Final = 2.0  # of a caller's time, that is kept for the last take
+AT_ONCE: Final = 4  # statements of takes, which have no place among the calls in hand
+ANSWER_S: Final = 2.0  # how much of a caller's time is kept for the last take
 
 
 class ConsumingCalls:

@@ -1,7 +1,7 @@
 """The two cookies that browsers get. `__Host-`: sent by TLS alone, to this very host, and set by nobody else for it.
 
-SameSite is Lax, and not Strict: an issuer's page leads back to ours, and whoever follows a link is logged in as well.
-What that leaves open is closed by same_site.py.
+SameSite is Lax, and not Strict: an issuer's page leads back to ours, and people who follow a link to us must be logged
+in as well. same_site.py closes what Lax leaves open.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ def set_login(response: web.StreamResponse, value: str) -> None:
 
 
 def clear(response: web.StreamResponse, name: str) -> None:
-    """A browser takes it away only by the same attributes."""
+    """Delete a cookie. A browser does so only if the attributes are the same."""
     _set(response, name, "", 0)
 
 

@@ -17,7 +17,7 @@ _FIELDS: Final = ("timeout_ms", "late_after", "retries")
 
 
 class DefaultsService(defaults_pb2_grpc.DefaultsServicer):
-    """Whoever reads a job reads the defaults with it, so nobody is told of them but by PostgreSQL's NOTIFY."""
+    """The defaults are read together with each job. So a change needs no other message than PostgreSQL's NOTIFY."""
 
     def __init__(self, defaults: DefaultsStore, box: TokenBox) -> None:
         self._defaults = defaults

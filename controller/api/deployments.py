@@ -27,7 +27,7 @@ _HIDDEN = "its payload doesn't fit any more"  # for who may not read payloads: f
 
 
 class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
-    """What changes versions is the deployer's; the rest is read."""
+    """The deployer changes versions; the rest only reads."""
 
     def __init__(self, reads: Reads, box: TokenBox, deployer: Deployer) -> None:
         self._reads = reads
@@ -62,7 +62,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
     async def _created(
         self, deployed: Deployed, request: deployments_pb2.CreateDeploymentRequest
     ) -> deployments_pb2.Deployment:
-        """Of a dry run it may be what isn't there."""
+        """The deployment as a message. After a dry run it may not exist."""
         try:
             return deployment_message(await self._reads.get_deployment(deployed.key))
         except NotFound:
@@ -149,7 +149,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         )
 
     async def _told(self, key: str) -> deployments_pb2.Deployment:
-        """Raises NotFound. Where another version becomes active meanwhile, the etag is an old one."""
+        """Raises NotFound. If another version becomes active meanwhile, the etag is outdated."""
         row = await self._reads.get_deployment(key)
         rows = await self._reads.list_deployments(DeploymentFilter(row.namespace, row.module, active_only=True), 0, 1)
         active = ActiveVersion(rows[0].key, rows[0].digest, rows[0].min_replicas) if rows else ActiveVersion()
@@ -169,13 +169,13 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         """The key, of a deployment that the caller may change. Raises InvalidRequest, NotFound, Forbidden."""
         required("key", key, _KEY)
         if sees(key):
-            await self._reads.get_deployment(key)  # what isn't there is unknown, whatever the caller may
+            await self._reads.get_deployment(key)  # first: a missing key is NotFound, whatever the caller may do
         admit_to_deployment(key, Permission.DEPLOY)
         return key
 
 
 def _check_followed(described: schema_pb2.Module) -> None:
-    """Raises InvalidRequest. What is no key at all is found out by whoever judges the module."""
+    """Raises InvalidRequest. A malformed key passes here, and is found when the module is judged."""
     for index, verb in enumerate(described.verbs):
         if verb.policy.after:
             with contextlib.suppress(PolicyError):

@@ -60,7 +60,7 @@ class ProcessFacts(Protocol):
 
 
 class DoctorService(doctor_pb2_grpc.DoctorServicer):
-    """`examine` checks the database, one at a time, however many ask."""
+    """`examine` checks the database; one check at a time, however many callers there are."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class DoctorService(doctor_pb2_grpc.DoctorServicer):
         ]
 
     def _tell_times(self, answer: doctor_pb2.DiagnoseControllerResponse) -> None:
-        """Of its lease and of its clock, all as of one instant."""
+        """Fill in its lease and its clock, all as of one instant."""
         node, now_ns, wall_us = self._node, self._clock.now_ns(), self._clock.wall_us()
         left_ns = node.lease_until_ns - now_ns
         answer.lease_valid = left_ns > 0

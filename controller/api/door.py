@@ -1,7 +1,7 @@
-"""What stands before every handler: who calls is judged, then bytes become a message within their method's bounds.
+"""What stands before every handler. It judges the caller, then turns bytes into a message within the method's bounds.
 
-docs/decisions/0069: nothing of a call that is refused is parsed. Nothing of it is read, either: for gRPC here, all
-requests are streams. Of those of one message that one is read once the caller is let in, and it has to come in time.
+docs/decisions/0069: nothing of a refused call is parsed. Nothing of it is read, either: to gRPC, all requests here are
+streams. If a method takes one message, that message is read after the caller is let in, and has to come in time.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from cronring.schema.duration import measured
 from cronring.schema.identity import LOCAL, NOBODY, Principal
 
 _OURS: Final = "/cronring.v1."  # those of gossip and runners have a few statuses, and name them themselves
-_JUDGED_AGAIN_S: Final = 10.0  # so much later a stream ends, at most, whose caller has lost the right to it
+_JUDGED_AGAIN_S: Final = 10.0  # how often a stream's caller is judged again, as it may have lost the right to it
 _MESSAGE_S: Final = 30.0  # until all of a call's one message is here: 8 MiB at 2.3 Mbit/s
 _KINDS: Final[Mapping[tuple[bool, bool], str]] = {
     (False, False): "unary_unary",
@@ -41,18 +41,18 @@ E = TypeVar("E", bound=Exception)
 
 
 class UnjudgedMethodError(Exception):
-    """A service has a method that nobody can judge the calls of. Nothing is served before it is mended."""
+    """A service has a method without a line in policy.py, so its calls can't be judged. Nothing is served then."""
 
 
 class Door:
-    """Servicers are added to it as to a server. `calls` stands around ours; `refused` counts what stays out."""
+    """Servicers are added to it as to a server. `calls` wraps the methods of ours; `refused` counts refused calls."""
 
     def __init__(self, server: Any, refused: OnRefusal, calls: Calls, judge: Judge) -> None:
         self._server = server
         self._calls = calls
         self._refused = refused
         self._judge = judge
-        # One thread: as many large messages at once as there are callers would be as much memory as they like.
+        # One thread, so one large message at a time: else callers decide how much memory is in use.
         self._aside = ThreadPoolExecutor(1, "large messages")
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class _Guard:
         return self._judge.streaming(principal, self._access, context) if self._lasts else contextlib.nullcontext()
 
     async def answer(self, answering: Coroutine[Any, Any, Any], principal: Principal, context: Any) -> Any:
-        """What is answered, as long as the caller may have it. Raises CronringError once that isn't so any more."""
+        """The answer. Raises CronringError as soon as the caller has lost the right to it."""
         if not self._again or principal == LOCAL:
             return await answering
         handling = asyncio.current_task()
@@ -135,15 +135,15 @@ class _Guard:
             looking.cancel()
 
     async def _lost(self, principal: Principal, context: Any) -> NoReturn:
-        """Raises CronringError, one day."""
+        """Returns never. Raises CronringError when the caller has lost the right to the stream."""
         while True:
             await asyncio.sleep(_JUDGED_AGAIN_S)
-            # Without PostgreSQL nobody can tell; then a stream has little to say, either.
+            # While PostgreSQL is away, the caller can't be judged. Then a stream has little to tell anyway.
             with contextlib.suppress(StoreUnavailable, StoreError):
                 await self._judge.still(principal, self._access, context)
 
     async def refuse(self, error: Exception, principal: Principal, context: Any) -> NoReturn:
-        """`principal`: who was known to call when it was refused."""
+        """`principal`: the caller, as far as it was known when the call was refused."""
         if isinstance(error, RefusedMessage):
             self._refused("request")
             status = (
@@ -174,7 +174,7 @@ class _Entry:
         """The message of a request that has one. Raises RefusedMessage, also for one that doesn't come in time."""
         try:
             async with asyncio.timeout(_MESSAGE_S):
-                # By gRPC's iterator it would be kept: in its frame, which the call's cycle holds.
+                # Not by gRPC's iterator: its frame would keep the message, and the call's cycle keeps that frame.
                 raw = await context.read()
         except TimeoutError:
             raise RefusedMessage(f"the request's message is not here after {measured(_MESSAGE_S * 1_000)}") from None
@@ -183,7 +183,7 @@ class _Entry:
         return await self.message(raw)
 
     async def message(self, raw: bytes) -> Any:
-        """Raises RefusedMessage. A large one is read beside the loop, which ticks wait for."""
+        """Raises RefusedMessage. A large message is parsed in a thread, as ticks wait for the loop."""
         if len(raw) > self._most:
             raise RefusedMessage(
                 f"this message has {len(raw)} bytes; at most {self._most} are allowed here", too_large=True
@@ -200,10 +200,10 @@ class _Entry:
 
 
 def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams_in: bool) -> Callable[..., Any]:
-    """`behave` on bytes.
+    """A handler that takes bytes, judges the call, and passes a message to `behave`.
 
-    An abort leaves a cycle of gRPC's own: the call, its abort, the frames that it passed. It stays until the collector
-    comes by. So no frame of ours keeps a request in it: some hundred refused ones would be a gigabyte.
+    An abort leaves a cycle inside gRPC: the call, its abort, and the frames that it passed. The cycle stays until the
+    collector comes. So no frame of ours may keep a request: some hundred refused ones would hold a gigabyte.
     """
 
     async def answer(raws: AsyncIterable[bytes], context: Any) -> Any:
@@ -227,7 +227,7 @@ def _let_in(guard: _Guard, entry: _Entry, behave: Callable[..., Any], *, streams
 
 
 def _written(behave: Callable[..., Any]) -> Callable[..., Any]:
-    """A generator of answers as what gRPC also takes: it writes them itself."""
+    """Turns a generator of answers into gRPC's other form of handler, which writes its answers itself."""
 
     async def write_all(request: Any, context: Any) -> None:
         async with contextlib.aclosing(behave(request, context)) as messages:
@@ -238,6 +238,6 @@ def _written(behave: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _bare(error: E) -> E:
-    """Without the frames that it passed."""
+    """The error without the frames that it passed, which would keep the request (see `_let_in`)."""
     error.__context__ = error.__cause__ = None
     return error.with_traceback(None)

@@ -1,6 +1,6 @@
-"""What a thing was defined as when somebody read it: who shows that changes nothing that is newer.
+"""Etags: a fingerprint of a thing's definition when it was read. A change that shows one fails if the thing is newer.
 
-docs/decisions/0079: it is of what people define, and not of what happens.
+docs/decisions/0079: an etag covers what people define, and not what happens.
 """
 
 import hashlib
@@ -44,28 +44,28 @@ def defaults_etag(box: TokenBox, row: DefaultsRow) -> str:
 
 
 def webhook_etag(box: TokenBox, seen: WebhookSeen) -> str:
-    """The rest of a webhook stays as it was made."""
+    """Covers all that can change of a webhook."""
     return _locked(box, *seen)
 
 
 def queue_etag(box: TokenBox, name: QueueName, seen: QueueSeen) -> str:
-    """Of a queue's settings, also where nobody has set any. Its messages are what happens to it."""
+    """Covers a queue's settings, even if nobody has set any; not its messages, which are what happens to it."""
     return _locked(box, *name, *seen.settings, seen.changed_at)
 
 
 def deployment_etag(box: TokenBox, key: str, active: ActiveVersion) -> str:
-    """Who activates a version, or ends it, decides by which one is active."""
+    """Covers which version is active, as people activate or end a version by that."""
     return _locked(box, key, *active)
 
 
 def plan_etag(box: TokenBox, steps: Sequence[JobStep]) -> str:
-    """Of what a file would do: it changes with the jobs that are there, with their set, and with the file."""
+    """Covers what a file would do: it changes with the existing jobs, with their set, and with the file."""
     parts = [(step.key, step.change, step.names, step.adopts, _defined(step.row), _wanted(step.job)) for step in steps]
     return _locked(box, *parts)
 
 
 def check_etag(asked: str, current: str, what: str) -> None:
-    """Raises NotAsSeen. `asked`: the right ones, with commas between; "": any. `current`: "" if it isn't there."""
+    """Raises NotAsSeen. `asked`: acceptable etags, separated by commas; "": any. `current`: "" if it doesn't exist."""
     if asked and not (current and (asked == ANY or current in asked.split(_BETWEEN))):
         raise NotAsSeen(
             f"{what} is not what your etag is of: it has been changed since; read it anew, and decide again"
@@ -73,7 +73,7 @@ def check_etag(asked: str, current: str, what: str) -> None:
 
 
 def _locked(box: TokenBox, *parts: object) -> str:
-    """Nobody can try by it what they may not see: a payload is a part of it."""
+    """Locked, and not a plain hash: a payload is a part, and nobody may test guesses of one against it."""
     return box.lock(_KIND, hashlib.sha256(json.dumps(parts).encode()).digest()[:16])
 
 

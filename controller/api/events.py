@@ -23,8 +23,8 @@ from cronring.protos.cronring.v1 import events_pb2, events_pb2_grpc
 from cronring.protos.cronring.v1.events_pb2 import Event
 from cronring.schema.identity import Permission
 
-CLUSTER_S: Final = 0.5  # so often it is looked whether the cluster has changed
-PAGE_MAX: Final = 5_000  # events of one answer; who has missed more reads lists with less effort
+CLUSTER_S: Final = 0.5  # how often to look whether the cluster has changed
+PAGE_MAX: Final = 5_000  # events in one answer; after missing more, it is cheaper to read lists
 _JOB_KINDS: Final = {
     JobEventKind.CHANGED: Event.KIND_JOB_CHANGED,
     JobEventKind.REMOVED: Event.KIND_JOB_REMOVED,
@@ -37,7 +37,7 @@ _EXECUTION_KINDS: Final = {
 
 
 class _Seen(NamedTuple):
-    """cronring.controller.api.watch.Selection: what the caller may view, now: it is asked while others call."""
+    """cronring.controller.api.watch.Selection. Keeps what the caller may view: it is used outside of the call."""
 
     where: Namespaces
 
@@ -52,7 +52,7 @@ class _Seen(NamedTuple):
 
 
 class _Position(NamedTuple):
-    """Where somebody has come to, of both. `resync`: they must read anew what was before."""
+    """A watcher's positions in both feeds. `resync`: the watcher must read lists anew."""
 
     jobs: WatchPosition
     executions: WatchPosition
@@ -93,14 +93,14 @@ class EventsService(events_pb2_grpc.EventsServicer):
         found = [] if at.resync or not request.resume_token else await self._page(seen, at)
         if found is None:
             at, found = (await self._now())._replace(resync=True), []
-        # Where no token can hold all that runs, these come again.
+        # If no token can hold all that runs, the old token is returned, and these events come again.
         token = at.trails.text() or request.resume_token
         if not token or (at.resync and token == request.resume_token):
             raise TooMany("too much runs at once for a token to hold it; watch instead, or read lists")
         return events_pb2.PollEventsResponse(events=found, resume_token=token, resync=at.resync)
 
     async def _page(self, seen: _Seen, at: _Position) -> list[Event] | None:
-        """What has happened since, and `at` is told so. The rest is for the next page. None: it is too much."""
+        """Events since `at`, which notes them as told. The rest is for the next page. None: there are too many."""
         ((position, rows),) = await self._jobs.feed.changes(at.jobs)
         events = [self._of_job(_kind_of(row), row) for row in rows if seen.sees(row)]
         found = [event for event in events if at.trails.jobs.is_news(event)]
@@ -118,7 +118,7 @@ class EventsService(events_pb2_grpc.EventsServicer):
         return found
 
     async def _position(self, token: str) -> _Position:
-        """That a token stands for; now, where there is none."""
+        """The position of a token; without one, the present position."""
         if not token:
             return await self._now()
         trails, now = Trails(token), await self._reads.database_now()
@@ -134,7 +134,7 @@ class EventsService(events_pb2_grpc.EventsServicer):
         return _Position(jobs, executions, trails)
 
     async def _since(self, seen: _Seen, at: _Position) -> AsyncGenerator[Event, None]:
-        """For ever. Raises InvalidRequest once that is too far back; SlowReaderError, StoreUnavailable, StoreError."""
+        """For ever. Raises InvalidRequest if `at` is too far back; SlowReaderError, StoreUnavailable, StoreError."""
         trails = at.trails
         sources = (self._jobs_since(seen, at), self._executions_since(seen, at), self._cluster())
         async with contextlib.aclosing(_merged(*sources)) as events:
@@ -206,7 +206,7 @@ def _of_execution(kind: ExecutionEventKind, row: ExecutionRow | None, token: str
 
 
 async def _merged(*sources: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    """Whatever comes first. A source waits until its last one is taken. Raises what one of them does."""
+    """Events of all sources, as they come. A source waits until its last event is taken. Raises what a source raises."""
     queue: asyncio.Queue[Event | Exception] = asyncio.Queue(1)
 
     async def pump(source: AsyncGenerator[Event, None]) -> None:

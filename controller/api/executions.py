@@ -106,8 +106,8 @@ def _within_sight(where: ExecutionFilter) -> ExecutionFilter:
 
 
 def _matching(job: str, outcome: str) -> Matches:
-    """Of what its caller may see. With an outcome, only ends count."""
-    visible = namespaces(Permission.VIEW)  # now: it is asked while others call
+    """A filter of events that the caller may see. With an outcome, only ends match."""
+    visible = namespaces(Permission.VIEW)  # read now: the filter is used outside of the call
     return lambda kind, row: (
         within(visible, row.job)
         and job in {"", row.job}

@@ -27,7 +27,7 @@ _OUTSIDE: Final = "outside its window: it doesn't run"
 
 
 class Question(NamedTuple):
-    """What to say, and from when on (microseconds since 1970). `year` None: no year's days. `key`: whose jitter."""
+    """What to explain. `after`: microseconds since 1970. `year` None: leave it out. `key`: of the job, for its jitter."""
 
     after: int
     ticks: int

@@ -1,4 +1,4 @@
-"""Jobs as a file declares them: what their verbs and the cluster give them anyway is left out."""
+"""Jobs as a file declares them, without values that their verbs and the cluster give them anyway."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -31,7 +31,7 @@ _SECOND_US: Final = 1_000_000
 async def exported(
     request: sets_pb2.ExportJobsRequest, reads: Reads, sets: Sets, defaults: Defaults
 ) -> AsyncIterator[jobs_pb2.CreateJobRequest]:
-    """Those that nobody's module declares. Raises InvalidRequest, Forbidden, Conflict."""
+    """The jobs that no module declares. Raises InvalidRequest, Forbidden, Conflict."""
     where = job_filter(request.filter)
     set_name = name("set_name", request.set_name)
     if set_name and any(where._replace(namespace="")):
@@ -62,7 +62,7 @@ async def _matching(reads: Reads, where: JobFilter) -> AsyncIterator[list[str]]:
 
 
 async def _verb(reads: Reads, row: JobRow, modules: dict[tuple[str, str], Module | None]) -> Verb | None:
-    """By which it would be made now; None: its module isn't active, and so it can't be."""
+    """The verb by which the job would be made now; None: its module isn't active, so it can't be made."""
     of = row.module, row.deployment if row.orphaned_at else row.namespace
     try:
         if of not in modules:
@@ -89,7 +89,7 @@ def _item(row: JobRow, verb: Verb | None, defaults: Defaults) -> jobs_pb2.Create
 
 
 def _said(spec: JobSpec, verb: Verb | None, defaults: Defaults) -> JobSpec:
-    """But for what it has without saying so."""
+    """The spec without values that the job would have anyway."""
     policy = parse_policy(spec.policy)
     if has_default_jitter(spec.schedule, spec.policy, defaults.jitter):
         policy = replace(policy, jitter="")

@@ -1,4 +1,4 @@
-"""Filters of lists: as fields of a message, and as a text of words. What they come to, judged field by field."""
+"""Filters of lists, given as fields of a message and as a text of words. Each field is judged by itself."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
@@ -33,7 +33,7 @@ class JobsAsked(NamedTuple):
 
 
 class ExecutionsAsked(NamedTuple):
-    """`words`: by which pages of the same request are known; instants like `since:1h` move on between them."""
+    """`words`: what identifies the request on all its pages, as instants like `since:1h` move between pages."""
 
     where: ExecutionFilter
     sort: ExecutionSort
@@ -58,7 +58,7 @@ def jobs_asked(asked: jobs_pb2.JobFilter, sort: str) -> JobsAsked:
 
 
 def _texts(field: str, given: Sequence[str]) -> tuple[str, ...]:
-    """Raises InvalidRequest, also for an empty one: it would be in every key."""
+    """Raises InvalidRequest, also for an empty text, which every key contains."""
     if "" in given:
         raise InvalidRequest([(field, "has an empty text; leave it out")])
     return tuple(name(field, text) for text in given)
@@ -132,7 +132,7 @@ def _unsorted() -> InvalidRequest:
 
 
 def _filled(asked: Filter, said: Mapping[str, object]) -> Filter:
-    """With what the text says besides. Raises InvalidRequest where both say it, and not the same."""
+    """The fields, filled up from the text. Raises InvalidRequest if both set a field to different values."""
     filled, problems = type(asked)(), Violations()
     filled.CopyFrom(asked)
     for field, value in said.items():
@@ -144,7 +144,7 @@ def _filled(asked: Filter, said: Mapping[str, object]) -> Filter:
 
 
 def _set(filled: Filter, field: str, value: object) -> bool:
-    """False: it says something else already."""
+    """Set a field. False: it has another value already."""
     there = getattr(filled, field)
     match value:
         case str():

@@ -1,8 +1,8 @@
 """FollowExecution: what an execution prints while it runs, from its runner; then its outcome, from the books.
 
-Every runner has a stream to every controller, so whichever is asked asks the runner itself. A run that its runner
-doesn't know is on its way there, or has just ended: the books tell which. Offsets count the bytes of all that was
-printed, so a follower goes on through another controller where it was.
+Every runner has a stream to every controller, so each controller can ask the runner itself. If the runner doesn't know
+the run, the run is on its way there, or has just ended: the books tell which. Offsets count all bytes that the run has
+printed. So a follower can go on through another controller at the same offset.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from cronring.schema.recorded import read_recorded
 
 LOOK_S: Final = 0.2  # at the books: has it ended, or does its runner know it by now?
 END_LOOK_S: Final = 0.05  # its end has been reported, and is being committed
-RECHECK_S: Final = 5.0  # somebody else than its runner may end it
-AWAY_S: Final = 5.0  # without its runner; then another controller may be asked
+RECHECK_S: Final = 5.0  # how often to look at the books, as not only the runner may end a run
+AWAY_S: Final = 5.0  # how long to wait for the runner; after that the caller may ask another controller
 FOLLOWERS_MAX: Final = 500  # through one controller
 
 
@@ -85,7 +85,7 @@ class OutputFollowers:
 
 
 async def _parts(stream: OutputParts) -> AsyncGenerator[tuple[Chunk, OutputState], None]:
-    """Until its runner has said all, or it is time to look at the books. Raises SlowReaderError, TooMany."""
+    """Until the runner has sent all, or it is time to look at the books. Raises SlowReaderError, TooMany."""
     with contextlib.closing(stream):
         while True:
             try:

@@ -22,7 +22,7 @@ _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 86_400_000
 _LATE_WITHIN_MS: Final = 300_000
-# A forecast looks at every job's row, and computes for a while. So the same answer serves for so long.
+# A forecast reads every job's row, and computes for a while. So an answer is kept this long.
 _KEPT_S: Final = 60.0
 _KEPT_MAX: Final = 64
 

@@ -85,7 +85,7 @@ class HistoryService(history_pb2_grpc.HistoryServicer):
 
 
 def past_instant(field: str, stamp: Timestamp, now: int) -> int:
-    """Raises InvalidRequest for what is to come: of that nobody knows."""
+    """Raises InvalidRequest for an instant in the future."""
     at = instant(field, stamp)
     if at > now:
         raise InvalidRequest([(field, "is to come; give an instant that has been")])

@@ -1,4 +1,4 @@
-"""HTTP: for orchestrators, Prometheus and browsers that log in, and whatever paths others bring with them."""
+"""HTTP: for orchestrators, Prometheus and browsers that log in, and for paths that other parts add."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ from cronring.controller.ports.caller import calling
 from cronring.schema.identity import NOBODY, Permission
 
 HANDSHAKE_S: Final = 10.0
-# Of whoever may see metrics, which are those of all namespaces.
+# The right to see metrics, which are those of all namespaces.
 METRICS: Final = Access(Audience.PEOPLE, Permission.VIEW, Reach.CLUSTER, 0)
 BODY_BYTES_MAX: Final = 16 * 1024  # the form of a login
 
@@ -40,9 +40,9 @@ class Routed(Protocol):
 class HttpServer:
     """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
-    `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log. `door`
-    says who asks, `routed` have the other paths. `cors` None: pages of no other site may ask.
-    `metrics_ask`: only those may read metrics who may view everything.
+    `refused` counts bytes that are no HTTP. They are answered with 400, and a traceback for each would flood the log.
+    `door` says who asks; `routed` have the other paths. `cors` None: pages of other sites may not ask.
+    `metrics_ask`: only callers who may view everything may read metrics.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class HttpServer:
         middlewares: Any = [telling(lambda: self._connections), _problems_as_json(refused)]
         application = web.Application(middlewares=middlewares, client_max_size=BODY_BYTES_MAX)
         application[DOOR] = door
-        # One thread, as in the Door: large messages at once would be as much memory as callers like.
+        # One thread, as in the Door: else callers decide how much memory large messages take at once.
         self._aside = application[ASIDE] = ThreadPoolExecutor(1, "large JSON")
         if cors is not None:
             cors.add_to(application)
@@ -85,7 +85,7 @@ class HttpServer:
         )
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
-        """The port, which is another than asked for only if that was 0. Raises OSError when it is in use.
+        """Returns the port. It differs from `port` only if that was 0. Raises OSError when it is in use.
 
         With `tls` it is HTTPS, and nothing else.
         """
@@ -122,10 +122,9 @@ class HttpServer:
 
 
 def _problems_as_json(refused: OnRefusal) -> object:
-    """A middleware: whatever a path raises gets its status, with what has become of its change until then. Whoever is
-    refused is counted.
+    """A middleware. An error becomes a problem with its status, and says whether the change was done. Refusals count.
 
-    What a request changes is on record by its method and path. Who it is, its handler finds out.
+    Changes go on record with the request's method and path. The handler finds out who the caller is.
     """
 
     @web.middleware
@@ -146,7 +145,7 @@ def _problems_as_json(refused: OnRefusal) -> object:
                     raise
                 return unserved(error, request)
             except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
-                raise  # nobody is there who could be told, or it is no HTTP
+                raise  # the client is gone, or speaks no HTTP
             except Exception as error:  # the boundary: whatever it is gets a status
                 logging.getLogger("aiohttp.server").exception("http_error", exc_info=error)
                 return problem(error, request, changed.fate)

@@ -1,7 +1,7 @@
 """What every kind of watch shares: one poller for all watchers of a controller, which runs only while there are any.
 
-A watcher that falls behind is dropped, and told so; nobody waits for it. With the token of an event that it has read it
-goes on from there, through this or any other controller.
+A watcher that falls behind is dropped, and told so; nobody waits for it. With the token of the last event that it has
+read, it can go on from there, through any controller.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from cronring.controller.api.problems import InvalidRequest, SlowReaderError
 from cronring.controller.errors import StoreError, StoreUnavailable
 
 POLL_S: Final = 0.25
-AWAY_S: Final = 10.0  # watchers are told of an absent database after this long, and spared a shorter one
+AWAY_S: Final = 10.0  # watchers don't hear of a shorter absence of PostgreSQL
 TOKEN_AGE_MAX_US: Final = 86_400_000_000
 
 Change = TypeVar("Change")
@@ -21,7 +21,7 @@ Position = TypeVar("Position", bound="DatedPosition")
 
 
 class DatedPosition(Protocol):
-    """Where somebody who watches has come to. `database_now`: when that was."""
+    """How far a watcher has read. `database_now`: PostgreSQL's time at that position."""
 
     @property
     def database_now(self) -> int: ...
@@ -35,9 +35,9 @@ class Feed(Protocol[Told_co, Position]):
         ...
 
     async def changes(self, position: Position) -> Sequence[tuple[Position, Sequence[Told_co]]]:
-        """What has happened since then: in parts, one at least, and each with the position after it.
+        """What has happened since then, in one part or more, each with the position after it.
 
-        Who is cut off hears again what came after the last position that they have. So parts are small.
+        A watcher that is cut off hears again all that came after its last position. So parts are small.
         """
         ...
 
@@ -108,7 +108,7 @@ class Hub(Generic[Change, Position]):
         return position
 
     async def add(self, watcher: Watching[Change, Position]) -> Token[Change, Position]:
-        """Nothing that happens from now on will be missed; the token of where that is."""
+        """Add a watcher. It misses nothing from now on. Returns the token of the present position."""
         async with self._starting:
             if self._poller is None:
                 self._position = await self.feed.position()

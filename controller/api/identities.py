@@ -29,7 +29,7 @@ from cronring.schema.keys import DEFAULT_NAMESPACE
 
 
 class IdentitiesService(WebSessionCalls, identities_pb2_grpc.IdentitiesServicer):
-    """Who calls is known by then; that they are admin where it matters is looked after here."""
+    """The door has judged who calls. This checks that they are admin in the namespaces concerned."""
 
     def __init__(self, tokens: TokenStore, sessions: WebSessionStore, box: TokenBox) -> None:
         super().__init__(sessions, box)
@@ -121,12 +121,12 @@ class IdentitiesService(WebSessionCalls, identities_pb2_grpc.IdentitiesServicer)
 
 
 def _is_admin(namespaces: Iterable[str]) -> bool:
-    """Of all of these. Without it one doesn't see what lies there."""
+    """Whether the caller is admin of all of these. Others don't see what lies there."""
     return all(caller().may(Permission.ADMIN, namespace) for namespace in namespaces)
 
 
 def _check_admin(namespaces: Iterable[str]) -> None:
-    """Nobody gives what they don't have themselves. Raises Forbidden."""
+    """Raises Forbidden: nobody may give rights that they don't have themselves."""
     for namespace in namespaces:
         if not _is_admin([namespace]):
             where = "all namespaces" if namespace == EVERYWHERE else f"the namespace {namespace}"

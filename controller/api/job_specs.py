@@ -43,7 +43,7 @@ PROBLEMS_MAX: Final = 20  # of paths that name nothing
 
 
 class Defaults(NamedTuple):
-    """What jobs get that state none, and whose verbs state none: the cluster's."""
+    """The cluster's values for jobs that state none, and whose verbs state none."""
 
     timeout_ms: int
     jitter: str
@@ -85,7 +85,7 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
 
 
 def _running(spec: jobs_pb2.JobSpec, verb: Verb, defaults: Defaults) -> dict[str, Any]:
-    """What the verb says where the spec says nothing. A timeout that nobody says stays known as that: see JobSpec."""
+    """The spec's values, else the verb's. A timeout that neither states is negative, so that this is known: JobSpec."""
     return {
         "timeout_ms": spec.timeout_ms or verb.timeout_ms or -defaults.timeout_ms,
         "on_disconnect": spec.on_disconnect or verb.on_disconnect,
@@ -95,7 +95,7 @@ def _running(spec: jobs_pb2.JobSpec, verb: Verb, defaults: Defaults) -> dict[str
 def job_change(
     request: jobs_pb2.UpdateJobRequest, row: JobRow, module: Module, verb: Verb, defaults: Defaults
 ) -> JobChange:
-    """What the mask names, judged as it will stand beside what stays. Raises InvalidRequest."""
+    """The fields that the mask names, judged together with those that stay. Raises InvalidRequest."""
     spec, problems = request.spec, Violations()
     paths = read_mask("update_mask", request.update_mask.paths, problems)
     if not paths:
@@ -129,7 +129,7 @@ def job_change(
         labels=labels,
         payload=canonical_payload(spec.payload) if "payload" in fields else "",
     )
-    # Whether jitter is the cluster's goes by the schedule.
+    # With another schedule, the cluster's default jitter may be another one. So the policy is written too.
     names = fields | {"policy"} if "schedule" in fields else fields
     return JobChange(wanted, tuple(sorted(names)), Seen(row.job_id, row.deployment, row.spec))
 
@@ -184,7 +184,7 @@ def _changed_policy(
 
 
 def contradictions(reading: Reading, schedule: str, *, of_queue: bool = False) -> Violations:
-    """`schedule` "" is one that is wrong itself, and contradicts nothing."""
+    """Contradictions between policy and schedule. `schedule` "": it is wrong by itself, so nothing is compared."""
     faults = policy_faults(reading.policy, schedule, reading.unread, of_queue=of_queue) if schedule else []
     return [(f"spec.policy.{field}", message) for field, message in faults]
 
@@ -222,7 +222,7 @@ def changed_labels(
 
 
 def check_known(spec: jobs_pb2.JobSpec, problems: Violations) -> None:
-    """What a newer client sets, and this release doesn't know, is refused: the answer would say that it was set."""
+    """Refuses fields of a newer client that this release doesn't know: else the answer would claim they were set."""
     problems += [(f"spec.{path}" if path else "spec", message) for path, message in unknown_fields(spec)]
 
 

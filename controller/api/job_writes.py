@@ -44,8 +44,8 @@ Put = Callable[[JobsCreated | JobsNotified | ActivationsCreated], None]
 class JobWrites:
     """The part of JobsService that changes jobs.
 
-    `put` tells this controller's own node of each change, so that nothing waits for PostgreSQL to tell of it: the job
-    is this node's own until its next refetch, whatever the ring says.
+    `put` tells this controller's own node of each change, so that it doesn't have to wait for PostgreSQL's NOTIFY. The
+    job is this node's own until its next refetch, whatever the ring says.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class JobWrites:
         return created
 
     async def _scheduled(self, job: NewJob, by: str, why: str) -> jobs_pb2.Job:
-        """A queue's job. One that is there is changed into it."""
+        """Make a queue's job. An existing one is changed into it."""
         outcome = done(await self._control.create_jobs([job], by, why, whole=True))
         self._put(JobsNotified())
         message = self.told(await self._reads.get_job(outcome.key))
@@ -103,9 +103,9 @@ class JobWrites:
     async def _soon(
         self, request: Asked, make: Callable[[Asked, str], Awaitable[jobs_pb2.Job]], by: str
     ) -> jobs_pb2.Job:
-        """What `make` gives. The schedule `at now` is the next whole second, in PostgreSQL's time.
+        """The result of `make`. The schedule `at now` becomes the next whole second, in PostgreSQL's time.
 
-        Where that has passed before it was written, another try leaves itself more time.
+        If that second has passed before the job was written, the next try takes a later one.
         """
         if request.spec.schedule.split() != AT_NOW:
             return await make(request, by)
@@ -170,7 +170,7 @@ class JobWrites:
 
 
 def check_other(change: JobChange, row: JobRow) -> None:
-    """Raises InvalidRequest where it is to follow another job than before, which the caller can't know of."""
+    """Raises InvalidRequest if it is to follow another job than before, and the caller may not see that job."""
     if "policy" in change.names:
         after = parse_policy(change.spec.policy).after
         if after != parse_policy(row.spec.policy).after:

@@ -120,7 +120,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
         rows = [] if hidden else await self._reads.list_actions(where, before, limit + 1)
         page = rows[:limit]
         return jobs_pb2.ListActionsResponse(
-            # In a thread: what a caller may not see is taken out of each, and a page has a thousand.
+            # In a thread: excerpts that the caller may not see are cut out of up to a thousand actions.
             actions=await asyncio.to_thread(lambda: list(map(action_message, page))),
             next_page_token=pages.token(page[-1].action_id) if len(rows) > limit else "",
         )
@@ -150,7 +150,7 @@ class JobsService(JobOrders, JobsInBulk, ManyJobWrites, ActivationWrites, jobs_p
 
 
 def _template_key(asked: str) -> str:
-    """Of its name alone, too: that of the namespace "default"."""
+    """The key of a template. A name without a namespace is of the namespace "default"."""
     return template_key(DEFAULT_NAMESPACE, asked) if asked and "/" not in asked else asked
 
 

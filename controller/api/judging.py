@@ -1,6 +1,6 @@
-"""Who calls, and whether they may: judged by a call's metadata and its method, before any of its bytes is parsed.
+"""Who calls, and whether they may. A call is judged by its metadata and method, before any of its bytes are parsed.
 
-How much they may is judged at the same place, as that takes to know who it is.
+Its rate is limited at the same place, as the limits are for each caller.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from cronring.controller.ports.identity import TokenRefused, Verifier
 from cronring.schema.address import site_of
 from cronring.schema.identity import EVERYWHERE, LOCAL, NOBODY, Kind, Principal
 
-# Without it each call of a busy client would be one statement more. For so long a revoked token is still good.
+# How long a verdict is kept: else each call of a busy client would cost a statement. A revoked token works this long.
 KEPT_S: Final = 1.0
 KEPT_MAX: Final = 1_024  # tokens that are good; and as many that are not
 # Short: our command line says itself what to give, and where from. Others read this.
@@ -36,17 +36,15 @@ class Judge(Protocol):
     """Stands at the door."""
 
     async def judged(self, access: Access, shown: Shown) -> Principal:
-        """Who calls. Raises Unauthenticated, Forbidden, Throttled; StoreUnavailable, StoreError where nobody can tell
-        now.
-        """
+        """Who calls. Raises Unauthenticated, Forbidden, Throttled; StoreUnavailable or StoreError if it can't be told."""
         ...
 
     async def holder(self, shown: Shown) -> Principal:
-        """Whose bearer token it shows, whatever that one may do; it counts as a call. Raises as `judged`."""
+        """The owner of the bearer token that a call shows, whatever they may do. It counts as a call. As `judged`."""
         ...
 
     async def still(self, principal: Principal, access: Access, shown: Shown) -> None:
-        """Whether what was judged of a call that goes on is true yet. Raises as `judged`, but never Throttled."""
+        """Judge a call again that goes on. Raises as `judged`, but never Throttled."""
         ...
 
     def streaming(self, principal: Principal, access: Access, shown: Shown) -> contextlib.AbstractContextManager[None]:
@@ -55,9 +53,9 @@ class Judge(Protocol):
 
 
 class Insecure:
-    """A Judge for --insecure: whoever reaches this controller may do everything, and as often as they like.
+    """A Judge for --insecure: everybody who reaches this controller may do everything, as often as they like.
 
-    All of them are one caller, so a limit would keep nobody's calls from being in the way of somebody else's.
+    All of them count as one caller, so a limit could not protect one of them from another.
     """
 
     async def judged(self, access: Access, shown: Shown) -> Principal:
@@ -74,7 +72,7 @@ class Insecure:
 
 
 class Verdicts:
-    """What the first verifier that knows a secret's kind says of it, kept for a second. `to_do`: for who is refused."""
+    """Verdicts on secrets by the first verifier that knows their kind, kept for KEPT_S. `to_do`: ends a refusal."""
 
     def __init__(
         self,
@@ -87,12 +85,12 @@ class Verdicts:
         self._throttle = throttle
         self._now_s = now_s
         self._to_do = to_do
-        # Apart, so that a flood of wrong ones makes nobody forget the good ones.
+        # Two caches, so that a flood of wrong secrets doesn't drive out the good ones.
         self._good: OrderedDict[bytes, _Verdict] = OrderedDict()
         self._wrong: OrderedDict[bytes, _Verdict] = OrderedDict()
 
     async def holder(self, secret: str, host: str | None) -> Principal:
-        """`host`: whose calls it counts among, if it turns out to be wrong; None: of a call that was counted.
+        """`host`: a wrong secret counts as a stranger's call from it; None: the call was counted before.
 
         Raises Unauthenticated, Throttled; StoreUnavailable, StoreError, IssuerAway where that can't be told now.
         """
@@ -104,7 +102,7 @@ class Verdicts:
         return verdict.principal
 
     async def _verdict(self, secret: str, host: str | None) -> "_Verdict":
-        # By its hash, so that no secret lies about in this process.
+        # Kept by its hash, so that this process keeps no secrets.
         name, now_s = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest(), self._now_s()
         good, wrong = self._good.get(name), self._wrong.get(name)
         if good is not None and now_s < good.until_s:
@@ -163,7 +161,7 @@ class Known:
                 self._throttle.member(b" ".join(shown.auth_context().get(_NAMES, ())), site_of(shown.peer()))
                 return await self._by_certificate(access.audience, shown)
             case Audience.CONTROLLERS:
-                # Not limited: gossip that is held back would declare the living dead, and costs no statement.
+                # Not limited: delayed gossip would declare live members dead, and it costs no statement.
                 return await self._by_certificate(access.audience, shown)
             case Audience.PEOPLE | Audience.METADATA:
                 principal = await self.holder(shown)
@@ -211,7 +209,7 @@ class _Verdict(NamedTuple):
 
 
 def check(principal: Principal, access: Access) -> None:
-    """Whether that one may do what takes this. Raises Forbidden."""
+    """Raises Forbidden if the principal lacks what the method takes."""
     if access.permission is None:
         return
     if access.scope is Reach.CLUSTER and not principal.may(access.permission, EVERYWHERE):
@@ -221,7 +219,7 @@ def check(principal: Principal, access: Access) -> None:
 
 
 def check_still(now: Principal, then: Principal, access: Access) -> None:
-    """Whether who is known `now` by what was shown is who was let in. Raises Forbidden, Unauthenticated."""
+    """Raises Forbidden or Unauthenticated if the caller is not the one who was let in, or has other rights `now`."""
     check(now, access)
     if (now.kind, now.name, now.grants) != (then.kind, then.name, then.grants):
         raise Unauthenticated("what the caller may do has changed; call again")

@@ -1,7 +1,7 @@
-"""Idempotency-Key: a request that is repeated with its key is not done again, but answered as before, for a day.
+"""Idempotency-Key: for a day, a request that is repeated with its key is not done again, but answered as before.
 
 It is the same for gRPC and REST. docs/decisions/0080: what holds when a controller dies in between.
-docs/decisions/0097: what has begun goes on without its caller.
+docs/decisions/0097: a request that has begun goes on without its caller.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from cronring.protos.problems import Fate
 Services = Sequence[tuple[str, Callable[[Any], None]]]
 Answer = TypeVar("Answer")
 
-_FORGET_S: Final = 5.0  # a row that isn't gone by then is taken for one whose fate nobody knows
+_FORGET_S: Final = 5.0  # a row that isn't deleted by then stays, and its request counts as undecided
 
 
 def keyed(services: Services, keys: RequestKeys) -> Services:
-    """The same services, where what has a key is done once."""
+    """The same services, whose requests with a key are done once."""
     once = Once(keys)
 
     def add_to(add: Callable[[Any], None], server: Any) -> None:
@@ -103,9 +103,9 @@ class _KeyedServer:
 
 
 def _asked(method: Any, request: Message, context: Any) -> tuple[RequestKey, bytes] | None:
-    """What a request with a key is known by, and its digest. None: it has none.
+    """The key of a request, and the digest of the request. None: it has no key.
 
-    A dry run does nothing that must not be done twice. Who looks first may do it by the same key then.
+    The key of a dry run is ignored, as it changes nothing. So the same key may be used for the real request after it.
     """
     key = _key(method, context)
     if not key or getattr(request, "dry_run", False):
@@ -125,9 +125,9 @@ def _key(method: Any, context: Any) -> str:
 
 
 def only_key(given: Sequence[str], words: str) -> str:
-    """Of those that a call gives; "": it has none. `words`: why it may have none, or "".
+    """The one key that a call gives; "": none. `words`: why this method takes no key, or "".
 
-    Raises InvalidRequest for one that is none, or would not count.
+    Raises InvalidRequest for a malformed key, for several, and for a key where none is taken.
     """
     if not given:
         return ""
@@ -170,8 +170,8 @@ class Once:
             return await asyncio.shield(doing)
         except asyncio.CancelledError as error:
             if CALLER_GONE in error.args:
-                # The caller has lost its connection. By another one it will ask what has become of this, which has its
-                # place among the calls in hand meanwhile.
+                # The caller has lost its connection, and will ask again by another one. The request goes on, and keeps
+                # its place among the calls in hand.
                 await asyncio.wait([doing], timeout=FINISH_S)
             raise
         finally:
@@ -184,12 +184,12 @@ class Once:
         try:
             return await asyncio.shield(beginning)
         except asyncio.CancelledError:
-            # Its row may be there already, and would say for minutes that the request is being done.
+            # Its row may be written already. If it stayed, it would claim for minutes that the request is being done.
             beginning.add_done_callback(partial(self._given_up, key))
             raise
 
     async def _begin(self, key: RequestKey, digest: bytes) -> FormerRequest | int:
-        with fates.beside():  # the key's row is none of what the request changes
+        with fates.beside():  # the key's row doesn't count as a change of the request
             return await self._keys.begin(key, digest)
 
     def _given_up(self, key: RequestKey, beginning: "asyncio.Task[FormerRequest | int]") -> None:
@@ -213,7 +213,7 @@ class Once:
                 self._forget_soon(key, begun_at)
             raise
         with fates.beside(), contextlib.suppress(StoreUnavailable, StoreError):
-            # If this fails it was done all the same, and nobody does it again: the key is undecided then.
+            # If this fails, the request was done all the same. Its key is then undecided, so it is not done again.
             await self._keys.end(key, begun_at, written(answer))
         return answer
 
@@ -230,7 +230,7 @@ class Once:
 
 
 def _noticed(task: "asyncio.Task[Any]") -> None:
-    """Nobody else asks for the error of one whose caller is gone."""
+    """Read the error of a task whose caller is gone, or asyncio complains that nobody has retrieved it."""
     if not task.cancelled():
         task.exception()
 

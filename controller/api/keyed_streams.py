@@ -1,6 +1,6 @@
-"""Idempotency-Key of a method with many answers: they are kept together, and told again.
+"""Idempotency-Key of a method with many answers: they are kept together, and sent again.
 
-An order that has begun goes on without its caller, as what has one answer does (docs/decisions/0097).
+An order that has begun goes on without its caller, as in methods with one answer (docs/decisions/0097).
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from cronring.controller.errors import KeyUndecided
 from cronring.protos.idempotency import KEY_HEADER
 
-FINISH_S: Final = 30.0  # so long an order goes on whose caller is gone
+FINISH_S: Final = 30.0  # how long an order goes on after its caller is gone
 KEPT_BYTES: Final = 8 * 1024 * 1024  # packed: the answers of half a million jobs
 _AHEAD: Final = 100  # messages that wait for a caller who reads slowly
 _LENGTH_BYTES: Final = 4
@@ -32,7 +32,7 @@ class KeptAnswers:
     """Answers, packed as they come: each behind its length."""
 
     def __init__(self) -> None:
-        # No GzipFile: of an order that fails it is never closed, and says so once it is collected (Python 3.13).
+        # Not GzipFile: if an order fails, it is never closed, and Python 3.13 complains when it is collected.
         self._packer = zlib.compressobj(1, wbits=_GZIP_BITS)
         self._packed = bytearray()
 
@@ -57,7 +57,7 @@ def unpacked(kept: bytes, kind: Callable[[], Any]) -> Iterator[Message]:
 
 
 class _Caller:
-    """Who is told, as long as there is somebody."""
+    """The caller who gets the answers, as long as it is there."""
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[Message | None] = asyncio.Queue(_AHEAD)
@@ -90,9 +90,9 @@ class KeyedStreams:
         kind: Callable[[], Any],
         replayed: Callable[[], None],
     ) -> AsyncGenerator[Message, None]:
-        """As they come; or, behind `replayed()`, those of the first request of its key.
+        """Answers as they come; or, after calling `replayed()`, those of the first request with this key.
 
-        Raises what `behave` and `once` do, and KeyUndecided where more was answered than is kept.
+        Raises what `behave` and `once` raise, and KeyUndecided if there were more answers than are kept.
         """
         caller = _Caller()
 
@@ -135,7 +135,7 @@ class KeyedStreams:
         asking.add_done_callback(lambda _: end.cancel())
 
     def _noticed(self, task: "asyncio.Task[Any]") -> None:
-        """Nobody else asks for the error of one whose caller is gone."""
+        """Read the error of a task whose caller is gone, or asyncio complains that nobody has retrieved it."""
         self._going_on.discard(task)
         if not task.cancelled():
             task.exception()

@@ -78,7 +78,7 @@ class LedgerService(ledger_pb2_grpc.LedgerServicer):
 
 
 def _shown(facts: Facts) -> Facts:
-    """As its caller may see it: without what the code wrote, of each job where they may not read that."""
+    """The facts as the caller may see them: without outputs of jobs whose outputs they may not read."""
     upstream = None if facts.upstream is None else _shown(facts.upstream)
     if shows_outputs(facts.subject.key):
         return facts._replace(upstream=upstream)

@@ -21,7 +21,7 @@ PLACES_MAX: Final = 1_000_000
 
 
 class LimitsService(limits_pb2_grpc.LimitsServicer):
-    """Whoever waits for a place is told by PostgreSQL's NOTIFY."""
+    """PostgreSQL's NOTIFY tells controllers of free places, so this need not."""
 
     def __init__(self, limits: Limits, box: TokenBox) -> None:
         self._limits = limits
@@ -95,7 +95,7 @@ def _key(row: LimitRow) -> tuple[str, str, str]:
 
 
 def _after(cursor: str) -> tuple[str, str, str]:
-    """What `_key` was of. Only a label has slashes."""
+    """The inverse of `_key`. Of the three parts only a label has slashes."""
     namespace, _, rest = cursor.partition("/")
     module, _, label = rest.partition("/")
     return namespace, module, label

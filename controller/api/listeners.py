@@ -1,7 +1,7 @@
-"""Where a controller's services are reached: by gRPC and REST for people and services, and by members on a port alone.
+"""Where a controller's services are reached: gRPC and REST for people and services, and one more port for members.
 
-gRPC in Python can't make client certificates optional, so those who show one have a port of their own. With --insecure
-there is one port for all.
+gRPC in Python can't make client certificates optional, so callers with certificates have a port of their own. With
+--insecure there is one port for all.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ class Listeners:
 
     `rest`: by --http.
 
-    `files`: how many this process may have open. Strangers who take all connections of one port take none of the other,
-    and leave enough for PostgreSQL.
+    `files`: how many files this process may have open. They are divided, so that strangers who take all connections of
+    one port leave enough for the other port and for PostgreSQL.
     """
 
     def __init__(

@@ -6,23 +6,23 @@ from typing import Final, NamedTuple, Protocol
 from cronring.controller.ports.reads import Namespaces
 from cronring.schema.audit_chain import AuditRow, ChainLink, ChainPart
 
-COUNTED_MAX: Final = 10_000  # unsealed rows: beyond it, it is only known that there are so many
+COUNTED_MAX: Final = 10_000  # unsealed rows; more than this are not counted
 SEALED_AT_ONCE: Final = 1_000
-BYTES_AT_ONCE: Final = 1024 * 1024  # of what stood before and after; one row more may be read
+BYTES_AT_ONCE: Final = 1024 * 1024  # of `before` and `after` together; one row more may be read
 
 
 class OnRefusal(Protocol):
-    """Is told of what is not allowed, for the metrics.
+    """Counts refusals for the metrics.
 
-    `why`: what the caller was told, where they were refused for who they are: that goes on record, with the call in
-    hand.
+    `why`: what the caller was told, if they were refused because of who they are. Then the refusal goes on record too,
+    with the call in hand.
     """
 
     def __call__(self, what: str, count: int = 1, *, why: str = "") -> None: ...
 
 
 class NotedRefusal(NamedTuple):
-    """`times`: how many like it this stands for. `age_ms`: of the first of them."""
+    """`times`: how many equal refusals this stands for. `age_ms`: how long ago the first of them was."""
 
     age_ms: int
     refused: str
@@ -49,7 +49,7 @@ class AuditFilter(NamedTuple):
 
 
 class Sealed(NamedTuple):
-    """`head`: None where somebody else was at it. `unsealed`: before that, COUNTED_MAX at most."""
+    """`head`: None if another controller was sealing. `unsealed`: before this round, COUNTED_MAX at most."""
 
     rows: int
     unsealed: int
@@ -65,7 +65,7 @@ class AuditLog(Protocol):
         ...
 
     async def read_chain(self, after_seq: int, limit: int) -> ChainPart:
-        """Rows behind a position, or the first of a chain that begins behind it. Fewer rows than there are, if large.
+        """Rows after a position, or the first ones if the chain begins after it. Large rows make short pages.
 
         An empty page is the last one.
         """

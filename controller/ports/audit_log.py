@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 
 class Change(NamedTuple):
-    """What one call changed of one thing. Who, by which method and from where is known of the call in hand.
+    """What one call changed of one thing. The call in hand says who did it, by which method and from where.
 
-    `subject`: "job billing/close.month". `before`, `after`: JSON values of what was changed alone, without secrets;
-    None: there was nothing, or there is nothing now.
+    `subject`: "job billing/close.month". `before`, `after`: JSON values of the changed fields only, without secrets.
+    None: the thing did not exist before, or does not exist now.
     """
 
     subject: str

@@ -57,21 +57,21 @@ def acting(words: str) -> str:
 
 @contextlib.contextmanager
 def calling(principal: Principal, method: str = NO_METHOD, origin: str = "") -> Iterator[None]:
-    """What is done inside of it, in this task and those that it makes, is done for that principal."""
+    """Code inside of it, in this task and in tasks that it makes, acts for that principal."""
     with _in_hand(Call(principal, method, origin)):
         yield
 
 
 @contextlib.contextmanager
 def remarking(requested_by: str, note: str = "") -> Iterator[None]:
-    """The call in hand says this of itself."""
+    """Code inside of it has these remarks in the call in hand."""
     with _in_hand(_CALL.get()._replace(requested_by=requested_by, note=note)):
         yield
 
 
 @contextlib.contextmanager
 def known_as(principal: Principal) -> Iterator[None]:
-    """Of the call in hand one knows by now who makes it."""
+    """Code inside of it knows that this principal makes the call in hand."""
     with _in_hand(_CALL.get()._replace(principal=principal)):
         yield
 

@@ -1,11 +1,11 @@
-"""What jobs of the cluster have that don't say it, and whose verbs don't. Instants are int microseconds since 1970."""
+"""The cluster's defaults, for jobs that set no value, and whose verbs set none. Instants: microseconds since 1970."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 
 class DefaultsRow(NamedTuple):
-    """None, and no retries: nobody has set it. `revision`: grows with each change; 0 before the first."""
+    """None (retries: 0): nobody has set it. `revision`: grows with each change; 0 before the first one."""
 
     timeout_ms: int | None = None
     late_after_ms: int | None = None
@@ -18,7 +18,7 @@ class DefaultsRow(NamedTuple):
 
 # docs/decisions/0101: an etag is checked under the lock
 Decide = Callable[[DefaultsRow], DefaultsRow]
-"""Is told what is there, while nobody else can change it. Gives what is wanted; raises to leave all as it is."""
+"""Gets the present row, while nobody else can change it. Returns the wanted row; raises to leave all as it is."""
 
 
 class DefaultsStore(Protocol):
@@ -29,8 +29,8 @@ class DefaultsStore(Protocol):
     async def get_defaults(self) -> DefaultsRow: ...
 
     async def set_defaults(self, decide: Decide, by: str, note: str = "") -> DefaultsRow:
-        """As they are now. Of what `decide` gives only the values count. Where none is another, nothing is written.
+        """Returns the new row. Of what `decide` returns only the values count. If none differs, nothing is written.
 
-        Jobs are not written either: whoever reads one reads the defaults with it. NOTIFYs controllers.
+        Jobs are not written, since the defaults are read together with each job. NOTIFYs controllers.
         """
         ...

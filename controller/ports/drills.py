@@ -15,12 +15,12 @@ class Drills(Protocol):
     """Each method is one statement. Raises StoreUnavailable and StoreError as cronring.controller.ports.store.Store."""
 
     async def hold_drill(self, controller_id: str, for_ms: int, forced: bool) -> Drill:
-        """Note that it claims nothing for so long, unless another one does so already, or none could take over.
+        """Note that it claims nothing for `for_ms`, unless another is in a drill already, or none could take over.
 
-        `forced`: whatever the others do. Not noted, either, if it has no row yet.
+        `forced`: note it whatever the others do. A controller without a row is never noted.
         """
         ...
 
     async def claim_again(self, controller_id: str) -> None:
-        """It is over before its time. Without this, the note is void when its time is over."""
+        """The drill is over before its time. Without this call, the note is void when its time is over."""
         ...

@@ -1,4 +1,4 @@
-"""What becomes of the changes that one call asks for, so that a call that fails can say whether it was done."""
+"""The fate of the changes that one call asks for, so that a failed call can say whether it was done."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from cronring.protos.problems import Fate
 
 
 class FatedCall:
-    """One call of the API. `fate`: of all that it has changed until now."""
+    """One call of the API. `fate`: of all its changes until now."""
 
     def __init__(self) -> None:
         self.fate = Fate.NOT_DONE
@@ -23,7 +23,7 @@ class FatedChange:
         self._before: Fate | None = None
 
     def committing(self) -> None:
-        """From now on its end decides, and not what we do."""
+        """The COMMIT is on its way: from now on its fate is unknown until it has answered."""
         self._before, self._call.fate = self._call.fate, Fate.UNKNOWN
 
     def done(self) -> None:
@@ -31,7 +31,7 @@ class FatedChange:
             self._call.fate = Fate.UNKNOWN if self._before is Fate.UNKNOWN else Fate.DONE
 
     def refused(self) -> None:
-        """It has changed nothing."""
+        """PostgreSQL refused it, so it has changed nothing."""
         if self._before is not None:
             self._call.fate, self._before = self._before, None
 
@@ -41,20 +41,20 @@ _CALL: ContextVar[FatedCall | None] = ContextVar("call", default=None)
 
 @contextlib.contextmanager
 def call() -> Iterator[FatedCall]:
-    """What is changed inside of it, in this task, is told to the Call: that of a request of HTTP, if it is a part."""
+    """Changes inside of it, in this task, count for this call; or for the HTTP request that the call is a part of."""
     with _telling(_CALL.get() or FatedCall()) as here:
         yield here
 
 
 @contextlib.contextmanager
 def beside() -> Iterator[None]:
-    """What is changed inside of it is none of what the call changes."""
+    """Changes inside of it don't count for the call."""
     with _telling(FatedCall()):
         yield
 
 
 def fate() -> Fate:
-    """Of all that the call has changed until now that this is a part of."""
+    """The fate of all that the present call has changed until now."""
     return (_CALL.get() or FatedCall()).fate
 
 

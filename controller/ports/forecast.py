@@ -31,5 +31,5 @@ class Forecast(Protocol):
         ...
 
     async def recent(self, within_ms: int, late_within_ms: int, namespaces: Namespaces) -> Recent:
-        """Of so long; how late runs begin, of the last `late_within_ms`."""
+        """Runs of the last `within_ms`; how late they began, of the last `late_within_ms`."""
         ...

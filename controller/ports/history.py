@@ -9,9 +9,9 @@ from cronring.controller.ports.reads import ExecutionRow, Namespaces
 
 
 class RunsThen(NamedTuple):
-    """What ran at an instant, the newest first. `looked_to`: what was claimed before that was not looked at; None: all.
+    """What ran at an instant, the newest first. `looked_to`: runs claimed before it were not looked at; None: all were.
 
-    `late`: what still waited, or had begun late within the minutes before; the latest run_at first.
+    `late`: runs that still waited, or had begun late within the minutes before; the latest run_at first.
     """
 
     running: list[ExecutionRow]
@@ -23,7 +23,7 @@ class Lives(Protocol):
     """Both stores have it. Raises cronring.controller.errors.StoreUnavailable or StoreError."""
 
     async def list_lives(self, since: int, until: int, lost_after_ms: int) -> list[Life]:
-        """What lived at some time from `since` to `until`, in no order: all that go on, and the latest that ended.
+        """Lives at some time from `since` to `until`, in no order: all that go on, and those that ended latest.
 
         A runner goes on if it was seen in the last `lost_after_ms`.
         """
@@ -38,7 +38,7 @@ class History(Protocol):
         ...
 
     async def known_since(self) -> int | None:
-        """Since when lives are kept. None: there is none."""
+        """Since when lives are known. None: there is none."""
         ...
 
     async def runs_at(self, at: int, namespaces: Namespaces, limit: int) -> RunsThen:

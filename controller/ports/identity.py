@@ -6,7 +6,7 @@ from cronring.schema.identity import Principal
 
 
 class TokenRefused(Exception):  # named for what happened
-    """A bearer token that is good for nothing. The message says why, for its holder, and never repeats the token.
+    """A bearer token is not valid. The message tells its holder why, and never repeats the token.
 
     `principal`: whose it was, where that is certain.
     """
@@ -20,7 +20,7 @@ class Verifier(Protocol):
     """Knows one kind of bearer token."""
 
     def knows(self, token: str) -> bool:
-        """Whether a token is of this kind, by its looks. Hot; it must not raise."""
+        """Whether a token has the form of this kind. Hot; it must not raise."""
         ...
 
     async def principal(self, token: str) -> Principal:

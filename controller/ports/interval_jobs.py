@@ -8,7 +8,7 @@ from cronring.controller.ports.many import JobChange, NewJob
 
 
 class Terms(NamedTuple):
-    """What the caller has given, as canonical JSON; and of it the source, by which jobs are listed."""
+    """What the caller has given, as canonical JSON; and its source, by which jobs are listed."""
 
     text: str
     source_id: str | None = None
@@ -33,7 +33,7 @@ class IntervalRun(NamedTuple):
 
 
 class LatestRun(NamedTuple):
-    """Of a job's latest execution, what is told with the job; all None: it never ran."""
+    """The parts of a job's latest execution that are shown with the job; all None: it never ran."""
 
     claimed_at: int | None = None
     started_at: int | None = None

@@ -1,4 +1,4 @@
-"""The books as stores offer them: to the audit, and to whoever asks why."""
+"""The books as stores offer them: to the audit, and to "why"."""
 
 from typing import NamedTuple, Protocol
 
@@ -93,7 +93,7 @@ class Books(Protocol):
 
     async def twins(self, after: int, until: int, limit: int) -> list[Twin]: ...
     async def zone_data(self) -> list[ZoneData]:
-        """By which ticks may have been decided, in the order of their first use."""
+        """The versions of zone rules that may have decided ticks, in the order of their first use."""
         ...
 
 

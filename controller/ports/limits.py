@@ -22,8 +22,8 @@ class ValueRow(NamedTuple):
 class LimitRow(NamedTuple):
     """`module` empty: of the whole namespace. `running`: unfinished executions that it counts.
 
-    `label` not empty: so many of each of its values. `values` of them have something running, `full_values` as much as
-    they may; `fullest` are the first few of those.
+    `label` not empty: the limit is for each of its values. `values`: how many values have something running.
+    `full_values`: how many of them have reached the limit; `fullest` are the first few of those.
     """
 
     namespace: str
@@ -41,7 +41,7 @@ class LimitRow(NamedTuple):
 
 # docs/decisions/0101: an etag is checked under the lock
 Check = Callable[[LimitRow | None], None]
-"""Is told what is there (None: nothing), before it is changed and while nobody else can; raises to leave it so."""
+"""Gets the present limit (None: there is none), while nobody else can change it; raises to leave it as it is."""
 
 
 class Limits(Protocol):
@@ -62,15 +62,15 @@ class Limits(Protocol):
     ) -> LimitRow:
         """From now on at most so many executions of the module (empty: of the namespace) begin to run at once.
 
-        With a label: so many of each of its values, and what has no such label is not limited by it. What runs already
-        goes on, and counts. There need not be such a module yet.
+        With a label, the limit is for each of its values; jobs without that label are not limited. Present runs go on,
+        and count. The module need not exist yet.
         """
         ...
 
     async def remove_limit(
         self, namespace: str, module: str, by: str, note: str = "", check: Check | None = None, *, label: str = ""
     ) -> LimitRow:
-        """As it was. Raises cronring.controller.errors.NotFound."""
+        """Returns the limit as it was. Raises cronring.controller.errors.NotFound."""
         ...
 
     async def list_limits(

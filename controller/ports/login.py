@@ -1,4 +1,4 @@
-"""Issuers by whose pages people log in, as those ask who serve the browser."""
+"""Issuers by whose pages people log in, as the code that serves browsers needs them."""
 
 from typing import NamedTuple, Protocol
 
@@ -6,11 +6,11 @@ from cronring.schema.identity import Principal
 
 
 class LoginRefused(Exception):  # named for what happened
-    """An issuer has named nobody. The message says why, for who wants in, and has no secret in it."""
+    """An issuer has named nobody. The message tells the person who logs in why, and holds no secret."""
 
 
 class LoginAsked(NamedTuple):
-    """What a browser is sent to an issuer with. `challenge`: S256 of what alone makes the code worth something."""
+    """What a browser takes to an issuer. `challenge`: S256 of the PKCE verifier, without which a code is worthless."""
 
     redirect_uri: str
     state: str
@@ -19,7 +19,7 @@ class LoginAsked(NamedTuple):
 
 
 class LoginAnswered(NamedTuple):
-    """What it came back with, and what it was sent with. `issuer`: as the answer has it (RFC 9207), or ""."""
+    """What the browser came back with, and what it took there. `issuer`: as the answer names it (RFC 9207), or ""."""
 
     redirect_uri: str
     code: str

@@ -15,7 +15,7 @@ class Retention(NamedTuple):
 
 
 class Maintained(NamedTuple):
-    """What one round has done. `ours` False: another controller is at it. `waiting`: something was busy; next time."""
+    """What one round has done. `ours` False: another controller does it. `waiting`: something was busy, and is left."""
 
     ours: bool
     partitions_made: int = 0

@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from cronring.schema.job import JobSpec
 from cronring.schema.keys import JobKey
 
-# Jobs of one statement, and so of one piece of work on the loop.
+# Jobs in one statement. Their rows are handled at once on the loop, so this bounds that, too.
 WRITTEN_AT_ONCE: Final = 1_000
 
 T = TypeVar("T")
 
 
 def sliced(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """So many as one statement writes."""
+    """Slices, each of as many items as one statement writes."""
     return (items[at : at + WRITTEN_AT_ONCE] for at in range(0, len(items), WRITTEN_AT_ONCE))
 
 
@@ -30,7 +30,7 @@ class NewJob(NamedTuple):
     name: str
     spec: JobSpec
     template: str = ""  # that it starts from; its values stand in the spec
-    run_now: bool = False  # also once by hand, in the transaction that makes it; of one that is there already, nothing
+    run_now: bool = False  # run it once, too, in the transaction that makes it; not if the job is there already
 
     @property
     def key(self) -> str:
@@ -39,7 +39,7 @@ class NewJob(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What of a job's row a change was judged by, and merged with."""
+    """The parts of a job's row by which a change was judged, and with which it was merged."""
 
     job_id: int
     deployment: str
@@ -47,9 +47,9 @@ class Seen(NamedTuple):
 
 
 class JobChange(NamedTuple):
-    """Fields of a job's spec, by `names`, that are to be as in this one; the others stay.
+    """The fields `names` of a job's spec become as in `spec`; the others stay.
 
-    `seen` None: whatever is there by now, the change goes with it.
+    `seen` None: make the change even if the job was changed meanwhile.
     """
 
     spec: JobSpec
@@ -76,9 +76,9 @@ class Who(NamedTuple):
 
 
 class JobDone(NamedTuple):
-    """Of one job among many. `job_id` 0: nothing was written. `unchanged`: it was so already.
+    """The outcome for one job of many. `job_id` 0: nothing was written. `unchanged`: it was so already.
 
-    `updated`: it was to be made, and was there; as its target is a queue, it was changed into what was asked for.
+    `updated`: it was to be made, but existed. As its target is a queue, it was changed into what was asked for.
     """
 
     key: str
@@ -88,7 +88,7 @@ class JobDone(NamedTuple):
 
 
 def as_change(job: NewJob) -> JobChange:
-    """What makes of the job of that key, whatever it is like, the one that is asked for."""
+    """The change that turns an existing job of that key into the job that is asked for."""
     anchor = () if job.spec.anchor is None else ("anchor",)
     return JobChange(job.spec, tuple(name for name in JobSpec._fields if name != "anchor") + anchor)
 
@@ -98,7 +98,7 @@ Outcome = JobDone | Exception
 
 
 def done(outcomes: Sequence[Outcome]) -> JobDone:
-    """Of the one job. Raises what became of it otherwise."""
+    """The outcome of the only job. Raises it if it is an error."""
     (outcome,) = outcomes
     if isinstance(outcome, Exception):
         raise outcome
@@ -111,18 +111,18 @@ def fails(planned: Mapping[str, object]) -> bool:
 
 
 class ManyJobs(Protocol):
-    """Each method is one transaction, and tells what became of each job, in the order that they were given.
+    """Each method is one transaction. It returns what became of each job, in the order given.
 
-    `whole`: where one of them can't be done, none is; the others' outcomes have no ids then. `dry_run`: none is done.
+    `whole`: if one of them can't be done, none is; the others' outcomes then have no ids. `dry_run`: nothing is done.
     Raises StoreUnavailable and StoreError as Store does.
     """
 
     async def create_jobs(
         self, jobs: Sequence[NewJob], by: str, note: str = "", *, whole: bool = False, dry_run: bool = False
     ) -> list[Outcome]:
-        """Idempotent: one that is there already, and the same, is it. Conflict for another one under its key.
+        """Idempotent: if the same job exists already, nothing changes. Conflict if its key has a different job.
 
-        But one whose target is a queue is changed into what is asked for.
+        But a job whose target is a queue is changed into what is asked for.
         """
         ...
 
@@ -149,8 +149,8 @@ class ManyJobs(Protocol):
         whole: bool = False,
         dry_run: bool = False,
     ) -> list[Outcome]:
-        """Conflict for one that lacks one of these labels by now; Outdated if it is no longer as it was `seen`.
+        """Conflict for a job that lacks one of these labels by now; Outdated if it is no longer as `seen`.
 
-        One that stands in it twice is deleted once.
+        A key that is given twice is deleted once.
         """
         ...

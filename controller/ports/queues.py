@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol
 from cronring.controller.ports.reads import Cursor, Namespaces
 from cronring.schema.keys import qualified
 
-COUNTED_MAX: Final = 100_000  # of a queue's messages, dead letters and lanes: beyond that nobody counts
+COUNTED_MAX: Final = 100_000  # of a queue's messages, dead letters and lanes; more are not counted
 
 
 class QueueName(NamedTuple):
@@ -63,7 +63,7 @@ class QueueSeen(NamedTuple):
 
 # docs/decisions/0101: an etag is checked under the lock
 CheckQueue = Callable[[QueueSeen], None]
-"""Is told what is set, before it is changed and while nobody else can; raises to leave it so."""
+"""Gets the present settings, while nobody else can change them; raises to leave them as they are."""
 
 
 class QueueRow(NamedTuple):
@@ -122,7 +122,7 @@ class MessageRow(NamedTuple):
 
 
 def place_of(row: MessageRow) -> Cursor:
-    """Where a list of messages goes on after this one."""
+    """The position in a list of messages after this one."""
     return row.run_at, row.message_id
 
 
@@ -153,17 +153,17 @@ class QueueLane(NamedTuple):
 
 
 class Consuming(Protocol):
-    """What consumers ask: each is one statement. `namespace`: a lease of another one is none.
+    """What consumers ask: each is one statement. `namespace`: leases of other namespaces are not found.
 
     Raises StoreUnavailable and StoreError as controller.ports.store.Store.
     """
 
     async def take(self, name: QueueName, consumer: str, hold_ms: int, most: int) -> list[TakenMessage]:
-        """Of the lanes that wait longest. None: nothing is ready."""
+        """Messages of the lanes that have waited longest. Empty: nothing is ready."""
         ...
 
     async def extend(self, namespace: str, lease: int, hold_ms: int) -> list[MessageState]:
-        """Held or gone, of all that the lease has given out and not ended; none: it has nothing any more."""
+        """Held or gone, for each message that the lease has given out and not ended. Empty: there is none left."""
         ...
 
     async def finish(self, namespace: str, lease: int, ids: Sequence[int], output: str) -> list[MessageState]: ...
@@ -178,19 +178,19 @@ class Consuming(Protocol):
         *,
         last: bool,
     ) -> list[MessageState]:
-        """`error`: type and message. `delay_ms` None: what is usual. `last`: they are delivered no more."""
+        """`error`: type and message. `delay_ms` None: the usual delay. `last`: don't deliver them again."""
         ...
 
     async def release(self, namespace: str, lease: int, ids: Sequence[int] | None) -> int:
-        """How many it had. None: all of the lease."""
+        """Returns how many the lease had. `ids` None: all of the lease."""
         ...
 
     async def put(self, name: QueueName, workspace: str, payload: str, not_before: int | None) -> int:
-        """Its id."""
+        """Put a message into the queue. Returns its id."""
         ...
 
     async def ready(self, names: Sequence[QueueName]) -> list[QueueName]:
-        """Those that may have something to take."""
+        """The queues of these that may have messages to take."""
         ...
 
 
@@ -228,13 +228,13 @@ class Queues(Consuming, Protocol):
     async def replay_dead_letters(
         self, lane: QueueLane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
-        """Which become messages again: of these, or the oldest ones."""
+        """Turn these dead letters, or the oldest ones, into messages again. Returns their ids."""
         ...
 
     async def remove_dead_letters(
         self, lane: QueueLane, ids: Sequence[int] | None, limit: int, *, dry_run: bool
     ) -> list[int]:
-        """Which are no more: of these, or the oldest ones."""
+        """Remove these dead letters, or the oldest ones. Returns their ids."""
         ...
 
     async def set_queue(

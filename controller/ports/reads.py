@@ -157,11 +157,11 @@ class ExecutionFilter(NamedTuple):
 class ExecutionRow(NamedTuple):
     """An execution: the columns of the view cron_execution_details, and five more that only get_execution knows.
 
-    `started_at` is known once its runner has reported. `payload`: that it ran with; `payload_of` says whose
-    it was, "run" for its own, "job", or "" where nobody knows any more. `holds_job` False: it ran
-    beside others. `cancel_requested_at`: when somebody wanted it cancelled. `number`: of its job, 1, 2, 3... `cpu_us`
-    and `memory_peak_bytes`: what its code used; the peak is of its child process, which ran others meanwhile if
-    `memory_shared`. `metrics`: JSON, what the verb reported.
+    `started_at` is known once its runner has reported. `payload`: what it ran with. `payload_of`: whose payload that
+    was, "run" (its own), "job", or "" if nobody knows any more. `holds_job` False: it ran beside others.
+    `cancel_requested_at`: when somebody wanted it cancelled. `number`: counts the job's executions, from 1. `cpu_us`,
+    `memory_peak_bytes`: what its code used. The peak is that of its child process; `memory_shared`: other runs were in
+    that child meanwhile. `metrics`: JSON that the verb reported.
     """
 
     execution_id: int
@@ -204,9 +204,9 @@ class ExecutionRow(NamedTuple):
 
 
 class ExecutionPage(NamedTuple):
-    """`next`: where the next page begins; (): this was the last. It may have few rows, or none, and not be the last.
+    """`next`: where the next page begins; (): this was the last. A page with few or no rows need not be the last one.
 
-    `looked_to`: then, the tick down to which all were looked at.
+    `looked_to`: of such a page, the tick down to which all executions were looked at.
     """
 
     rows: list[ExecutionRow]
@@ -215,7 +215,7 @@ class ExecutionPage(NamedTuple):
 
 
 class ExecutionCount(NamedTuple):
-    """`at_least`: there may be more, which were not looked at."""
+    """`at_least`: there may be more executions, which were not looked at."""
 
     executions: int
     at_least: bool
@@ -247,7 +247,7 @@ class DeploymentFilter(NamedTuple):
 
 
 class DeploymentRow(NamedTuple):
-    """`runners`: alive ones that host it. `jobs`: those that are its now."""
+    """`runners`: how many live runners host it. `jobs`: how many jobs it has now."""
 
     deployment_id: int
     key: str
@@ -292,9 +292,9 @@ class BookRow(NamedTuple):
 
 
 class ControllerRow(NamedTuple):
-    """A row of `controllers`; with an expired lease until nothing unfinished carries its id.
+    """A row of `controllers`. A row with an expired lease stays until no unfinished execution has its id.
 
-    `drill_until`: for a drill it claims nothing until then; None: it claims what is due.
+    `drill_until`: the controller is in a drill, and claims nothing until then; None: it claims what is due.
     """
 
     controller_id: str
@@ -324,14 +324,14 @@ class RunnerRow(NamedTuple):
 
 
 class WatchPosition(Protocol):
-    """Where somebody who watches has come to. What else it is, only Reads knows."""
+    """How far a watcher has read. Its contents are known to Reads alone."""
 
     @property
     def database_now(self) -> int: ...
 
 
 class ExecutionChange(NamedTuple):
-    """`started`: it wasn't there before. It has ended, too, if its row has an outcome."""
+    """`started`: its start is news. Its end is news too, if the row has an outcome."""
 
     row: ExecutionRow
     started: bool
@@ -379,18 +379,18 @@ class Reads(JobReads, Protocol):
         ...
 
     async def count_jobs(self, where: JobFilter) -> int:
-        """How many find_jobs finds, a page after the other."""
+        """How many jobs find_jobs finds on all pages."""
         ...
 
     async def suggest(self, kind: str, begun: str, namespaces: Namespaces, limit: int) -> list[str]:
-        """Names that begin so, in order: of a "job", "label" (KEY=VALUE), "verb", "module" or "namespace".
+        """Names that begin with `begun`, in order. `kind`: "job", "label" (KEY=VALUE), "verb", "module" or "namespace".
 
-        As far as one answer looks.
+        The look is bounded, so names may be missing.
         """
         ...
 
     async def get_jobs(self, keys: Sequence[str]) -> list[JobRow]:
-        """Those of these keys that there are, with their payloads; without what was skipped of them."""
+        """The existing jobs of these keys, with their payloads, and without counts of skipped ticks."""
         ...
 
     async def list_executions(
@@ -403,7 +403,7 @@ class Reads(JobReads, Protocol):
         ...
 
     async def count_executions(self, where: ExecutionFilter) -> ExecutionCount:
-        """As far as one answer looks. Raises NotFound when there is no such job."""
+        """Counts as far as one answer looks. Raises NotFound when there is no such job."""
         ...
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
@@ -420,7 +420,7 @@ class Reads(JobReads, Protocol):
     async def list_books(
         self, keys: Sequence[str], last: int, before: int | None, namespaces: Namespaces = None
     ) -> list[BookRow]:
-        """The latest `last` entries of each of these jobs that there are, in the order asked, the latest tick first."""
+        """The latest `last` entries of each existing job, in the order of `keys`, the latest tick first."""
         ...
 
     async def list_due(self, within_ms: int, limit: int, namespaces: Namespaces = None) -> list[DueRow]:
@@ -448,15 +448,15 @@ class Reads(JobReads, Protocol):
     def having_told(
         self, position: WatchPosition, after: WatchPosition, changes: Sequence[ExecutionChange]
     ) -> WatchPosition:
-        """Between both: where one is that has told only these of the changes that lie there."""
+        """The position of a watcher between `position` and `after`, who was told only these of the changes there."""
         ...
 
     def news(self, position: WatchPosition, change: ExecutionChange) -> ExecutionChange | None:
-        """What execution_changes had not told of this by that position: all, its end alone, or (None) nothing."""
+        """The part of this change that is news after `position`: all of it, its end alone, or nothing (None)."""
         ...
 
     def encode_position(self, position: WatchPosition) -> bytes:
-        """What a token for callers holds."""
+        """A position as bytes, for callers' tokens."""
         ...
 
     def decode_position(self, packed: bytes) -> WatchPosition:

@@ -1,14 +1,14 @@
-"""What requests with an Idempotency-Key have become, for a day: whoever repeats one is answered as before."""
+"""What became of requests with an Idempotency-Key. It is kept for a day, and a repeated request is answered from it."""
 
 from typing import Final, NamedTuple, Protocol
 
 KEPT_MS: Final = 86_400_000
 KEYS_MAX: Final = 10_000  # of one principal
-GIVEN_UP_MS: Final = 120_000  # twice what a request has: whoever began it has given it up, or died
+GIVEN_UP_MS: Final = 120_000  # twice the time of a request: by then its controller has given it up, or died
 
 
 class RequestKey(NamedTuple):
-    """Whose it is, of which method, and what the caller calls it."""
+    """The caller, the method, and the key that the caller gave."""
 
     principal: str
     method: str
@@ -16,7 +16,7 @@ class RequestKey(NamedTuple):
 
 
 class FormerRequest(NamedTuple):
-    """`answer` None: it is being done; or, where it is `old`, nobody knows what became of it."""
+    """`answer` None: it is being done. If it is `old` as well, nobody knows whether it was done."""
 
     request_hash: bytes
     answer: bytes | None
@@ -25,16 +25,16 @@ class FormerRequest(NamedTuple):
 
 class RequestKeys(Protocol):
     async def begin(self, key: RequestKey, request_hash: bytes) -> int | FormerRequest:
-        """The instant by which this request ends; or what another one of the key has become.
+        """The instant at which this request began, for `end` and `forget`; or the former request of the key.
 
-        Raises cronring.controller.errors.TooManyKeys for who keeps too many.
+        Raises cronring.controller.errors.TooManyKeys if the principal has too many keys.
         """
         ...
 
     async def end(self, key: RequestKey, begun_at: int, answer: bytes) -> None:
-        """It was done, and this was answered."""
+        """The request was done: keep its answer."""
         ...
 
     async def forget(self, key: RequestKey, begun_at: int) -> None:
-        """It has changed nothing."""
+        """The request has changed nothing: its key is free again."""
         ...

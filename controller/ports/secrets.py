@@ -1,4 +1,4 @@
-"""Secrets as the controller's parts speak of them: who wraps their keys, and the rows that they lie in."""
+"""Secrets, as the controller's parts see them: what wraps their keys, and the rows that hold them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class WrappedKey:
 
 
 class KeySource(Protocol):
-    """Who has keys that wrap data keys. `context`: of the secret, to which its key is bound.
+    """Has keys that wrap data keys. `context`: of the secret; its data key is bound to it.
 
     Raises cronring.controller.errors.KeysAway while it gives no answer; SecretLocked for what it can't, or won't, open.
     """
@@ -24,7 +24,7 @@ class KeySource(Protocol):
         ...
 
     def has(self, key_id: str) -> bool:
-        """Whether to ask it for what that key has wrapped."""
+        """Whether this source may be able to open what that key has wrapped."""
         ...
 
     async def wrap(self, data_key: bytes, context: str) -> WrappedKey: ...
@@ -33,7 +33,7 @@ class KeySource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncryptedRow:
-    """An envelope, and where it lies. Where `context` says, no two have one `row_id`."""
+    """An envelope, and its row. `context` names the table; `row_id` is unique there."""
 
     row_id: int
     context: str
@@ -52,5 +52,5 @@ class EncryptedRows(Protocol):
         ...
 
     async def replace(self, row: EncryptedRow, encrypted: str) -> bool:
-        """Another envelope in place of the row's, unless somebody was first."""
+        """Replace the row's envelope. False: another controller has replaced it before."""
         ...

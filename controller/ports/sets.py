@@ -31,9 +31,9 @@ class ByHand(NamedTuple):
 
 
 class SetWork(NamedTuple):
-    """What is to become of a set's jobs, by their keys. `revision`: of the set as it was planned by; 0: it is new.
+    """What is to become of a set's jobs, by their keys. `revision`: of the set, when this was planned; 0: it is new.
 
-    `adopts`: jobs that no set owns. `releases`: its own, which are to be nobody's.
+    `adopts`: jobs that no set owns yet. `releases`: jobs of the set that no set shall own any more.
     """
 
     namespace: str
@@ -47,7 +47,7 @@ class SetWork(NamedTuple):
 
     @property
     def locks(self) -> list[str]:
-        """Keys of the jobs that there are."""
+        """Keys of the existing jobs that it touches."""
         return list(dict.fromkeys([*self.adopts, *self.changes, *self.removes, *self.releases]))
 
     @property
@@ -87,10 +87,10 @@ class Sets(Protocol):
         ...
 
     async def apply_set(self, work: SetWork, who: Who, *, dry_run: bool = False) -> dict[str, Outcome]:
-        """One transaction: where one of them can't be done, none is, and the outcomes say why.
+        """One transaction: if one job can't be done, none is, and the outcomes say why.
 
-        `dry_run`: none is done. `Outdated`, among the outcomes: that job is not as it was planned by. Raises Outdated
-        for the set itself.
+        `dry_run`: nothing is done. Outdated among the outcomes: that job was changed since the plan. Raises Outdated if
+        the set itself was.
         """
         ...
 

@@ -71,5 +71,5 @@ class Statistics(Protocol):
     async def scheduler(
         self, namespaces: Namespaces = None, labels: Mapping[str, str] = MappingProxyType({})
     ) -> SchedulerFigures:
-        """Of the jobs in these namespaces that have these labels. Of all: also of those that are gone altogether."""
+        """Figures of jobs in these namespaces with these labels. Without both: also of jobs that are quite gone."""
         ...

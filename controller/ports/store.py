@@ -45,9 +45,9 @@ class ControllerInfo(NamedTuple):
 
 
 class SentModule(NamedTuple):
-    """A module that nobody has looked at yet.
+    """A module that was not judged yet.
 
-    `fingerprint`: hex SHA-256 of its bytes. `judge`: gives it in canonical form, or raises InvalidModule.
+    `fingerprint`: hex SHA-256 of its bytes. `judge`: returns it in canonical form, or raises InvalidModule.
     """
 
     namespace: str
@@ -71,9 +71,9 @@ CheckActive = Callable[[ActiveVersion], None]
 class Deployed(NamedTuple):
     """What CreateDeployment did. `jobs` are the added and the carried-over ones, as they are now.
 
-    A runner that comes back is told of none: it asks for nothing but its deployment's key. `orphaned`: jobs made
-    through the API that have lost their verb by it; `back`: those that have it again. `misfits`: of a dry run, those
-    whose payload this version's verb doesn't take.
+    For a runner that comes back they are empty: it needs its deployment's key only. `orphaned`: jobs made through the
+    API that have lost their verb by it; `back`: those that have it again. `misfits`: of a dry run, the jobs whose
+    payload this version's verb doesn't take.
     """
 
     key: str
@@ -127,14 +127,14 @@ class Store(Protocol):
         dry_run: bool = False,
         fingerprint: str = "",
     ) -> Deployed:
-        """Make this version the active one. Idempotent by digest. Who asks is kept, and why. `dry_run`: nothing is.
+        """Make this version the active one. Idempotent by digest. `by` and `note` are kept. `dry_run`: change nothing.
 
         `fingerprint`: of the bytes that the module was read from, kept for `register_deployment`.
 
-        Raises controller.errors.Conflict where that digest names another schema, or jobs would follow each other.
+        Raises controller.errors.Conflict if that digest names another schema, or jobs would follow each other.
 
-        `activate` False, as a runner that starts asks: only if its digest was never seen, whatever else is active.
-        A known one stays as it is: a runner that merely reconnects must neither undo a newer version nor a kill.
+        `activate` False (a runner registers): activate it only if its digest was never seen. A known digest stays as
+        it is: a runner that merely reconnects must undo neither a newer version nor a kill.
 
         One transaction: the new one active, the previous one's min_replicas 0; jobs removed, added, or carried over by
         (module, verb). Those made through the API are orphaned instead of removed. NOTIFYs. `timeout_ms` and
@@ -146,10 +146,10 @@ class Store(Protocol):
         self, sent: SentModule, digest: str, timeout_ms: int, default_jitter: str = "", by: str = "",
         soon_ms: int | None = None,
     ) -> Deployed:  # fmt: skip
-        """As create_deployment, `activate` False. A version that came by the same bytes before is known by them.
+        """As create_deployment with `activate` False. If the same bytes came before, the module is not judged again.
 
-        `soon_ms`: the answer's `jobs` are those alone that are due within so long, of perhaps ten thousand.
-        Where several ask at once, one judges the module. The others wait for it, and do not. Raises what `judge` does.
+        `soon_ms`: the answer's `jobs` are only those due within this time, as there may be ten thousand. If several
+        ask at once, one judges the module; the others wait. Raises what `judge` raises.
         """
         ...
 
@@ -157,7 +157,7 @@ class Store(Protocol):
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
         *, dry_run: bool = False, check: CheckActive | None = None,
     ) -> ActivatedDeployment:  # fmt: skip
-        """Make a version that is there the active one; as create_deployment. Raises controller.errors.NotFound."""
+        """Make an existing version the active one; as create_deployment. Raises controller.errors.NotFound."""
         ...
 
     async def kill_deployment(
@@ -179,11 +179,11 @@ class Store(Protocol):
         lost_after_ms: int,
         cancelling: tuple[int, ...] = (),
     ) -> LeaseRenewal:
-        """Renew the lease and those of the runners; what there is to sweep, and to cancel but for `cancelling`."""
+        """Renew the leases of it and its runners. Returns what to sweep, and what to cancel besides `cancelling`."""
         ...
 
     async def remove_controller(self, controller_id: str) -> None:
-        """A graceful leave: the row goes. What still runs is for others to adopt."""
+        """A graceful leave: the lease ends. Others adopt what still runs, and the row stays until then."""
         ...
 
     async def find_peers(self) -> list[ControllerInfo]:
@@ -227,7 +227,7 @@ class Store(Protocol):
         ...
 
     async def get_followers(self, activation_ids: tuple[int, ...]) -> tuple[int, list[Activation]]:
-        """(PostgreSQL's now, those of these that are there, and whose jobs are not paused)."""
+        """(PostgreSQL's now, the existing ones of these activations whose jobs are not paused)."""
         ...
 
     async def start_activations(
@@ -252,7 +252,7 @@ class Store(Protocol):
     async def get_lost(self, lost_after_ms: int) -> list[Execution]: ...
     async def get_overdue_executions(self) -> list[Execution]: ...
     async def get_queue_reports(self, controller_id: str, known: tuple[int, ...], at_most: int) -> list[Report]:
-        """Of unfinished executions of this controller that no runner has: how they ended, by consumers or by claims.
+        """How unfinished executions without a runner ended, by consumers or by claims: those of this controller.
 
         Those of `known` are left out.
         """
@@ -300,7 +300,7 @@ class Topic(Enum):
     CANCELS = "cancels"  # somebody wants executions cancelled
     PLACES = "places"  # a limit that was full has a place
     CONSUMED = "consumed"  # consumers have ended messages that executions wait for
-    WEBHOOKS = "webhooks"  # somebody wants to be told, and nobody did before
+    WEBHOOKS = "webhooks"  # there is a first webhook to tell
 
 
 class Notified(NamedTuple):
@@ -357,8 +357,8 @@ class MadeJob(NamedTuple):
 class Control(ManyJobs, Protocol):
     """What operators do to jobs: each method is one transaction, idempotent where a repetition means the same.
 
-    Raises StoreUnavailable and StoreError as Store does, and NotFound for a key that no job has. It raises Conflict
-    (what is so, and what would have to be) for what the job's state doesn't allow.
+    Raises StoreUnavailable and StoreError as Store does, and NotFound for a key that no job has. It raises Conflict if
+    the job's state doesn't allow the order; the message says what state that would take.
     """
 
     async def make_job(self, job: NewJob, by: str, note: str = "") -> MadeJob:
@@ -371,7 +371,7 @@ class Control(ManyJobs, Protocol):
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """A new schedule takes effect at its next tick; the old one never runs again. Conflict unless source api.
 
-        A job that is so already stays untouched, and nothing is kept of it.
+        A job that is so already stays untouched, and no action is kept.
         cronring.controller.errors.Outdated if the row is no longer what `change.seen` says: nothing is changed then.
         """
         ...
@@ -415,16 +415,16 @@ class ExecutionControl(Protocol):
     """What operators do to single executions. Raises as Control does."""
 
     async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
-        """Mark it, and NOTIFY. False: there is none, it has ended, or it was marked before. Its runner isn't told here.
+        """Mark it, and NOTIFY. False: it does not exist, has ended, or was marked before. Its runner isn't told here.
 
-        What is marked is not retried by its job's policy, however it ends.
+        The job's policy does not retry a marked execution, however it ends.
         """
         ...
 
     async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
-        """A further attempt at its tick, as soon as the job is free: neither a later tick nor a pause keeps it.
+        """A further attempt at its tick, as soon as the job is free. Neither a later tick nor a pause prevents it.
 
-        One that waits already is the answer, and waits no longer for its backoff. NotFound; Conflict if an attempt at
+        A retry that waits already is returned, and skips the rest of its backoff. NotFound; Conflict if an attempt at
         this tick runs or has completed, or the job was removed.
         """
         ...

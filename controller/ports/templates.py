@@ -7,7 +7,7 @@ from cronring.schema.job import JobSpec
 
 
 class TemplateValues(NamedTuple):
-    """What a template sets. What its spec doesn't say is left to the job."""
+    """What a template sets. Fields that its spec leaves out are up to the job."""
 
     description: str = ""
     spec: JobSpec = JobSpec()
@@ -53,9 +53,9 @@ class Templates(Protocol):
     async def set_template(
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
     ) -> None:
-        """Make it (`seen` None), or change what was seen. Who asks is kept, and why.
+        """Make it (`seen` None), or change the one that was seen. `by` and `note` are kept.
 
-        Raises cronring.controller.errors.Outdated if it isn't what was seen any more: nothing is changed then.
+        Raises cronring.controller.errors.Outdated if it was changed since: then nothing is written.
         """
         ...
 

@@ -8,12 +8,12 @@ from cronring.schema.identity import RoleGrant
 
 
 def no_such_token(name: str) -> NotFound:
-    """Also for whoever may not see it."""
+    """Callers who may not see the token get the same error."""
     return NotFound(f"there is no token {name!r} that is not revoked; `cronring token list` shows them")
 
 
 def no_such_grant(name: str) -> NotFound:
-    """Also for whoever may not see it."""
+    """Callers who may not see the grant get the same error."""
     return NotFound(f"there is no runner grant {name!r} that is not revoked; `cronring runner-grant list` shows them")
 
 
@@ -42,7 +42,7 @@ class TokenRow(NamedTuple):
 
 
 class TokenInUse(NamedTuple):
-    """Whose token it is that somebody shows. `now`: PostgreSQL's clock."""
+    """The owner of a token that a caller shows. `now`: PostgreSQL's clock."""
 
     name: str
     grants: tuple[RoleGrant, ...]
@@ -83,9 +83,9 @@ class RunnerGrant(NamedTuple):
 
 
 class GrantInForce(NamedTuple):
-    """`name_freed_at`: when the last grant was revoked that had this name before; None: none had.
+    """`name_freed_at`: when the last former grant of this name was revoked; None: there was none.
 
-    Certificates name no grant but by its name. Those that were issued before then are of another one.
+    A certificate names its grant by the name alone. One that was issued before `name_freed_at` is of a former grant.
     """
 
     grant: RunnerGrant
@@ -93,7 +93,7 @@ class GrantInForce(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """`namespaces` None: all; else those that give nothing elsewhere. `after_id` 0: from the first on."""
+    """`namespaces` None: all; else only those that give no rights elsewhere. `after_id` 0: from the first one on."""
 
     namespaces: frozenset[str] | None
     with_revoked: bool

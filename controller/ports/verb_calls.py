@@ -1,4 +1,4 @@
-"""What verbs change through their runners: each call of an execution is done once, and only while that goes on."""
+"""What verbs change through their runners. Each call of an execution is done once, while the execution goes on."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ class RunOver(Conflict):
 
 
 class CallDone(CronringError):
-    """This call was done before. What has just been done for it again is rolled back."""
+    """This call was done before. The transaction that did it again is rolled back."""
 
 
 class VerbCall(NamedTuple):
-    """A call that a verb makes. `number`: from 1, of its execution. `runner_id`: who passes it on."""
+    """A call that a verb makes. `number`: counts the calls of its execution, from 1. `runner_id`: passes it on."""
 
     execution_id: int
     number: int
@@ -43,9 +43,9 @@ class VerbCalls(Protocol):
         ...
 
     def keeping(self, call: VerbCall) -> AbstractContextManager[None]:
-        """What the store changes inside of it, by one transaction, is that call: both are kept, or neither is.
+        """The one transaction inside of it also notes the call as done: both are committed, or neither is.
 
-        The transaction raises CallDone, or RunOver, and changes nothing then.
+        If that transaction raises CallDone or RunOver, it changes nothing.
         """
         ...
 
@@ -54,7 +54,7 @@ _KEPT: ContextVar[VerbCall | None] = ContextVar("verb_call", default=None)
 
 
 def call_to_keep() -> VerbCall | None:
-    """Which call a transaction is done for; None: it is nobody's."""
+    """The call that a transaction must note as done; None: there is none."""
     return _KEPT.get()
 
 

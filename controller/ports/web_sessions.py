@@ -8,15 +8,15 @@ from cronring.schema.identity import Principal, RoleGrant
 
 
 def no_such_session(session_id: int) -> NotFound:
-    """Also for whoever may not see it."""
+    """Callers who may not see the session get the same error."""
     return NotFound(f"there is no session {session_id} that has not ended; `cronring session list` shows them")
 
 
 class NewWebSession(NamedTuple):
-    """Of `principal`. `token_hash`, `token_id`: the token that it is made by; None: `issuer` has said who it is.
+    """A session of `principal`. `token_hash`, `token_id`: the token that it is made by; None: `issuer` named them.
 
-    `former_hash`: of the session that it takes the place of; None: there was none. `others`: how many sessions of
-    this principal may stay beside it.
+    `former_hash`: of the session that it replaces; None: there was none. `others`: how many other sessions of this
+    principal may stay.
     """
 
     secret_hash: bytes
@@ -48,7 +48,7 @@ class WebSessionRow(NamedTuple):
 
 
 class WebSessionInUse(NamedTuple):
-    """Whose session it is that somebody shows. `now`: PostgreSQL's clock. `ended`: as in WebSessionRow."""
+    """The owner of a session that a browser shows. `now`: PostgreSQL's clock. `ended`: as in WebSessionRow."""
 
     principal: str
     grants: tuple[RoleGrant, ...]
@@ -75,7 +75,7 @@ class WebSessionStore(Protocol):
         ...
 
     async def use_session(self, secret_hash: bytes, idle_ms: int) -> WebSessionInUse | None:
-        """None: nobody's. Used, it is idle anew."""
+        """None: there is no such session. Each use restarts its idle time."""
         ...
 
     async def list_sessions(self, wanted: WebSessionListing) -> Sequence[WebSessionRow]:

@@ -121,7 +121,7 @@ class Tried(NamedTuple):
 class BooksReading(NamedTuple):
     """What a look at the books has come to. `ours` False: another controller's turn. `more`: there is more at once.
 
-    `wanted` False: there is no webhook that is to be told of anything.
+    `wanted` False: there is no enabled webhook.
     """
 
     ours: bool
@@ -131,7 +131,7 @@ class BooksReading(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Deliveries that wait; how many of them have been tried in vain."""
+    """How many deliveries wait, and how many of them have failed at least once."""
 
     waiting: int
     retrying: int
@@ -168,10 +168,10 @@ class Webhooks(Protocol):
 
 
 class Outbox(Protocol):
-    """What whoever delivers asks. Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
+    """What a deliverer asks. Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
 
     async def claim(self, busy: Mapping[int, int], each: int, most: int) -> Sequence[DeliveryBatch]:
-        """`busy`: how many more of a webhook; of any other `each`; `most` of all."""
+        """At most `most` deliveries. `busy`: how many more for these webhooks, by id; `each`: for any other one."""
         ...
 
     async def finish(self, tried: Sequence[Tried]) -> None: ...
@@ -189,5 +189,5 @@ class Sent(NamedTuple):
 
 class Posting(Protocol):
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Sent:
-        """Never raises for what the receiver, or the way to it, does."""
+        """Errors of the receiver, or of the network, are in the answer; it does not raise for them."""
         ...

@@ -38,20 +38,20 @@ class Workspaces(Protocol):
         ...
 
     async def note_deletion(self, found: WorkspaceRow) -> None:
-        """It is being deleted, in the audit log: beside what is done to its jobs."""
+        """Write into the audit log that it is being deleted. Changes of its jobs are written separately."""
         ...
 
     async def end_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:
-        """A few of its jobs end: no tick comes any more, what waits goes, what runs is told to stop. 0: all have.
+        """Cancel a few of its jobs: no more ticks, nothing waits, runs are told to stop. Returns how many.
 
-        Raises Conflict where none of those that are left may be ended, as a newer release wrote them.
+        Raises Conflict if none of the remaining ones may be cancelled, as a newer release wrote them.
         """
         ...
 
     async def drop_messages(self, namespace: str, workspace: str) -> int:
-        """Some of its messages of queues go, and dead letters. 0: there are no more, but for those being ended."""
+        """Remove some of its messages and dead letters. Returns how many; 0: only messages that are being ended stay."""
         ...
 
     async def delete_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:
-        """A few of its jobs are removed. 0: there are no more."""
+        """Remove a few of its jobs. Returns how many; 0: there are no more."""
         ...

@@ -1,4 +1,4 @@
-"""Says who came, who went, and why: of each runner's stream one line at its beginning, and one at its end."""
+"""Logs which runners came and went, and why: one line at the beginning of each stream, and one at its end."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from cronring.controller.ports.log import OperatorLog
 from cronring.controller.runners.streams import CloseReason
 from cronring.protos.runner.v1 import runner_pb2 as wire
 
-# What this side ends without anybody being to blame: its own leaving, and a stream that a newer one has replaced.
+# Ends that are nobody's fault: this controller leaves, or a newer stream of the runner has replaced this one.
 _BLAMELESS: Final = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED}
 
 
@@ -19,7 +19,7 @@ class Comings:
         self._log = log
 
     def came(self, hello: wire.Hello, address: str, modules: list[wire.RegisteredModule]) -> None:
-        """It is registered, and may be given runs. `address`: of its end of the stream."""
+        """The runner is registered, and may get runs. `address`: of its end of the stream."""
         self._log.info(
             "runner_connected", runner=hello.runner_id, host=hello.hostname, pid=hello.pid, address=address,
             version=hello.version, modules=", ".join(map(_hosted, hello.modules, modules)),
@@ -38,7 +38,7 @@ class Comings:
 
 
 def _hosted(hosted: wire.HostedModule, registered: wire.RegisteredModule) -> str:
-    """`billing@1f2e3d`, which says more than the module's name; or what was refused."""
+    """The deployment's key, like `billing@1f2e3d`; or the module's name, if it was refused."""
     if registered.problem:
         return f"{hosted.schema.name} (refused)"
     return registered.deployment + ("" if registered.active else " (not active)")

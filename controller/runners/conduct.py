@@ -1,6 +1,6 @@
-"""What one runner's stream may do before it is closed. Runners of ours stay far below; what is above costs everybody.
+"""What one runner's stream may do before it is closed. Our runners stay far below these limits.
 
-An allowance grows by `per_s` up to `at_most`, and everything that is counted takes one of it.
+Each kind of message has an allowance. It grows by `per_s` each second, up to `at_most`, and each message takes one.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ class Lie(StrEnum):
     """What is counted, by the name that the metric `cronring_refused_total` has for it."""
 
     BEAT = "beat_flood"  # beats beyond what their interval and a backlog explain
-    EMPTY = "empty_message"  # with nothing in it, and so for nothing
+    EMPTY = "empty_message"  # a message without content
     OUTPUT = "output_unasked"  # of a run that nobody follows
     FOREIGN = "report_foreign"  # of an execution that was claimed for another runner, or under another claim
     DECIDED = "report_decided"  # of one that had ended before, or that never was
@@ -23,8 +23,8 @@ class Allowance(NamedTuple):
     at_most: int
 
 
-# A runner offers a result until it is acknowledged, to whichever controller is there: so what one had
-# committed when it died comes to another as decided, all at once. What is foreign, no runner of ours ever sends.
+# A runner offers a result to one controller after the other until it is acknowledged. So results that a controller had
+# committed when it died come to another one all at once, as decided. Our runners never send foreign ones.
 ALLOWED: Final = {
     Lie.BEAT: Allowance(20.0, 400),
     Lie.EMPTY: Allowance(1.0, 100),
@@ -50,7 +50,7 @@ class Conduct:
         self._left: dict[Lie, tuple[int, float]] = {}  # when it was last taken from, and what was left
 
     def took(self, lie: Lie, count: int = 1) -> str | None:
-        """Count it. In words why the stream is to be closed, if that was more than is allowed."""
+        """Count it. Returns why the stream must be closed, if this was more than is allowed; else None."""
         if lie is not Lie.BEAT:  # beats are no lie until there are too many
             self._counted(lie, count)
         per_s, at_most = ALLOWED[lie]

@@ -1,7 +1,7 @@
-"""Where runners get their certificates: the first by a join token, each later one by the one before.
+"""Where runners get their certificates: the first by a join token, each later one by the certificate before.
 
-A controller that has the CA's key signs them (`--ca-key`); others refuse. Nothing but the key is taken from a
-request: the name is that of the grant.
+A controller that has the CA's key signs them (`--ca-key`); others refuse. A certificate's public key is from the
+request; its name is that of the grant.
 """
 
 import datetime as dt
@@ -35,7 +35,7 @@ RenewContext = grpc.aio.ServicerContext[wire.RenewRequest, wire.EnrollResponse]
 
 
 class Signing:
-    """`own`: the CAs that count. `authority()`: what signs, None: nothing. `peers()`: where runners connect to."""
+    """`own`: has the CAs that count. `authority()`: the CA that signs; None: none. `peers()`: where runners connect."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Signing:
             raise LookupError(_NO_KEY)
 
     def answer(self, name: SpiffeName, csr: bytes, after_us: int = 0) -> wire.EnrollResponse:
-        """The certificate counts as issued after that. Raises as `checked`."""
+        """`after_us`: the certificate counts as issued after this instant. Raises as `checked`."""
         key, authority = key_of_request(csr), self._authority()
         if authority is None:
             raise LookupError(_NO_KEY)
@@ -68,7 +68,7 @@ class Signing:
 
 
 class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
-    """`refused` counts join tokens that are none."""
+    """`refused` counts join tokens that are not valid."""
 
     def __init__(self, signing: Signing, grants: TokenStore, refused: OnRefusal) -> None:
         self._signing = signing
@@ -82,7 +82,7 @@ class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
             self._refused("unauthenticated", why=why)
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, why)
         try:
-            # What can't be signed uses nothing up.
+            # Checked first, so that a request that can't be signed doesn't use up the join token.
             self._signing.checked(request.csr)
             grant = await self._grants.take_join(secret_hash(SecretKind.JOIN, request.join_token))
             name = runner_name(self._signing.cluster, grant.namespace, grant.name)
@@ -100,7 +100,7 @@ class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
             await context.abort(grpc.StatusCode.INTERNAL, f"PostgreSQL refused: {error}")
 
     async def _free_since(self, grant: RunnerGrant) -> int:
-        """Of its name. Raises TokenRefused for one that has been revoked meanwhile."""
+        """Since when the grant's name is free. Raises TokenRefused if the grant has been revoked meanwhile."""
         found = await self._grants.runner_grant(grant.name)
         if found is None or found.grant.grant_id != grant.grant_id:
             raise TokenRefused(f"the runner grant {grant.name!r} has just been revoked")
@@ -108,7 +108,7 @@ class EnrollmentService(runner_pb2_grpc.EnrollmentServicer):
 
 
 class RenewalsService(runner_pb2_grpc.RenewalsServicer):
-    """The door has judged the certificate, and the grant, of whoever calls."""
+    """The door has judged the caller's certificate and grant."""
 
     def __init__(self, signing: Signing) -> None:
         self._signing = signing

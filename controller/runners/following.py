@@ -1,4 +1,4 @@
-"""What runs print, from their runners to whoever follows them through this controller."""
+"""What runs print, from their runners to those who follow them through this controller."""
 
 import asyncio
 from collections import deque
@@ -20,7 +20,7 @@ _STATES: Final = {
 
 
 def _size(part: OutputPart) -> int:
-    """What it takes of a follower's room: one without data takes some, too."""
+    """How much of a follower's room a part takes. A part without data takes some, too."""
     return len(part.data) + PART_BYTES
 
 
@@ -35,7 +35,7 @@ class Follow:
         self._something = asyncio.Event()
 
     async def next(self) -> OutputPart:
-        """Wait for it. After any but RUNNING, there is no more."""
+        """Wait for the next part. After a part that is not RUNNING, no more come."""
         while not self._parts:
             self._something.clear()
             await self._something.wait()
@@ -48,7 +48,7 @@ class Follow:
         self._follows.close(self._follow_id)
 
     def put(self, part: OutputPart) -> None:
-        """Never waits: one that is too far behind has read its last."""
+        """Never waits. A follower that is too far behind is dropped."""
         self._unread_bytes += _size(part)
         if self._unread_bytes > UNREAD_BYTES_MAX:
             end = self._parts[0].offset
@@ -87,7 +87,7 @@ class Follows:
             raise MalformedError(f"output of follower {output.follow_id} is none that a runner sends")
         follow = self._follows.get(output.follow_id)
         if follow is None:
-            return False  # or no longer: then its runner hears of that soon
+            return False  # never asked for, or not any more: then the runner will soon be told
         if state is not OutputState.RUNNING:
             del self._follows[output.follow_id]
         follow.put(OutputPart(output.offset, output.data, state))

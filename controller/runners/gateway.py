@@ -2,14 +2,14 @@
 
 A stream's life: Hello; its modules are registered; Welcome; then beats, reports and runs until either side ends it.
 
-Registration: a module whose digest was never seen before becomes the active deployment, as `cronring deploy` would make
-it. A digest that is known stays as it is: active, or not, for a newer version replaced it or somebody killed it, and a
-runner that merely reconnects must not undo that. Welcome says which, module by module: `active`, or `problem` for what
-was refused, which disturbs the runner's other modules as little as other runners.
+Registration: a module whose digest was never seen before becomes the active deployment, as by `cronring deploy`. A
+known digest stays as it is, active or not: a newer version may have replaced it, or somebody killed it. A runner that
+merely reconnects must not undo that. Welcome tells it for each module: `active`, or a `problem` if the module was
+refused. A refused module doesn't disturb the runner's other modules.
 
 While PostgreSQL is away, nothing can be registered. The stream stays open all the same, and beats are acknowledged with
-`database_ok` false. So the runner knows that nobody can declare it lost, and lets its runs go on. But not while this
-controller has a lease, however long PostgreSQL has been silent: with one, it might be the one that declares it.
+`database_ok` false. So the runner knows that nobody can declare it lost, and lets its runs go on. A controller that
+still has a lease doesn't say so, however long PostgreSQL has been silent: it might declare the runner lost itself.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ from cronring.schema.spiffe import parse_uri
 HELLO_TIMEOUT_S: Final = 10.0
 REGISTRATION_RETRY_S: Final = 0.5
 FAREWELL_TRIES: Final = 60
-LAST_WRITE_S: Final = 0.5  # what a stream that this side ends is given to take the message under way
+LAST_WRITE_S: Final = 0.5  # when this side ends a stream: how long the message under way may still take
 
 Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
 
@@ -69,11 +69,11 @@ class Inbox(Protocol):
 
 
 class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
-    """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
+    """`welcome` holds what all Welcomes have in common: who this is, and the cluster's durations.
 
-    `peers()` gives (id, address) of every controller that may hold a lease, `lease_valid()` says whether this one does.
-    `refused` counts what was not allowed. `comings` is told who came, who went and why; `standings` that there is
-    somebody new to tell. `verbs` answers what their verbs ask for.
+    `peers()` gives (id, address) of every controller that may hold a lease; `lease_valid()` says whether this one does.
+    `refused` counts what was not allowed. `comings` is told which runners come and go; `standings` that a new runner is
+    there. `verbs` answers calls of verbs.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     async def _serve(
         self, hello: wire.Hello, stream: RunnerStream, messages: AsyncIterator[wire.RunnerMessage], context: Context
     ) -> CloseReason | None:
-        """Until the stream ends: why, if it was this side that ended it."""
+        """Serve until the stream ends. Returns why, if this side ended it."""
         reading = asyncio.ensure_future(self._read_all(stream, messages))
         registering = asyncio.ensure_future(self._register(hello, stream, context.peer()))
         writing = asyncio.ensure_future(_write_all(stream, context))
@@ -187,7 +187,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             stream.stop_writing()
             reading.cancel()
             registering.cancel()
-            # A write that is cancelled goes on inside gRPC, and a status that meets it there is refused.
+            # A cancelled write goes on inside gRPC, which refuses a status while it does. So wait for it first.
             await asyncio.wait({writing}, timeout=LAST_WRITE_S)
             writing.cancel()
             await asyncio.gather(reading, registering, writing, return_exceptions=True)
@@ -200,7 +200,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             try:
                 modules = await self._registering.modules(hello)
                 runner = decode_hello(hello, tuple(module.deployment for module in modules))
-                registering_ms = (self._now_us() - came_us) // 1_000  # not later than its lease is renewed
+                registering_ms = (self._now_us() - came_us) // 1_000  # taken before the statement that renews the lease
                 await self._store.register_runner(runner)
                 break
             except StoreUnavailable:
@@ -227,7 +227,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 self._take(stream, message)
                 if stream.closed.done():
                     return
-                await self._inbox.room()  # a node that can't keep up slows its runners down
+                await self._inbox.room()  # back-pressure: a node that can't keep up slows its runners down
         except (MalformedError, DecodeError) as error:
             self._refused("runner_message", 1)
             stream.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
@@ -273,13 +273,13 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         if stream.registered:
             self._inbox.put(decode_beat(stream.runner_id, beat))
         else:
-            # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
+            # The node doesn't know this runner yet; on a healthy cluster, that lasts milliseconds.
             away = stream.database_away and not self._lease_valid()
             stream.send(AckBeat(stream.runner_id, beat.sequence, renewed=False, database_ok=not away, peers=()))
 
 
 async def _write_all(stream: RunnerStream, context: Context) -> None:
-    """A stream that broke shows when it is written to; its reader ends it."""
+    """Errors of writing are ignored, as the reader of a broken stream ends it."""
     with contextlib.suppress(grpc.aio.BaseError):
         await stream.write_all(context.write)
 

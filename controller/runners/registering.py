@@ -19,7 +19,7 @@ class Registering:
         self._refused = refused
 
     async def modules(self, hello: wire.Hello) -> list[wire.RegisteredModule]:
-        """What became of each. Raises StoreUnavailable, StoreError."""
+        """What became of each module, in the order of Hello. Raises StoreUnavailable, StoreError."""
         try:
             grant = await grant_of_caller(self._grants)
         except GrantRevoked:
@@ -56,6 +56,6 @@ class Registering:
 
 
 def _follows_others(grant: RunnerGrant, hosted: wire.HostedModule) -> bool:
-    """Whether its jobs would be told of ticks in other namespaces. Then somebody who may see those has to deploy it."""
+    """Whether its jobs follow jobs of other namespaces. Then somebody who may see those has to deploy the module."""
     followed = (verb.policy.after for verb in hosted.schema.verbs)
     return any(after and namespace_of(after) != grant.namespace for after in followed)

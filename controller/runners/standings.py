@@ -1,7 +1,7 @@
-"""Tells connected runners of it when their versions become active, or no longer are.
+"""Tells connected runners when their versions become active, or stop being active.
 
-Welcome says first how each stands. Then another version may take over, or somebody undeploys or rolls back: PostgreSQL
-notifies every controller that jobs have changed, and each looks for what has become of its runners' deployments.
+Welcome says it first. Later another version may take over, or somebody undeploys or rolls back. PostgreSQL then
+notifies every controller that jobs have changed, and each controller looks up its runners' deployments.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.runners.streams import RunnerStreams
 
 PAUSE_S: Final = 1.0  # between two looks: each change of any job is notified
-WITHOUT_NOTIFY_S: Final = 60.0  # one may get lost
+WITHOUT_NOTIFY_S: Final = 60.0  # how often to look without a NOTIFY, as one may get lost
 
 
 class Deployments(Protocol):
@@ -48,7 +48,7 @@ class Standings:
             await asyncio.sleep(PAUSE_S)
 
     async def _tell(self) -> None:
-        streams = self._streams.welcomed  # who comes meanwhile has not been asked for
+        streams = self._streams.welcomed  # the same list below: the answer says nothing of runners that come meanwhile
         if keys := {key for stream in streams for key in stream.deployments}:
             active = await self._deployments.find_active(keys)
             for stream in streams:

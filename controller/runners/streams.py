@@ -25,7 +25,7 @@ UNACKED_REPORTS_MAX: Final = 50_000  # more than any runner was given to run
 RUNS_PER_MESSAGE: Final = 1_000
 PAYLOADS_PER_MESSAGE: Final = 4 * 1024 * 1024  # characters, each of which has up to four bytes
 ACKS_PER_MESSAGE: Final = 20_000
-STALLED_US: Final = 15_000_000  # a runner that takes nothing of a message for so long doesn't read
+STALLED_US: Final = 15_000_000  # if a message isn't taken for so long, the runner doesn't read
 BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
 
 
@@ -37,7 +37,7 @@ class CloseReason(NamedTuple):
 
 
 class RunnerStream:
-    """One stream. `now_us` is any monotonic clock in microseconds; `counted` is told what was refused, how often."""
+    """One stream. `now_us` is any monotonic clock in microseconds; `counted` counts refusals by their kind."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class RunnerStream:
         self._beats: deque[AckBeat] = deque(maxlen=BEATS_MAX)
         self._runs: list[tuple[Execution, int]] = []  # with the epoch of its place
         self._demands: dict[LaneKey, LaneDemand] = {}
-        self._active: dict[str, bool] = {}  # of its deployments, as it was told, or is about to be
-        self._standings: dict[str, bool] = {}  # what of that has changed
+        self._active: dict[str, bool] = {}  # its deployments, as the runner was told, or is about to be told
+        self._standings: dict[str, bool] = {}  # changes of that which are not sent yet
         self._acks: list[int] = []
         self._cancels: deque[CancelRuns] = deque()
         self._answers: deque[wire.VerbAnswer] = deque()
@@ -84,11 +84,11 @@ class RunnerStream:
             self.closed.set_result(CloseReason(code, details))
 
     def is_stalled(self, now_us: int) -> bool:
-        """What is written is taken as long as the runner reads, however slowly."""
+        """The runner doesn't read: a message has been under way for too long. Slow reading is no stall."""
         return self._writing_since_us is not None and now_us - self._writing_since_us > STALLED_US
 
     def took(self, lie: Lie, count: int = 1) -> None:
-        """It said what it ought not to say; beyond what is allowed, that ends the stream."""
+        """The runner sent what it should not send. More than is allowed of that ends the stream."""
         why = self._conduct.took(lie, count)
         if why is not None:
             self.close(grpc.StatusCode.RESOURCE_EXHAUSTED, why)
@@ -111,7 +111,7 @@ class RunnerStream:
         self._something.set()
 
     def follow(self, execution_id: int, from_offset: int) -> Follow:
-        """What it prints, from now on."""
+        """The run's output from this offset on."""
         follow = self._follows.open(execution_id, from_offset)
         self._bound()
         self._something.set()
@@ -124,16 +124,16 @@ class RunnerStream:
         self._something.set()  # a follower that was dropped is to be told of
 
     def break_off(self) -> None:
-        """The stream has ended: so have those that followed runs over it."""
+        """The stream has ended: its followers get no more."""
         self._follows.break_off()
 
     @property
     def deployments(self) -> Collection[str]:
-        """None before it is welcomed."""
+        """Empty before the runner is welcomed."""
         return self._active.keys()
 
     def stand(self, active: Collection[str]) -> None:
-        """Tell it which of its deployments are active, where that is news to it. The latest of each says all."""
+        """Tell the runner which of its deployments have become active or inactive. Only the latest state is sent."""
         news = {key: key in active for key, was in self._active.items() if was != (key in active)}
         self._active |= news
         self._standings |= news
@@ -199,17 +199,17 @@ class RunnerStream:
         if self._runs:
             count = self._fitting()
             runs, self._runs = self._runs[:count], self._runs[count:]
-            # The clock went on while these waited here; the runner sets its own by this.
+            # Read now, at the time of sending: the runner sets its clock by it.
             now_us = self._now_us() + self._database_minus_own_us
             return wire.ControllerMessage(
                 dispatch=wire.Dispatch(now_us=now_us, runs=encode_runs(starmap(run_of, runs)))
             )
-        if self._demands or self._standings:  # after the runs that took places which demands count as gone
+        if self._demands or self._standings:  # after the runs: a demand counts the places that they use as gone
             return self._latest()
         return self._order()
 
     def _order(self) -> wire.ControllerMessage | None:
-        """What is said of single runs."""
+        """The next message about single runs: a cancellation, acknowledgements, answers or follows."""
         if self._cancels:
             cancel = self._cancels.popleft()
             _, execution_ids, reason, grace_ms = cancel
@@ -223,7 +223,7 @@ class RunnerStream:
         return None
 
     def _latest(self) -> wire.ControllerMessage:
-        """What the latest says all of."""
+        """The next message of a kind of which only the latest state counts."""
         if self._demands:
             demands, self._demands = self._demands, {}
             return wire.ControllerMessage(demands=wire.LaneDemands(demands=map(encode_demand, demands.values())))
@@ -232,7 +232,7 @@ class RunnerStream:
         return wire.ControllerMessage(standings=wire.Standings(standings=changed))
 
     def _fitting(self) -> int:
-        """How many of the runs that wait go into one message: a runner takes none that is too large."""
+        """How many of the waiting runs fit into one message. A runner refuses messages that are too large."""
         size = 0
         for count, (execution, _) in enumerate(self._runs[:RUNS_PER_MESSAGE]):
             size += len(execution.payload or execution.job.payload or "")
@@ -275,7 +275,7 @@ class RunnerStreams:
         return [stream for stream in self._streams.values() if stream.deployments]
 
     def add(self, stream: RunnerStream) -> RunnerStream | None:
-        """Take the stream in; the one that it replaces, if any."""
+        """Add a stream. Returns the stream of the same runner that it replaces, if any."""
         replaced = self._streams.get(stream.runner_id)
         self._streams[stream.runner_id] = stream
         return replaced
@@ -307,7 +307,7 @@ class RunnerStreams:
         return [stream for stream in self._streams.values() if stream.is_stalled(now_us)]
 
     def close_silent(self, now_us: int, silence_us: int) -> int:
-        """Close streams not heard of for `silence_us` (stopped, or behind a dead connection): how many."""
+        """Close streams that were silent for `silence_us` (stopped, or a dead connection). Returns how many."""
         for stream in self.stalled_at(now_us):
             reason = f"the runner doesn't read: nothing was taken for {measured(STALLED_US / 1_000)}"
             stream.close(grpc.StatusCode.RESOURCE_EXHAUSTED, reason)

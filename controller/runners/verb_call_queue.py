@@ -10,11 +10,11 @@ from cronring.protos.problems import Reason
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.duration import measured
 
-# Each holds one of ten connections, which the node's own statements want, too.
+# Each holds one of ten connections to PostgreSQL. The node's own statements need them, too.
 AT_ONCE: Final = 4
 OF_A_RUNNER: Final = 2
-RATE: Final = Rate(50, 200)  # of a runner; what is faster waits
-CALL_S: Final = 12.0  # what takes longer is undecided; its runner asks again
+RATE: Final = Rate(50, 200)  # of a runner; calls above this rate wait
+CALL_S: Final = 12.0  # a call that takes longer is undecided; its runner asks again
 WAITING_MAX: Final = 256  # of a stream; a runner of ours asks for fewer at once
 _BUCKETS_MAX: Final = 10_000
 _NS: Final = 1_000_000_000
@@ -45,9 +45,9 @@ class VerbCallQueue:
         self._asking: dict[RunnerStream, _Asking] = {}
 
     def take(self, stream: RunnerStream, call: wire.VerbCall) -> None:
-        """Answer it, in the background, in the name of whose stream is in hand.
+        """Answer it in the background, in the name of the caller whose stream is in hand.
 
-        One that is under way already, and is asked for again, has one answer.
+        A call that is asked for again while it is under way gets one answer.
         """
         asking, key = self._asking.setdefault(stream, _Asking()), (call.execution_id, call.number)
         if key in asking.tasks:
@@ -73,7 +73,7 @@ class VerbCallQueue:
             return _not_now(call, Reason.TOO_SLOW, f"it was not decided within {measured(CALL_S * 1_000)}")
 
     def left(self, stream: RunnerStream) -> None:
-        """The stream has ended: its runner asks for what is not answered again, here or elsewhere."""
+        """The stream has ended. Its runner asks again for calls that are not answered, here or elsewhere."""
         if (asking := self._asking.pop(stream, None)) is not None:
             for task in asking.tasks.values():
                 task.cancel()

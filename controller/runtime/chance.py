@@ -10,5 +10,5 @@ def seeded_chance() -> random.Random:
 
 
 def controller_id(name: str) -> str:
-    """`name` and 6 random hex digits: unique for every start, so that a restart never passes for its former self."""
+    """`name` and 6 random hex digits: new at each start, so that peers don't take a restart for the process before."""
     return f"{name}-{secrets.token_hex(3)}"

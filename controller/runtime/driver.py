@@ -12,7 +12,7 @@ from cronring.controller.ports.clock import Clock
 # After this many events, or this long, sockets get their turn before the next ones.
 TURN_EVENTS_MAX: Final = 256
 TURN_NS_MAX: Final = 10_000_000
-# With more than this waiting, whoever can wait should: see room().
+# While more events than this wait, senders that can wait do so: see room().
 INBOX_EVENTS_MAX: Final = 20_000
 
 
@@ -49,11 +49,11 @@ class Driver:
         self._wake()
 
     async def room(self) -> None:
-        """Wait until the inbox is short again: back-pressure for streams, which TCP hands on to their other end."""
+        """Wait until the inbox is short again. Streams that wait here slow down their other end, by TCP."""
         await self._room.wait()
 
     def fail(self, error: BaseException) -> None:
-        """Something broke that must not break: `run` raises it."""
+        """Make `run` raise this error: a part has failed that must not fail."""
         self._failure = self._failure or error
         self._wake()
 
@@ -72,9 +72,9 @@ class Driver:
 
     # docs/decisions/0007: send before going on, or the first of a herd waits for the rest
     def _turn(self) -> bool:
-        """Step through what has come. True: something is left for the next turn.
+        """Step through the events that have come. True: some are left for the next turn.
 
-        A turn ends with the first effects: what they ask for should be under way before the node goes on.
+        A turn ends with the first effects, so that their statements are under way before the node goes on.
         """
         began_ns = now_ns = self._clock.now_ns()
         for _ in range(TURN_EVENTS_MAX):
@@ -112,7 +112,7 @@ class Driver:
         deadline_ns = self._node.next_deadline()
         timer = None
         if deadline_ns is not None:
-            # Up to the next whole millisecond, as event loops round: waking too early would only mean to spin.
+            # Rounded up to whole milliseconds, as event loops count in them: a wake-up too early would only spin.
             delay_ms = max(0, -(-(deadline_ns - self._clock.now_ns()) // 1_000_000))
             timer = loop.call_later(delay_ms / 1_000, self._wake)
         try:

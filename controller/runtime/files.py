@@ -7,9 +7,9 @@ WANTED: Final = 65_536
 
 
 def raise_open_files() -> int:
-    """The limit from now on: WANTED, or as close to that as the system allows. Never lower than it was.
+    """Raise the limit to WANTED, or as close to it as the system allows. Returns the limit; it never falls.
 
-    What starts a process often gives it 1,024, for programs of old. Each caller's connection is one of them.
+    The default is often 1,024, for the sake of old programs. Each caller's connection takes one.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)

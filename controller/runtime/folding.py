@@ -1,4 +1,4 @@
-"""Folds figures now and then. Any number of controllers may: PostgreSQL lets one at a time."""
+"""Folds figures now and then. Every controller tries; PostgreSQL lets one at a time do it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -8,7 +8,7 @@ from cronring.controller.runtime.log import Log
 from cronring.controller.runtime.rounds import go_round
 
 INTERVAL_S: Final = 15.0
-BACKLOG: Final = 10_000  # executions: so many left, and the next round comes at once
+BACKLOG: Final = 10_000  # executions: while so many are left, the next round begins at once
 
 
 class Folding:

@@ -1,4 +1,4 @@
-"""How far this host's clock is off PostgreSQL's. Ticks don't go by it, but certificates and tokens are judged by it."""
+"""How far this host's clock is off PostgreSQL's. Ticks go by PostgreSQL's; this one judges certificates and tokens."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from cronring.schema.duration import measured
 INTERVAL_S: Final = 5.0
 # Far below the five minutes by which certificates begin before they are made, far above what NTP leaves.
 OFF_US: Final = 30_000_000
-AGAIN_NS: Final = 3_600_000_000_000  # one that stays wrong is told of so often
+AGAIN_NS: Final = 3_600_000_000_000  # how often a clock that stays wrong is logged again
 REMEDY: Final = (
     "set this host's clock (NTP, chrony), or PostgreSQL's host's if that is the wrong one. Ticks go by PostgreSQL's "
     "alone. But certificates are judged by this one: some minutes off, other members and runners refuse it, and it them"
@@ -46,7 +46,7 @@ class HostClock:
             await asyncio.sleep(INTERVAL_S)
 
     def look(self, log: Log) -> None:
-        """Tell of a clock that is wrong, now and then; and once it is right again."""
+        """Log a clock that is wrong, now and then, and once more when it is right again."""
         offset_us, now_ns = self.offset_us(), self._clock.now_ns()
         if offset_us is None:
             return

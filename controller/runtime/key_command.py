@@ -18,17 +18,18 @@ from cronring.trust.envelopes import KEY_BYTES, KEY_ID
 from cronring.trust.names import SECRETS
 
 VERSION: Final = 1
-PREFIX: Final = "kms:"  # of the ids of its keys, so that none of a file's is taken for one
+PREFIX: Final = "kms:"  # of the ids of its keys, so that a key file's id is never taken for one of them
 TIMEOUT_S: Final = 5.0
-KILLED_S: Final = 1.0  # for one that was killed to be gone
+KILLED_S: Final = 1.0  # how long to wait for the end of a killed program
 ANSWER_BYTES_MAX: Final = 64 * 1024
 REASON_LENGTH_MAX: Final = 300
 AT_ONCE: Final = 4
-CURRENT_S: Final = 60.0  # for how long it isn't asked anew which key wraps
-# A KMS is not to be asked for each delivery. For so long a key that was taken away there goes on here.
+CURRENT_S: Final = 60.0  # how long the answer to "which key wraps?" is kept
+# Unwrapped keys are kept this long, as a KMS must not be asked for each delivery. A key that was revoked there goes on
+# working here for this long.
 REMEMBERED_S: Final = 300.0
 REMEMBERED_MAX: Final = 1_000
-SILENT_S: Final = 2.0  # after no answer: until then nobody else waits for one
+SILENT_S: Final = 2.0  # after a missing answer, all questions fail at once for so long
 
 
 class _Remembered(NamedTuple):
@@ -127,14 +128,14 @@ async def _run(arguments: list[str], question: dict[str, Any]) -> dict[str, Any]
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """With what it has started, which may hold its output open."""
+    """Kill it, and what it has started: a grandchild may hold its output open."""
     assert process.stdout is not None
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(TimeoutError):  # of what has left its group
+    with contextlib.suppress(TimeoutError):  # a process that has left its group may live on
         async with asyncio.timeout(KILLED_S):
             while await process.stdout.read(ANSWER_BYTES_MAX):
-                pass  # else a loop waits for it to be read
+                pass  # asyncio doesn't see the end of a process before its output was read
             await process.wait()
 
 
@@ -154,7 +155,7 @@ async def _exchange(process: asyncio.subprocess.Process, question: bytes) -> byt
 
 
 def _answer(said: bytes) -> dict[str, Any]:
-    """What it said may hold a key, so that errors quote nothing of it. Raises KeysAway."""
+    """Parse an answer. It may hold a key, so errors quote nothing of it. Raises KeysAway."""
     try:
         answer = json.loads(said)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Watches the event loop: whoever blocks it makes ticks late."""
+"""Watches the event loop: code that blocks the loop makes ticks late."""
 
 import asyncio
 from typing import Final

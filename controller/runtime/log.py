@@ -1,4 +1,4 @@
-"""What a controller says: log lines, and their counts. Of one kind never more than a few in 10 seconds."""
+"""A controller's log lines, and their counts. Warnings of one kind are limited to a few in 10 seconds."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol

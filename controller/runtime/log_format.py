@@ -18,7 +18,7 @@ _LEVELS: Final = {
     LogLevel.ERROR: logging.ERROR,
 }
 
-# These say each lost connection in their own words; what it means for the controller is our log's matter.
+# These libraries log each lost connection; what that means for the controller stands in our own lines.
 _NOISY: Final = ("grpc", "grpc._cython.cygrpc", "asyncpg", "aiohttp.access", "asyncio")
 
 
@@ -29,7 +29,8 @@ def set_up_logging(level: LogLevel, log_format: LogFormat) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    # The command line guards its streams; what is made visible here may have colours, and goes past the guard.
+    # The command line's streams replace control characters. Our lines are made visible below, and may have colours: so
+    # they go past that guard.
     stream = getattr(sys.stderr, "guarded", sys.stderr)
     as_console = log_format is LogFormat.CONSOLE or (log_format is LogFormat.AUTO and stream.isatty())
     finishing: list[structlog.types.Processor]
@@ -50,7 +51,7 @@ def set_up_logging(level: LogLevel, log_format: LogFormat) -> None:
 
 
 def _visible(_logger: object, _name: str, values: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Errors and names of strangers as a terminal may have them; only tracebacks have several lines."""
+    """Make strangers' names and errors safe for a terminal. Only tracebacks keep several lines."""
     return {
         visible_line(key): visible_block(value)
         if key == "exception"

@@ -1,4 +1,4 @@
-"""Looks after history now and then. Any number of controllers may: PostgreSQL lets one at a time."""
+"""Looks after history now and then. Every controller tries; PostgreSQL lets one at a time do it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

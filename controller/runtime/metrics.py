@@ -79,19 +79,19 @@ class Metrics:
         self._build: dict[str, str] = {}
 
     def built(self, **versions: str) -> None:
-        """What runs here, by part; told again, it is added to."""
+        """The versions that run here, by part. A further call adds to them."""
         self._build |= versions
 
     def count_skipped(self, skipped: Callable[[], Mapping[str, int]]) -> None:
-        """Ticks by reason; asked whenever the metrics are shown."""
+        """`skipped` gives ticks by reason. It is called whenever the metrics are shown."""
         self._skipped = skipped
 
     def add_gauges(self, gauges: Figures) -> None:
-        """Asked whenever the metrics are shown."""
+        """`gauges` is called whenever the metrics are shown."""
         self._gauges.append(gauges)
 
     def add_counters(self, counters: Figures) -> None:
-        """Asked whenever the metrics are shown; they only grow."""
+        """`counters` is called whenever the metrics are shown. Its values only grow."""
         self._counters.append(counters)
 
     def logged(self, event: str, level: str) -> None:
@@ -115,7 +115,7 @@ class Metrics:
         self._claims["lost"] += len(requests) - won
 
     def enqueued(self, requests: list[EnqueueRequest], results: list[EnqueueResult]) -> None:
-        """Ticks that are completed by their claims."""
+        """Ticks of queues: their claims complete them."""
         won = 0
         for request, result in zip(requests, results, strict=True):
             if result.updated:

@@ -29,7 +29,7 @@ class Peers(Protocol):
 
 
 class Performer:
-    """`put` takes the answers; `fail` is told of an error that nobody foresaw, which ends the process."""
+    """`put` takes the answers. `fail` is told of an unexpected error, which ends the process."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Performer:
             self.database_away_since_us = self._clock.wall_us()
 
     async def _asked(self, effect: Changes | Reads) -> Event:
-        """Raises StoreUnavailable, too, when a driver's own cancellation leaks out: a node waits for every answer."""
+        """A cancellation that leaks out of the database driver becomes StoreUnavailable: a node waits for an answer."""
         try:
             return await answer_of(effect, self._store, self._controller, self._settings)
         except asyncio.CancelledError as cancelled:

@@ -1,4 +1,4 @@
-"""What queues hold, as metrics: read now and then, and shown as it was then."""
+"""What queues hold, as metrics. PostgreSQL is asked now and then; the metrics show its last answer."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, NoReturn
@@ -21,7 +21,7 @@ class QueueFigures:
         self._rows: Sequence[QueueFigure] = ()
 
     async def go_on(self, read: Callable[[int, int], Awaitable[Sequence[QueueFigure]]]) -> NoReturn:
-        """For ever. `read`: of so many queues, counted so far."""
+        """For ever. `read(queues, most)`: as Queues.figures."""
 
         async def once() -> float:
             self._rows = await read(QUEUES_MAX, COUNTED_MAX)

@@ -1,6 +1,7 @@
-"""Refusals on record: counted in memory by who, what and from where; written beside the calls, a bounded number.
+"""Refusals on record. They are counted in memory by who, what and from where, and written beside the calls.
 
-A flood of them costs PostgreSQL a row a minute of each group, of GROUPS_MAX groups. What is beyond is a row: `others`.
+A flood of refusals costs PostgreSQL one row a minute for each group, for GROUPS_MAX groups at most. Those of further
+groups share a row, `others`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +20,7 @@ from cronring.schema.visible import visible_line
 GROUPS_MAX: Final = 100
 ROW_EACH_S: Final = 60.0  # of one group
 INTERVAL_S: Final = 1.0
-FAILED_S: Final = 10.0  # until it is tried again
+FAILED_S: Final = 10.0  # after a failed write, the pause before the next one
 WHY_LENGTH_MAX: Final = 300
 ORIGIN_LENGTH_MAX: Final = 100
 OTHERS: Final = "others"
@@ -71,7 +72,7 @@ class RefusalLog:
         found.times += count
 
     async def go_on(self, write: Write, log: Log) -> None:
-        """For ever. What can't be written stays."""
+        """For ever. Counts that can't be written stay, and are written later."""
 
         async def once() -> float:
             await self._write(write, self._due())
@@ -83,7 +84,7 @@ class RefusalLog:
         await go_round(once, failed, pause_s=INTERVAL_S, failed_s=FAILED_S)
 
     async def leave(self, write: Write, log: Log) -> None:
-        """The last ones, whenever their groups were written before."""
+        """Write the last counts, even of groups that had a row less than a minute ago."""
         left = [group for group, count in self._groups.items() if count.times]
         try:
             await self._write(write, left)
@@ -95,7 +96,7 @@ class RefusalLog:
         now_s = self._now_s()
         for group, count in list(self._groups.items()):
             if not count.times and count.written_s is not None and now_s - count.written_s >= ROW_EACH_S:
-                del self._groups[group]  # its place is another's
+                del self._groups[group]  # makes room for another group
         return [
             group
             for group, count in self._groups.items()

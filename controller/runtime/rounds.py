@@ -10,9 +10,9 @@ from cronring.controller.errors import StoreError, StoreUnavailable
 async def go_round(
     once: Callable[[], Awaitable[float]], failed: Callable[[Exception], None], *, pause_s: float, failed_s: float
 ) -> NoReturn:
-    """For ever, beginning with a pause of `pause_s`. `once` says how long to pause after it.
+    """For ever, beginning with a pause of `pause_s` seconds. `once` returns the pause after it, in seconds.
 
-    What PostgreSQL refuses, or isn't there for, `failed` is told of; the next round is `failed_s` later.
+    If PostgreSQL refuses or is away, `failed` gets the error, and the next round begins `failed_s` seconds later.
     """
     wait_s = pause_s
     while True:

@@ -1,4 +1,4 @@
-"""Seals the audit log now and then. Any number of controllers may: PostgreSQL lets one at a time."""
+"""Seals the audit log now and then. Every controller tries; PostgreSQL lets one at a time do it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -10,8 +10,8 @@ from cronring.controller.runtime.rounds import go_round
 from cronring.schema.audit_chain import ChainLink
 
 INTERVAL_S: Final = 1.0
-FAILED_S: Final = 10.0  # until it is tried again
-# So often the head is logged. What is in the log of another machine, nobody changes in this database.
+FAILED_S: Final = 10.0  # after a failed round, the pause before the next one
+# How often the head is logged. Who changes this database can't change a log that was sent to another machine.
 TOLD_NS: Final = 60_000_000_000
 
 

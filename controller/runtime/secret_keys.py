@@ -1,4 +1,4 @@
-"""The keys of this controller for secrets: read anew when they are replaced. Then what old ones encrypted is, too."""
+"""This controller's keys for secrets. When they are replaced, it reads them anew, and encrypts the secrets anew."""
 
 import asyncio
 import time
@@ -45,7 +45,7 @@ class KeyFileSource:
 
 
 class SecretKeys:
-    """`vault`: what encrypts and opens by them. With a command and a file, the command wraps, and both open.
+    """`vault`: encrypts and opens secrets by these keys. With a command and a file, the command wraps, and both open.
 
     Raises ConfigError for a file, or a command, that can't be used.
     """
@@ -96,7 +96,7 @@ class SecretKeys:
         return self._seen.key_id if self._seen is not None else ""
 
     def problem(self) -> str:
-        """Why something does not open here, or keys can't be taken; "": nothing is wrong."""
+        """Why a secret does not open here, or keys can't be used; "": nothing is wrong."""
         file = self._file.problem if self._file is not None else ""
         locked = self._seen.trouble if self._seen is not None else ""
         return "; ".join(each for each in (file, self._away, locked) if each)

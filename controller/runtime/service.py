@@ -1,4 +1,4 @@
-"""Starting and stopping: signals, tasks beside the driver, and what waits for both."""
+"""Starting and stopping: signals, waiting for PostgreSQL, and tasks beside the driver."""
 
 import asyncio
 import signal
@@ -39,7 +39,7 @@ class Stopping:
             self._timer.cancel()
 
     def connect(self, put: Callable[[DrainRequested | DrainExpired], None]) -> None:
-        """There is a node now; what was asked before it was there is asked of it at once."""
+        """There is a node now. If a signal came before, it is asked to drain at once."""
         self._put = put
         if self._asked.is_set():
             self._drain()
@@ -76,7 +76,7 @@ class Stopping:
 
 
 async def until_available(open_it: Callable[[], Awaitable[T]], log: Log) -> T:
-    """What it opens, as soon as PostgreSQL is there."""
+    """The result of `open_it`, which is tried until PostgreSQL is there."""
     while True:
         try:
             return await open_it()
@@ -108,7 +108,7 @@ class Background:
 
 
 async def within(timeout_s: float, step: Awaitable[object], log: Log, event: str) -> None:
-    """A step of stopping: neither its failure nor its slowness keeps the next one from its turn."""
+    """Do a step of stopping within `timeout_s` seconds. A failure is only logged, so that the next step comes."""
     try:
         async with asyncio.timeout(timeout_s):
             await step

@@ -16,7 +16,7 @@ from cronring.trust.web import refresh, server_context
 
 
 class Trust:
-    """`own`: by which members know it; `shown`: what clients see. Both are None with --insecure.
+    """`own`: the certificate by which members know it. `shown`: the one that clients see. None with --insecure.
 
     Raises ConfigError for certificates that can't be used, or are somebody else's.
     """
@@ -69,7 +69,7 @@ class Trust:
         return int(min(ends) * 1e3) - clock.wall_us() // 1_000 if ends else None
 
     def problem(self) -> str:
-        """Why what is in a folder now could not be taken; "": it was."""
+        """Why the present files of a folder could not be used; "": they could."""
         return "; ".join(folder.problem for folder in self._folders() if folder.problem)
 
     def _signing(self, own: CertificateFolder) -> Authority | None:
@@ -82,7 +82,7 @@ class Trust:
             raise CertificateError(f"{self._ca_key}: {error.strerror or error}") from error
 
     def _sign_by_what_is_there(self, log: Log) -> None:
-        """A CA that is replaced signs from then on. Until its certificate is here as well, the old one does."""
+        """A replaced CA key signs from now on. Until its certificate is in the folder too, the old CA signs."""
         if self.own is None:
             return
         try:

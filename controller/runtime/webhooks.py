@@ -1,7 +1,7 @@
 """Two tasks beside the driver: one reads the books when it is this controller's turn, one delivers what waits.
 
-Neither holds up anything else: each has a few statements at a time, and a receiver that is slow or dead keeps only its
-own few tries busy.
+Neither delays other work: each has few statements at a time, and a slow or dead receiver occupies only its own few
+tries.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from cronring.controller.services.vault import Vault, open_endpoint
 from cronring.schema.duration import measured
 
 READ_S: Final = 0.5
-IDLE_S: Final = 1.0  # between two questions whether it is one's turn
+IDLE_S: Final = 1.0  # how often a controller asks whether it is its turn
 # docs/decisions/0010: an idle cluster must not ask each second
-UNWANTED_S: Final = 15.0  # or whether there is a webhook, unless one is heard of
+UNWANTED_S: Final = 15.0  # while there is no webhook: how often it asks, unless a NOTIFY tells of one
 CLAIM_S: Final = 0.5
 FAILED_S: Final = 2.0
 FORGET_S: Final = 3_600.0
@@ -38,8 +38,8 @@ EACH_AT_ONCE: Final = 4
 # A controller that can't open a webhook's secret leaves it to others for so long; then its key may be back.
 LOCKED_S: Final = 10.0
 LOCKED_WAIT_MS: Final = 1_000
-# All that is told of a try without an answer. Whoever may add a webhook could scan internal hosts with more: a port
-# that is closed, one that speaks no HTTP and a name that there isn't are told alike.
+# All that callers learn of a try without an answer. With more, a user who may add webhooks could scan internal hosts.
+# So a closed port, a port without HTTP and an unknown name have the same text.
 NO_ANSWER: Final = "no answer: no connection, or nothing that speaks HTTP; the controller's log says more"
 TIMED_OUT: Final = (
     f"time-out: no connection within {measured(CONNECT_TIMEOUT_S * 1_000)}, "
@@ -55,7 +55,7 @@ class HttpPosting:
     """controller.ports.webhooks.Posting: no redirect is followed, no cookie kept, no proxy guessed, and no body is
     read.
 
-    What an error says in words is in `log` only, for those who run controllers.
+    The words of an error go to `log` only, for those who run controllers.
     """
 
     def __init__(self, log: Log) -> None:
@@ -102,13 +102,13 @@ def _class(error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """For the log. Of what the other end said, or of the URL, which may be a secret, nothing."""
+    """For the log: without the other end's words, and without the URL, which may be a secret."""
     words = str(error) if isinstance(error, OSError) else ""
     return (f"{type(error).__name__}: {words}" if words else type(error).__name__)[:REASON_LENGTH_MAX]
 
 
 def _error(status: int) -> str:
-    """What its receiver says in words is not told: anybody's words, or an internal service's."""
+    """An error by the status alone. The body is not told: the receiver may be an internal service."""
     if 200 <= status < 300:
         return ""
     if 300 <= status < 400:
@@ -137,7 +137,7 @@ class WebhookFigures:
 
 
 class Interest:
-    """Whether anybody wants to be told: while nobody does, nothing is asked. Until it is known, somebody may."""
+    """Whether there is a webhook to tell. While there is none, PostgreSQL is hardly asked. At first it is assumed."""
 
     def __init__(self) -> None:
         self.wanted = asyncio.Event()
@@ -145,11 +145,11 @@ class Interest:
         self._heard = asyncio.Event()
 
     def hear(self) -> None:
-        """Somebody wants to, by a NOTIFY."""
+        """A NOTIFY says that there is a webhook."""
         self._heard.set()
 
     def ask(self) -> None:
-        """What is heard from now on may be newer than the answer."""
+        """PostgreSQL is about to be asked: a NOTIFY from now on may be newer than its answer."""
         self._heard.clear()
 
     def learn(self, *, wanted: bool) -> None:
@@ -159,7 +159,7 @@ class Interest:
             self.wanted.clear()
 
     async def pause(self, pause_s: float) -> None:
-        """So long; or, while nobody wants to be told, until somebody may."""
+        """Wait `pause_s` seconds; or, while there is no webhook, until there may be one."""
         if self.wanted.is_set():
             await asyncio.sleep(pause_s)
             return
@@ -195,7 +195,7 @@ async def read_books(
 
 
 class Deliverer:
-    """Tries what waits: AT_ONCE at once, EACH_AT_ONCE for any one webhook. Nothing while there is none to be told."""
+    """Tries deliveries that wait: AT_ONCE at a time, EACH_AT_ONCE of them for one webhook. Idle without webhooks."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class Deliverer:
         self._chance = random.Random()  # noqa: S311 - spreads retries # nosec B311
 
     async def deliver(self) -> None:
-        """For ever; what is under way ends with it, and is tried again by another."""
+        """For ever. If it is cancelled, its tries end with it, and another controller tries them again."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._count())
@@ -261,7 +261,7 @@ class Deliverer:
         return len(batches)
 
     def _free(self, webhook_id: int) -> int:
-        """A receiver that doesn't take what it is sent gets one try at a time: the others need the room."""
+        """How many more tries a webhook may have. A receiver that fails gets one at a time: others need the room."""
         if webhook_id in self._locked:
             return 0
         limit = 1 if webhook_id in self._troubled else EACH_AT_ONCE
@@ -283,7 +283,7 @@ class Deliverer:
             self._wake.set()
 
     async def _open(self, batch: DeliveryBatch) -> Endpoint | None:
-        """Where it goes; None: that does not open here. Nothing is its receiver's fault then, so it is not given up."""
+        """Where the delivery goes; None: the secret doesn't open here. That is not the receiver's fault: others try."""
         try:
             return await open_endpoint(self._vault, batch.name, batch.encrypted)
         except (SecretLocked, KeysAway) as error:
@@ -325,7 +325,7 @@ class Deliverer:
             await asyncio.sleep(COUNT_S)
 
     async def _forget(self) -> None:
-        """Every controller does, an hour after its start and every hour: batches, and the same ones once."""
+        """Delete old deliveries, an hour after the start and every hour. All controllers may do it at once."""
         pause_s = FORGET_S
         while True:
             await asyncio.sleep(pause_s)

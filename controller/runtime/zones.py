@@ -1,4 +1,4 @@
-"""Says by which rules of time zones this controller reckons, and tells of members that have others."""
+"""Notes which rules of time zones this controller uses, and warns of members that have other rules."""
 
 import asyncio
 from typing import Final
@@ -11,10 +11,10 @@ INTERVAL_S: Final = 60.0
 
 
 async def compare_zone_data(store: Store, own: ControllerInfo, log: Log) -> None:
-    """For ever; told once for each member and version. What fails is tried again the next time.
+    """For ever. It warns once for each member and version. A look that fails is repeated the next time.
 
-    Who decides a tick does so by its own rules, and everybody else takes it as it stands in its row. So members that
-    differ lose nothing, and run nothing twice; but a tick may be at another instant than people expect.
+    The controller that decides a tick uses its own rules; all others take the tick from the row. So members that differ
+    lose no tick, and run none twice. But a tick may be at another instant than people expect.
     """
     is_noted = False
     told: set[tuple[str, str]] = set()
@@ -24,7 +24,7 @@ async def compare_zone_data(store: Store, own: ControllerInfo, log: Log) -> None
                 await store.note_zone_data(own.zone_data)
                 is_noted = True
             peers = await store.find_peers()
-        except (StoreError, StoreUnavailable):  # which others tell
+        except (StoreError, StoreUnavailable):  # other parts log that
             peers = []
         for peer in peers:
             other = (peer.controller_id, peer.zone_data)

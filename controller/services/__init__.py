@@ -1,1 +1,1 @@
-"""What a controller does by its ports alone, for the API, runners and stores alike."""
+"""What a controller does through its ports alone. The API, runners and stores use it."""

@@ -47,7 +47,7 @@ def failure_of(effect: Changes | Reads, error: StoreUnavailable | StoreError) ->
     """The event for an effect that failed. None: nobody is told, as it is asked again at the next refetch."""
     if isinstance(effect, effects.FindPeers):
         return None
-    # docs/decisions/0057: what was unavailable may have been committed all the same, and the node has to find out.
+    # docs/decisions/0057: a statement without an answer may have been committed. The node has to find out.
     return events.StoreFailed(effect.request_id, str(error), isinstance(error, StoreUnavailable))
 
 

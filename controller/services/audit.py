@@ -31,7 +31,7 @@ Item = TypeVar("Item")
 
 
 class _Page(NamedTuple):
-    """What is known of the jobs of a page before their runs are."""
+    """The jobs of a page, as read before their runs."""
 
     jobs: Sequence[JobStanding]
     timelines: dict[int, TickTimeline]
@@ -39,7 +39,7 @@ class _Page(NamedTuple):
 
 
 async def audit(books: Books, request: AuditRequest) -> AuditReport:
-    """Everything in `request`, from one snapshot. What takes long is done in a thread: claims don't wait for it."""
+    """Audit all of `request`, from one snapshot. Long computations run in a thread, so that claims don't wait."""
     until = books.now if request.until is None else min(request.until, books.now)
     scope = Scope(request.since, until, books.now, request.late_after)
     total, after_id, unread = Audit(), 0, list[str]()
@@ -50,11 +50,12 @@ async def audit(books: Books, request: AuditRequest) -> AuditReport:
         page = page._replace(jobs=[job for job in jobs if not page.timelines[job.job_id].unread])
         for found in await _audit_page(books, scope, page, thorough=request.thorough):
             total.add(found)
-    if not request.key and request.namespaces is None:  # whose they were is gone with them
+    if not request.key and request.namespaces is None:  # jobs that are gone altogether have no key or namespace left
         for closed in await books.closed([_GONE]):
             add_closed(total, scope, closed)
     since = _BEFORE_ALL if scope.since is None else scope.since - 1
-    # A tick that two jobs of one key ran, by a clock that was set back in between: no walk along one job sees that.
+    # Two jobs of one key may have run the same tick, if the clock was set back in between. A walk along one job can't
+    # see that.
     twins = await books.twins(since, until, CHUNK_ROWS)
     add_twins(total, (twin for twin in twins if request.concerns(twin.key)))
     if request.key and not total.jobs and not unread:
@@ -76,7 +77,7 @@ async def _page(books: Books, scope: Scope, jobs: Sequence[JobStanding]) -> _Pag
 
 
 def _other_rules(zone_data: Sequence[ZoneData]) -> str:
-    """Beside findings of jobs in zones: the row decides a tick, and whoever wrote it may have had other rules."""
+    """A remark beside findings of jobs in zones: the controller that wrote a tick may have had other zone rules."""
     own = zone_data_version()
     if all(each.version == own for each in zone_data):
         return ""
@@ -190,12 +191,12 @@ async def _walk(books: Books, scope: Scope, job_id: int, walk: Walk) -> Audit:
 
 
 def _feed(walk: Walk, runs: _Reader[AuditRun], ranges: _Reader[SkipRange]) -> None:
-    """Until the portion of either is used up, and what comes next of it isn't known."""
+    """Feed both in order, until one portion is used up and its next row isn't known."""
     run, part = 0, 0
     while (run < len(runs.rows) or runs.is_last) and (part < len(ranges.rows) or ranges.is_last):
         if run == len(runs.rows) and part == len(ranges.rows):
             break
-        # A range before a run of the same tick: the run, or the backfill, is then found to lie in it.
+        # At the same tick, the range comes before the run: only then the walk sees that the run lies in the range.
         if part < len(ranges.rows) and (run == len(runs.rows) or ranges.rows[part].first_tick <= runs.rows[run].tick):
             walk.skip(ranges.rows[part])
             part += 1

@@ -1,7 +1,7 @@
-"""What a change says of itself in the audit log: the fields that differ, bounded, and nothing that is secret.
+"""What the audit log keeps of a change: the fields that differ, bounded, and nothing that is secret.
 
-Who reads the audit log need not be who may read payloads. So payloads stand in it by digest and size. Of the URLs of
-webhooks, which may hold a secret, only the origin does.
+A reader of the audit log may have no right to read payloads. So it keeps their digest and size only. Of a webhook's
+URL, which may hold a secret, it keeps the origin only.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from cronring.schema.keys import JobKey, namespace_of
 FIELD_MAX: Final = 4_096  # characters of the JSON of one field
 EXCERPT_BYTES: Final = 4_096
 TEXT: Final = "text"  # of an excerpt
-_SHORT: Final = 300  # characters, each of which JSON writes by twelve at most
+_SHORT: Final = 300  # characters; JSON writes each as twelve characters at most
 _NUMBER: Final = 20  # digits
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -39,7 +39,7 @@ Changes = Iterable[Change]
 
 
 class RunBeside(NamedTuple):
-    """Of a run beside the schedule, what the audit log tells. `payload` "": its job's own."""
+    """What the audit log tells of a run beside the schedule. `payload` "": the job's own."""
 
     activation_id: int
     trigger: str
@@ -54,7 +54,7 @@ def of_job(key: str, before: Fields | None, after: Fields | None) -> Changes:
 
 
 def of_execution(execution_id: int, job: str, after: Fields) -> Changes:
-    """`job`: its key, which is told with it."""
+    """`job`: the key of its job, which is kept beside `after`."""
     return _changed(f"execution {execution_id}", namespace_of(job), None, {"job": job, **after})
 
 
@@ -80,7 +80,7 @@ def of_limit(before: LimitRow | None, after: LimitRow | None) -> Changes:
 
 
 def of_defaults(before: DefaultsRow, after: DefaultsRow) -> list[Change]:
-    """Empty: no value is another."""
+    """Empty if no value has changed."""
     return _changed("defaults", "", *(_default_fields(each) for each in (before, after)))
 
 
@@ -89,7 +89,7 @@ def _default_fields(row: DefaultsRow) -> Fields:
 
 
 def of_workspace(found: WorkspaceRow) -> Changes:
-    """It is deleted: what it had. Each of its jobs is told of besides."""
+    """A workspace is deleted: what it had. Each of its jobs has a change of its own."""
     counts = ("jobs", "running", "waiting", "messages")
     before = {name: getattr(found, name) for name in counts}
     return _changed(f"workspace {found.namespace}/{found.workspace}", found.namespace, before, None)
@@ -100,7 +100,7 @@ def of_queue(name: QueueName, before: Fields | None, after: Fields | None) -> Ch
 
 
 def of_token(row: TokenRow, *, revoked: bool) -> Changes:
-    """A new one, or one that is worth nothing from now on."""
+    """A token that was made, or (`revoked`) that is not valid any more."""
     fields = {
         "grants": [f"{grant.role}@{grant.namespace}" for grant in row.grants], "expires_at": _instant(row.expires_at)
     }  # fmt: skip
@@ -110,7 +110,7 @@ def of_token(row: TokenRow, *, revoked: bool) -> Changes:
 
 
 def of_session(session_id: int, fields: Fields, *, ended: bool) -> Changes:
-    """Of a browser: a login, or what ends one."""
+    """A browser's session: a login, or (`ended`) its end."""
     return _changed(f"session {session_id}", "", fields if ended else None, None if ended else fields)
 
 
@@ -124,7 +124,7 @@ def of_runner_grant(row: RunnerGrant, *, revoked: bool) -> Changes:
 
 
 def of_enrolling(row: RunnerGrant) -> Changes:
-    """A runner has enrolled by it. `row`: as that has left it."""
+    """A runner has enrolled by this grant. `row`: the grant after that."""
     before = None if row.uses_left is None else {"uses_left": row.uses_left + 1}
     return _changed(_grant(row), row.namespace, before, {"enrolled": True, "uses_left": row.uses_left})
 
@@ -146,7 +146,7 @@ def of_controller(controller_id: str, after: Fields) -> Changes:
 
 
 def spec_fields(spec: JobSpec, template: str = "") -> dict[str, object]:
-    """Of a job, or of a template. `template`: that the job was made from."""
+    """The spec of a job, or of a template. `template`: the name of the one that the job was made from."""
     fields = spec._asdict() | {
         "timeout_ms": spec.said_timeout_ms,
         "anchor": _instant(spec.anchor), "policy": json.loads(spec.policy or "{}"), "labels": dict(spec.labels),
@@ -156,7 +156,7 @@ def spec_fields(spec: JobSpec, template: str = "") -> dict[str, object]:
 
 
 def order_fields(row: OrderColumns) -> dict[str, object]:
-    """What orders set of a job: texts, and instants."""
+    """The columns that orders set in a job's row: texts and instants."""
     return {name: _instant(value) if isinstance(value, int) else value for name, value in row._asdict().items()}
 
 
@@ -171,19 +171,19 @@ def activation_fields(activation: Activation | RunBeside) -> dict[str, object]:
 
 
 def digest(text: str) -> dict[str, object] | None:
-    """What stands for a text that is secret, or too long. None: for no text."""
+    """A digest in place of a text that is secret, or too long. None for an empty text."""
     raw = text.encode()
     return {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)} if raw else None
 
 
 def excerpt(text: str) -> dict[str, object] | None:
-    """Of a payload, for those who may read it: its digest, and how it begins. None: for no text."""
+    """A payload for those who may read it: its digest, and its first bytes. None for an empty text."""
     found = digest(text)
     return found and {**found, TEXT: text.encode()[:EXCERPT_BYTES].decode(errors="ignore")}
 
 
 def without_excerpts(details: str) -> str:
-    """Of an action, by whoever may see no payload. `details`: JSON."""
+    """The details of an action, for somebody who may not see payloads. `details`: JSON."""
     if f'"{TEXT}"' not in details:
         return details
     found = json.loads(details)
@@ -205,7 +205,7 @@ def _changed(subject: str, namespace: str, before: Fields | None, after: Fields 
 
 
 def _without(fields: Fields, other: Fields) -> Fields:
-    """But for what is the same in the other."""
+    """The fields that differ from `other`."""
     return {name: value for name, value in fields.items() if name not in other or other[name] != value}
 
 
@@ -233,7 +233,7 @@ def _bounded(value: object) -> object:
 
 
 def _size(value: object) -> int:
-    """At least its characters, each of which JSON writes by twelve at most. Of what is no field of ours: too many."""
+    """The number of its characters, or more. A value of an unknown kind counts as too large."""
     match value:
         case str():
             return len(value)
@@ -246,7 +246,7 @@ def _size(value: object) -> int:
 
 
 def _first(values: Sequence[object]) -> list[object]:
-    """As many as fit, and how many don't."""
+    """As many values as fit, and then how many don't."""
     kept: list[object] = []
     room = FIELD_MAX
     for value in values:

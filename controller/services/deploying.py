@@ -1,4 +1,4 @@
-"""How a module gets deployed, whoever asks: a runner that starts, or a caller of the API."""
+"""How a module gets deployed: by a runner that starts, or by a caller of the API."""
 
 import asyncio
 import hashlib
@@ -75,8 +75,8 @@ class Deployer:
     ) -> Deployed:
         """What a runner hosts: as `deploy`, but a known version stays as it is, and is not judged again.
 
-        Of one module, one at a time: runners that start together would each hold a connection while they wait.
-        `may_activate`: a version that is new becomes the active one; else Conflict is raised for it.
+        Registrations of one module come one at a time. Else runners that start together would each hold a connection
+        while they wait. `may_activate`: a new version becomes the active one; without it, Conflict is raised.
         """
         namespace, name = described.namespace or DEFAULT_NAMESPACE, described.name
         if name_fault(name) or namespace_fault(namespace) or not _is_digest(digest):
@@ -98,7 +98,7 @@ class Deployer:
                 SentModule(namespace, name, fingerprint, judge), digest, self._settings.timeout_ms,
                 self._settings.default_jitter, by, self._settings.window_ms,
             )  # fmt: skip
-        # Kept until here: a runner tries again when the store fails, and 10,000 verbs take a second to judge.
+        # The verdict is kept until here: a runner tries again when the store fails, and 10,000 verbs take a second.
         self._judged.pop(fingerprint, None)
         self._tell(deployed, by)
         return deployed
@@ -107,7 +107,7 @@ class Deployer:
         self, key: str, min_replicas: int, by: str, note: str, check: CheckActive | None = None, *,
         dry_run: bool = False,
     ) -> ActivatedDeployment:  # fmt: skip
-        """A version that is there becomes the active one. Raises what the store raises."""
+        """Make an existing version the active one. Raises InvalidModule, and what the store raises."""
         if problems := _problems_of_replicas(min_replicas):
             raise InvalidModule(problems)
         activated = await self._store.activate_deployment(
@@ -132,7 +132,7 @@ class Deployer:
         if not deployed.created:
             return
         if deployed.jobs:
-            # docs/decisions/0051: a NOTIFY may be lost, so whoever makes jobs watches them itself.
+            # docs/decisions/0051: a NOTIFY may be lost, so the controller that makes jobs watches them itself.
             self._put(JobsCreated(deployed.jobs))
         changes = {
             "added": deployed.added, "removed": deployed.removed, "orphaned": deployed.orphaned, "back": deployed.back
@@ -140,7 +140,7 @@ class Deployer:
         self._log("deployed", deployed.key, by, changes)
 
     def _log(self, event: str, key: str, by: str, changes: Mapping[str, tuple[str, ...]]) -> None:
-        """A line of what was done; and a warning where jobs that somebody made by hand don't run any more."""
+        """Log what was done, and warn of jobs made by hand that don't run any more."""
         counts = {name: len(keys) for name, keys in changes.items()}
         gone = changes["removed"]
         values: dict[str, str | int | float | bool] = {"deployment": key, "by": by, **counts}
@@ -161,7 +161,7 @@ def _first(keys: tuple[str, ...]) -> str:
 
 
 def fingerprint_of(described: schema_pb2.Module) -> str:
-    """Of the bytes that say it. Whoever sends these again says the same."""
+    """The hex SHA-256 of the module's bytes: the same bytes describe the same module."""
     return hashlib.sha256(described.SerializeToString(deterministic=True)).hexdigest()
 
 
@@ -192,6 +192,6 @@ async def _judge(described: schema_pb2.Module, digest: str, min_replicas: int) -
 
 def _judged(described: schema_pb2.Module) -> tuple[Module, list[Flaw]]:
     module = canonical_module(module_of(described))
-    # docs/decisions/0086: dropped in silence, it would be known by the wrong schema for good
+    # docs/decisions/0086: if unknown fields were dropped in silence, the digest would name the wrong schema for good
     newer = [Flaw(path or "name", message) for path, message in unknown_fields(described)]
     return module, newer or validate(module)

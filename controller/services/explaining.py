@@ -1,4 +1,4 @@
-"""Gathers what "why" is answered from: the tick that is asked about, what ran and waits around it, who did what."""
+"""Gathers the facts for "why": the tick in question, what ran and waits around it, and what people did."""
 
 from typing import Final, Protocol
 
@@ -36,7 +36,7 @@ class Archive(Protocol):
         ...
 
     async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:
-        """In order: the latest that began before `at`, and the first that began then or later."""
+        """In order: the latest spans that began before `at`, and the first ones that began then or later."""
         ...
 
     async def attempts(self, job_id: int, tick: int, limit: int) -> list[Attempt]:
@@ -61,9 +61,9 @@ class Archive(Protocol):
 
 
 async def gather(archive: Archive, key: str, at: int | None, namespaces: Namespaces = None) -> Facts:
-    """`at` None: about the latest tick that was due. Raises NotFound where no job ever had the key.
+    """`at` None: about the latest tick that was due. Raises NotFound if no job ever had the key.
 
-    A job that is followed, but is in none of the namespaces, is like one that isn't there.
+    A followed job outside of `namespaces` is treated as if it did not exist.
     """
     return await _gather(archive, key, at, namespaces, ())
 
@@ -71,7 +71,7 @@ async def gather(archive: Archive, key: str, at: int | None, namespaces: Namespa
 async def _gather(
     archive: Archive, key: str, at: int | None, namespaces: Namespaces, followers: tuple[str, ...]
 ) -> Facts:
-    """`followers`: the jobs that are asked about, each of which follows the next."""
+    """`followers`: keys of the jobs that were asked about before. Each follows the next, the last follows `key`."""
     subjects = await archive.subjects(key)
     if not subjects:
         raise NotFound(f"there is no job {key!r}, and never was")
@@ -119,20 +119,20 @@ async def _gather(
 
 
 def _successor(subjects: list[WhyJob], subject: WhyJob) -> WhyJob | None:
-    """Of a removed job: the one that has its key now."""
+    """The job that now has the key of a removed one."""
     newest = subjects[0]
     return newest if newest.removed_at is None and newest.job_id != subject.job_id else None
 
 
 async def _made_up_for(archive: Archive, job_id: int, at: int) -> int | None:
-    """A tick that no schedule in the books had, such as one from before the job was there, but that was backfilled."""
+    """A backfilled tick that no schedule in the books had, for example one from before the job existed."""
     tick = at - at % _SECOND
     attempts = await archive.attempts(job_id, tick, _ATTEMPTS)
     return tick if any(run.trigger == "backfill" for run in attempts) else None
 
 
 def _since(spans: list[Span], followed: str) -> int | None:
-    """Since when the job follows that one, as far as its books are read."""
+    """Since when the job follows `followed`, as far as its spans were read."""
     following = (span.from_at for span in spans if followed and parse_policy(span.policy).after == followed)
     return min(following, default=None)
 
@@ -140,7 +140,7 @@ def _since(spans: list[Span], followed: str) -> int | None:
 async def _upstream(
     archive: Archive, key: str, at: int | None, namespaces: Namespaces, followers: tuple[str, ...]
 ) -> Facts | None:
-    """None: there is no such job, or they follow each other in a circle."""
+    """The facts of the followed job. None: there is no such job, or the jobs follow each other in a circle."""
     if key in followers or not within(namespaces, key):
         return None
     try:
@@ -151,7 +151,7 @@ async def _upstream(
 
 
 async def _actions(archive: Archive, job_id: int, instant: int, decided_at: int | None) -> list[ActionFact]:
-    """What was done before the tick, and what was done before it was decided: it may have been much later."""
+    """What people did before the tick, and before the tick was decided, which may have been much later."""
     found = await archive.actions_before(job_id, instant, _ACTIONS)
     if decided_at is None:
         return found
@@ -160,7 +160,7 @@ async def _actions(archive: Archive, job_id: int, instant: int, decided_at: int 
 
 
 def _decided_at(skip: SkipFact | None, upstream: Facts | None) -> int | None:
-    """When somebody's order skipped the tick, or the success came that was to be followed. None: as it came due."""
+    """When an order skipped the tick, or the followed job succeeded. None: it was decided when it came due."""
     if skip is not None:
         return None if skip.controller_id else skip.decided_at + TRANSACTION_US
     ends = () if upstream is None else (run.ended_at for run in upstream.attempts if run.outcome == "completed")

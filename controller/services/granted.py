@@ -22,7 +22,7 @@ async def grant_of_caller(grants: TokenStore) -> RunnerGrant | None:
 
 
 def outside(grant: RunnerGrant | None, namespace: str, module: str) -> str:
-    """Why that module is none of the grant's; "": it is."""
+    """Why the grant does not cover that module; "": it does."""
     if grant is None or (grant.namespace == namespace and (not grant.modules or module in grant.modules)):
         return ""
     what = f"modules {', '.join(grant.modules)}" if grant.modules else "any module"

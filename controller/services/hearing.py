@@ -14,7 +14,7 @@ _HEARD: Final[Mapping[Topic, Event]] = {
 
 
 def heard(notified: Iterable[Notified]) -> Iterator[Event]:
-    """Some topics are no node's."""
+    """The node's events. Some topics concern other parts only."""
     for topic, payload in notified:
         if topic is Topic.PLACES:
             yield PlacesFreed(int(payload) if payload else None)

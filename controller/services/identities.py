@@ -1,4 +1,4 @@
-"""Tokens and grants of runners that somebody asks for: what is wrong with that, and the secrets that are made."""
+"""Tokens and runner grants: checks of what is asked for, and the secrets that are made."""
 
 import re
 import secrets
@@ -46,7 +46,7 @@ class WantedRunnerGrant(NamedTuple):
 
 
 def token_faults(wanted: WantedToken) -> Faults:
-    """Every one; none: it may be made."""
+    """All faults; empty: the token may be made."""
     faults: Faults = []
     if not _TOKEN_NAME.fullmatch(wanted.name):
         faults.append(
@@ -66,7 +66,7 @@ def token_faults(wanted: WantedToken) -> Faults:
 
 
 def runner_grant_faults(wanted: WantedRunnerGrant) -> Faults:
-    """Every one; none: it may be given."""
+    """All faults; empty: the grant may be given."""
     faults: Faults = []
     if not is_grant(wanted.name):
         faults.append(("name", "must have 1 to 63 lower case letters, digits or hyphens, and no hyphen at an end"))
@@ -83,7 +83,7 @@ def runner_grant_faults(wanted: WantedRunnerGrant) -> Faults:
 
 
 async def make_token(store: TokenStore, wanted: WantedToken) -> tuple[TokenRow, str]:
-    """Of what has no faults, with its secret, which nobody can tell again. Raises Conflict."""
+    """Make a token that has no faults. Returns its row and its secret, which is not kept. Raises Conflict."""
     random = secrets.token_bytes(SECRET_BYTES)
     grants = tuple(dict.fromkeys(RoleGrant(Role(role), namespace) for role, namespace in wanted.grants))
     row = await store.create_token(NewToken(wanted.name, hash_of(random), grants, wanted.by, wanted.lasts_ms))
@@ -91,7 +91,7 @@ async def make_token(store: TokenStore, wanted: WantedToken) -> tuple[TokenRow, 
 
 
 async def make_runner_grant(store: TokenStore, wanted: WantedRunnerGrant) -> tuple[RunnerGrant, str]:
-    """Of what has no faults, with its join token, "" if it has none. Raises Conflict."""
+    """Make a grant that has no faults. Returns its row, and its join token ("": it has none). Raises Conflict."""
     random = secrets.token_bytes(SECRET_BYTES)
     row = await store.create_runner_grant(
         NewRunnerGrant(

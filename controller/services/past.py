@@ -1,4 +1,4 @@
-"""The past, put together: the ring of those who held a lease, runs with why they were late, and a timeline."""
+"""The past: the ring of the controllers that held a lease, runs with why they were late, and a timeline."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -27,7 +27,7 @@ class MomentThen(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """The latest first. `looked_to`: what failed or was done before that was not looked at; None: all was."""
+    """The latest first. `looked_to`: nothing older than this instant was looked at; None: all was."""
 
     happenings: list[Happened]
     looked_to: int | None
@@ -41,7 +41,7 @@ class Past:
 
     async def moment(self, at: int, namespaces: Namespaces) -> MomentThen:
         """How the cluster stood at an instant."""
-        # An hour around it: what was late may have been so because of somebody who had gone, or came later.
+        # An hour around it: a run may have been late because of a controller that had gone, or came later.
         lives = await self._history.lives(at - HOUR_US, at + HOUR_US)
         runs = await self._history.runs_at(at, namespaces, RUNS_MAX)
         members = alive(lives, CONTROLLER, at)
@@ -58,7 +58,7 @@ class Past:
 
     async def timeline(self, since: int, until: int, namespaces: Namespaces) -> Timeline:
         """What happened from `since` to `until`."""
-        # Who was there an hour before comes back, rather than joins.
+        # An hour more: a controller that was there within that hour "comes back", others "join".
         lives = await self._history.lives(since - HOUR_US, until)
         troubles, looked_to = await self._history.troubles(since, until, namespaces)
         deeds, deeds_to = await self._history.deeds(since, until, namespaces)
@@ -69,7 +69,7 @@ class Past:
 
 
 class _Rings:
-    """Rings of some instants, each built once for those who held a lease."""
+    """Rings at some instants. Each ring is built once for the same holders of leases."""
 
     def __init__(self, lives: Iterable[Life]) -> None:
         self._lives = list(lives)
@@ -90,6 +90,6 @@ def _shown(lives: Iterable[Life], namespaces: Namespaces) -> Iterator[Life]:
 
 
 def hosted(life: Life, namespaces: Namespaces) -> tuple[str, ...] | None:
-    """What of a runner's deployments lies in these namespaces; None: nothing does, so it is nobody's business here."""
+    """A runner's deployments in these namespaces; None: it has none there, so the caller may not see the runner."""
     found = tuple(key for key in life.deployments if within(namespaces, key))
     return found if found or namespaces is None else None

@@ -1,7 +1,7 @@
-"""What is encrypted by an old key is encrypted anew by the current one, so that the old one can go.
+"""Secrets that an old key encrypts are encrypted anew by the current key, so that the old key can go.
 
-Every controller does so, with no order among them: whoever replaces an envelope names the one that it has opened. Of
-two that are at it, one wins. Who dies in the middle leaves some of them to the next look.
+Every controller does so, and they need no order. A controller that replaces an envelope names the old envelope that it
+has opened. So if two do it at once, one wins. If a controller dies in the middle, the next look does the rest.
 """
 
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ _AT_ONCE: Final = 100
 
 
 class Reencrypted(NamedTuple):
-    """What a look came to. `left`: still encrypted by other keys. `locked`: those of them that don't open, and why."""
+    """What a look found. `left`: secrets still encrypted by other keys. `locked`: which of them don't open, and why."""
 
     key_id: str
     stored: int
@@ -31,7 +31,7 @@ async def reencrypt(rows: EncryptedRows, vault: Vault) -> Reencrypted:
         for row in page:
             try:
                 secret = await vault.open(row.context, row.encrypted)
-                # A data key of its own again: whoever has found the old one has no use for it.
+                # It gets a new data key: somebody who has found the old one can't use it any more.
                 await rows.replace(row, await vault.encrypt(row.context, secret))
             except SecretLocked as error:
                 troubles.append(str(error))

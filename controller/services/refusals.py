@@ -9,7 +9,7 @@ from cronring.controller.errors import CircleOfJobs, Conflict, IllegalTransition
 
 
 def error_of(refusal: OrderRefusal) -> Conflict:
-    """IllegalTransition, where the job's state is why."""
+    """An IllegalTransition, if the job's state is the reason; else a Conflict."""
     if refusal.state is None:
         return Conflict(refusal.message)
     return IllegalTransition(
@@ -22,12 +22,12 @@ def error_of(refusal: OrderRefusal) -> Conflict:
 
 
 def refused_circles(after: Mapping[str, str], follows: Mapping[str, str]) -> dict[str, CircleOfJobs]:
-    """Of jobs that are to follow others, by key: why some can't. See `circles`."""
+    """By key, the jobs that can't follow others because they would form a circle. See `circles`."""
     return {key: CircleOfJobs(*circle) for key, circle in circles(after, follows).items()}
 
 
 def other_job(key: str) -> Conflict:
-    """One is to be made under a key that another one has."""
+    """A job is to be made under a key that another job has."""
     return Conflict(f"there is another job {key!r}: update it, or delete it first")
 
 
@@ -37,17 +37,17 @@ def not_of_api(key: str, done: str) -> Conflict:
 
 
 def other_labels(key: str) -> Conflict:
-    """It was found by labels that it has lost since."""
+    """The job was found by labels, and has lost them since."""
     return Conflict(f"{key!r} has other labels by now")
 
 
 def changed_meanwhile(key: str) -> Outdated:
-    """It was judged by what it isn't any more."""
+    """The job was changed after the change was judged by it."""
     return Outdated(f"{key!r} has been changed meanwhile; try again")
 
 
 def other_schema(key: str, digest: str) -> Conflict:
-    """A digest that is known is given with a schema that isn't its own."""
+    """A known digest comes with a schema that is not its own."""
     return Conflict(
         f"the digest {digest:.12}… is that of {key} already, with another schema; a digest is made of the schema and "
         f"the source, so one of the two is wrong: compare with `cronring deployments get {key}`, and deploy by its file"

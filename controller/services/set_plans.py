@@ -1,4 +1,4 @@
-"""What a file would do to the jobs of its set: pure, by rows that were read. docs/decisions/0094"""
+"""What a file would do to the jobs of its set. Pure: from rows that were read. docs/decisions/0094"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -44,7 +44,7 @@ class SetOptions(NamedTuple):
 
 
 class JobStep(NamedTuple):
-    """Of one job. `names`: fields of its spec that are to be as in `job`. `adopts`: it is nobody's by now."""
+    """One job's part of a plan. `names`: fields to set as in `job`. `adopts`: no set owns it yet."""
 
     key: str
     change: JobFate
@@ -58,7 +58,7 @@ class JobStep(NamedTuple):
 def plan(
     wanted: Mapping[str, NewJob | Exception], rows: Mapping[str, JobRow], owned: Collection[str], options: SetOptions
 ) -> list[JobStep]:
-    """By key. `wanted`: what the file has, or why it can't have that. `rows`: those of it, and all that are `owned`."""
+    """By key. `wanted`: the file's jobs, or why one is refused. `rows`: of these jobs, and of all that are `owned`."""
     steps = [_step(key, job, rows.get(key), options) for key, job in wanted.items()]
     gone = JobFate.REMOVED if options.prune else JobFate.RELEASED if options.release else JobFate.LEFT
     steps += [JobStep(key, gone, rows[key]) for key in owned if key in rows and key not in wanted]
@@ -91,9 +91,9 @@ def _not_ours(row: JobRow, options: SetOptions) -> Conflict | None:
 
 
 def differing(wanted: JobSpec, there: JobSpec) -> tuple[str, ...]:
-    """Fields that a change has to name. An anchor that is not said stays as it is."""
+    """Fields that a change has to name. An anchor that the file doesn't give stays as it is."""
     names = [name for name in JobSpec._fields if name != "anchor" and getattr(wanted, name) != getattr(there, name)]
-    if not (wanted.said_timeout_ms or there.said_timeout_ms):  # each as of the --timeout of whoever made it
+    if not (wanted.said_timeout_ms or there.said_timeout_ms):  # each has the --timeout of the controller that made it
         names = [name for name in names if name != "timeout_ms"]
     if wanted.anchor is not None and wanted.anchor // _SECOND_US != (there.anchor or 0) // _SECOND_US:
         names.append("anchor")
@@ -127,7 +127,7 @@ def _seen(row: JobRow) -> Seen:
 
 
 def fields_of(step: JobStep) -> list[FieldChange]:
-    """Of a job that is changed, what differs. Payloads by their digest and size: who reads it may be a log of CI."""
+    """What differs, of a changed job. Payloads only by digest and size, as a log of CI may show this."""
     if step.job is None or step.row is None:
         return []
     return [each for name in step.names for each in _differences(name, step.row.spec, step.job.spec)]
@@ -158,7 +158,7 @@ def _differences(name: str, old: JobSpec, new: JobSpec) -> Iterator[FieldChange]
 
 
 def _timeouts(old_ms: int, new_ms: int) -> Iterator[FieldChange]:
-    """0: nobody says it."""
+    """A timeout of 0 ms: not given."""
     if old_ms != new_ms:
         yield FieldChange("timeout_ms", *(format_duration(each) if each else "" for each in (old_ms, new_ms)))
 
@@ -169,7 +169,7 @@ def _payload(text: str) -> str:
 
 
 def ticks_of(step: JobStep, now: int, until: int, compared: int) -> JobForecast:
-    """In (now, until]: what the file does to them. `compared`: the most to look at one by one; 0: only counted."""
+    """What the file does to ticks in (now, until]. `compared`: how many to compare one by one; 0: only count."""
     there, job = step.row, step.job
     before = after = None if there is None else _timing(there.spec, now)
     if step.change is JobFate.REMOVED:

@@ -1,4 +1,4 @@
-"""Secrets are encrypted before they go into the database, and opened where they are used. Nobody else sees them."""
+"""Encrypts secrets before they go into the database, and opens them only where they are used."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _NO_KEY: Final = (
 
 
 class Vault:
-    """`sources`: the first one wraps, all of them open. `plain_allowed`: without any, secrets are kept as they are."""
+    """`sources`: the first one wraps, all can open. `plain_allowed`: without sources, secrets are kept unencrypted."""
 
     def __init__(self, sources: Sequence[KeySource], *, plain_allowed: bool) -> None:
         self._sources = tuple(sources)

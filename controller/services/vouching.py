@@ -1,4 +1,4 @@
-"""Whom a secret makes known: what PostgreSQL says, and for a minute what it said before it went away."""
+"""Whose secret a caller shows: by PostgreSQL, and while it is away, by what it said within the last minute."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,11 +9,11 @@ from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports.identity import TokenRefused
 from cronring.schema.identity import Principal
 
-# While PostgreSQL is away nobody could ask why: `doctor` needs a token, too. So what PostgreSQL has vouched for so
-# lately is believed then. While it is there, the door asks anew each second (docs/decisions/0069).
+# While PostgreSQL is away, nobody could ask why, as `doctor` needs a token too. So a secret that PostgreSQL vouched for
+# within this time is still believed. While PostgreSQL is there, the door asks anew each second (docs/decisions/0069).
 REMEMBERED_S: Final = 60
 REMEMBERED_MAX: Final = 1_024
-AWAY_S: Final = 1.0  # an answer that takes longer is none: whoever asks `doctor` waits for 3 s
+AWAY_S: Final = 1.0  # an answer that takes longer counts as none, since callers of `doctor` wait for 3 s
 _NS: Final = 1_000_000_000
 
 

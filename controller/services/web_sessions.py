@@ -18,10 +18,10 @@ from cronring.schema.tokens import (
     secret_hash,
 )
 
-# A working day. An issuer is asked at the login alone, so whoever it locks out is in for so long.
+# A working day. An issuer is asked only at the login, so somebody whom it locks out stays logged in for this long.
 LASTS_MS: Final = 12 * 3_600_000
-IDLE_MS: Final = 2 * 3_600_000  # a browser that was left open; a console that is looked at asks each minute
-SESSIONS_MAX: Final = 10  # of one principal: some machines, some browsers. One more ends the oldest
+IDLE_MS: Final = 2 * 3_600_000  # without a request; an open console makes one each minute
+SESSIONS_MAX: Final = 10  # of one principal; one more ends the oldest
 _WHY: Final = {
     "revoked": "somebody ended it, or you logged out",
     "token_revoked": "the token that you logged in by was revoked",
@@ -32,7 +32,7 @@ _WHY: Final = {
 class MadeBy(NamedTuple):
     """What a session is made by: a token, or the issuer of that name.
 
-    `random`: what its cookie is made of, where a link decides that. None: it is drawn.
+    `random`: the bytes that its cookie is made of, if a login link decides them. None: drawn at random.
     """
 
     token_hash: bytes | None = None
@@ -70,9 +70,9 @@ class WebSessionVerifier:
 async def make_session(
     store: WebSessionStore, principal: Principal, made_by: MadeBy, origin: str, former: str | None
 ) -> str:
-    """What its cookie is: always another one than before. `former`: the cookie that the browser had, if any.
+    """Make a session, and return its cookie: always a new one. `former`: the browser's cookie so far, if any.
 
-    Raises Conflict: that session was made before.
+    Raises Conflict if a session with that `random` was made before.
     """
     random = made_by.random or secrets.token_bytes(SECRET_BYTES)
     await store.create_session(
@@ -93,7 +93,7 @@ async def make_session(
 
 
 async def end_session(store: WebSessionStore, cookie: str) -> None:
-    """Its browser logs out. What was no session is none afterwards."""
+    """A browser logs out. A cookie without a session is ignored."""
     if (digest := _hash_or_none(cookie)) is not None:
         await store.log_out(digest)
 

@@ -1,7 +1,7 @@
 """Started by path, with the author's interpreter: `python …/cronring/child MODE …`. See `cronring.child.start`.
 
-The SDK is loaded from where this file lies, straight into sys.modules, so that the author's sys.path gains nothing of
-ours: no site-packages, no `schema`, no `controller`.
+The SDK is loaded from the folder of this file, straight into sys.modules. So nothing of ours comes onto the author's
+sys.path: no site-packages, no `schema`, no `controller`.
 """
 
 import importlib.util

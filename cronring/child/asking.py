@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class Numbers:
-    """Of the calls of each run that goes on, from 1."""
+    """The numbers of calls, from 1 in each run that goes on."""
 
     def __init__(self) -> None:
         self._made: dict[int, int] = {}
@@ -26,7 +26,7 @@ class Numbers:
         return number
 
     def __bool__(self) -> bool:
-        """Some run has made one."""
+        """Some run has made a call."""
         return bool(self._made)
 
     def forget(self, execution_id: int) -> None:
@@ -34,7 +34,7 @@ class Numbers:
 
 
 def check_asking(runs: bool) -> None:
-    """Raises RuntimeError for who can't be answered. `runs`: the run that asks goes on here."""
+    """Raises RuntimeError where no answer could arrive. `runs`: the run that asks goes on here."""
     if process.forked:
         raise RuntimeError("ctx.jobs: a process that a verb has forked has no runner; ask in the verb itself")
     if not runs:
@@ -42,15 +42,15 @@ def check_asking(runs: bool) -> None:
 
 
 def read_answer(line: list[Any]) -> tuple[tuple[int, int], ToldAnswer]:
-    """Of which call, by execution and number, and what it is."""
+    """((execution, number) of the call, its answer)."""
     execution_id, number, value, reason, problem = line
     return (execution_id, number), ToldAnswer(value, reason, problem)
 
 
 class SyncMailbox:
-    """All that comes from the runner, read by whoever waits: the loop of a sync child, or a thread of its verb.
+    """All that comes from the runner. It is read by the thread that waits: the child's loop, or a thread of its verb.
 
-    No signal stops code in this file (cronring/child/stopping.py): nothing that was read is lost by one.
+    VerbStopped is never raised in code of this file (cronring/child/stopping.py). So no message that was read is lost.
     """
 
     def __init__(self, channel: Channel, board: memoryview) -> None:
@@ -143,14 +143,14 @@ class AsyncAsker:
             self._awaited.pop(call, None)
 
     def answered(self, line: list[Any]) -> None:
-        """By the runner; what nobody waits for is dropped."""
+        """The runner has answered. An answer for which no task waits is dropped."""
         call, answer = read_answer(line)
         future = self._awaited.get(call)
         if future is not None and not future.done():
             future.set_result(answer)
 
     def ended(self, execution_id: int) -> None:
-        """Tasks that outlive the run hear so."""
+        """The run is over: tasks that outlive it are cancelled where they wait for an answer."""
         self.numbers.forget(execution_id)
         for (waiting_id, _), future in list(self._awaited.items()):
             if waiting_id == execution_id and not future.done():

@@ -5,12 +5,12 @@ Each run in a child has a slot, given by the runner. Words are unsigned 64-bit, 
     CURRENT   child   the slot whose code is on the CPU right now; 0 while the child waits. A sync child, which runs one
                       verb at a time, leaves it at the running slot.
     STEPS     child   grows with every step of a coroutine. CURRENT set and STEPS unmoved for long: the loop is blocked.
-    LINES     child   lines of the runner that it has read.
-    TARGET    runner  the slot that the next STOP_SIGNAL is meant for, and above it a number that is new for each stop.
-    DELIVERED child   the TARGET for which it has raised in the verb.
+    LINES     child   how many lines of the runner it has read.
+    TARGET    runner  the slot that the next STOP_SIGNAL is for (low bits), and a number that is new for each stop.
+    DELIVERED child   the TARGET for which it has raised VerbStopped in the verb.
     FENCE     runner  monotonic ns from which on the cluster may take this runner for lost; 0: not known yet.
     FENCED    child   1 while FENCE has passed and it stops, by itself, what may not run on unseen.
-    UNSENT    child   1 while its runner has not read all that it was sent when a run last ended.
+    UNSENT    child   1 if its runner had not read everything when a run last ended.
     state     child   one word per slot: how far its run has come, so that a crash leaves no doubt about what had begun.
                       (The runner sets WAITING before it gives the slot out.)
     recall    runner  one word per slot: 1 asks the child not to begin it any more.

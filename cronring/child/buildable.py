@@ -1,4 +1,4 @@
-"""Which classes a run can make of JSON, and where a parameter asks for one that none can be made of."""
+"""Which classes a run can make of JSON, and where a parameter asks for a class that can't be made of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REMEDY = (
 
 
 def builder_of(made: Any) -> Callable[[Any], Any] | None:
-    """What makes an object of this class of a JSON value; None where nothing does."""
+    """A function that makes an object of this class from a JSON value; None: there is none."""
     module = getattr(made, "__module__", "").replace("pathlib._local", "pathlib")  # as Python 3.13 has it
     name = f"{module}.{getattr(made, '__qualname__', '')}"
     if isinstance(made, type) and issubclass(made, enum.Enum):
@@ -35,10 +35,10 @@ def builder_of(made: Any) -> Callable[[Any], Any] | None:
 
 
 def unbuildable(annotation: Any) -> tuple[str, str] | None:
-    """The first class in a parameter's type that nothing makes of JSON: (where in it, the class); None: there is none.
+    """The first class in a parameter's type that can't be made of JSON, as (where in it, the class); None: all can.
 
-    `where` is "" for the parameter itself, `.lines` or `[]` for what is inside. Names that only type checkers know
-    can't be told.
+    `where` is "" for the parameter itself, `.lines` or `[]` for what is inside. A name that only type checkers know
+    can't be judged, and passes.
     """
     return _Search().find(annotation, "")
 

@@ -31,7 +31,7 @@ _KINDS = {
 def describe(path: str, source: bytes, namespace: str, kept: int) -> dict[str, Any]:
     """The dump of the file at `path`. An import that fails is a problem at the author's own line.
 
-    `kept`: a file for its code, which is written and closed before the author's code runs.
+    `kept`: the descriptor of a file that takes the compiled code. It is closed before the author's code runs.
     """
     try:
         with os.fdopen(kept, "wb") as file:
@@ -171,7 +171,7 @@ def _verb_problems(declaration: Declaration, module: ModuleType) -> list[dict[st
 
 
 def _parameter_problems(declaration: Declaration, module: ModuleType) -> list[dict[str, Any]]:
-    """Of parameters that no payload could be made for: its run would get bare JSON where it asks for an object."""
+    """Parameters whose class can't be made of JSON: the run would get bare JSON where it asks for an object."""
     function = inspect.unwrap(declaration.function)
     namespace = getattr(function, "__globals__", vars(module))
     problems = []

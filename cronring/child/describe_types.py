@@ -65,7 +65,7 @@ class TypeDump:
             return "Any"
         if arguments:
             name = f"{name}[{', '.join(map(self.text, arguments))}]"
-            if len(name) > _NAME_LIMIT:  # one that is used with ever more of itself would have no end
+            if len(name) > _NAME_LIMIT:  # a record that nests in its own arguments would never end
                 return "Any"
         if name not in self.records:
             fields = record_fields(record, arguments)
@@ -83,7 +83,7 @@ class TypeDump:
 
 
 def _enum_text(made: Any) -> str:
-    """The values of an enum as a Literal; "" for what is none, or takes more than its members' values."""
+    """The values of an enum as a Literal; "" if it is no enum, or takes more than its members' values."""
     if not isinstance(made, type) or not issubclass(made, enum.Enum) or issubclass(made, enum.Flag):
         return ""
     if "_missing_" in {name for base in made.__mro__ if base is not enum.Enum for name in vars(base)}:
@@ -94,7 +94,7 @@ def _enum_text(made: Any) -> str:
 
 
 def _default(default: tuple[Any, ...]) -> dict[str, Any]:
-    """As JSON, if it has the same value there."""
+    """A field's default as JSON, if JSON can hold the same value."""
     try:
         [value] = default
         again = json.loads(json.dumps(value, allow_nan=False))

@@ -29,7 +29,7 @@ def describe_error(error: BaseException) -> tuple[str, str, str]:
 
 
 def error_bases(error: BaseException) -> list[str]:
-    """What `except` would catch it by as well: its class's ancestors, nearest first, without object."""
+    """The other names by which `except` would catch it: ancestors of its class, nearest first, without object."""
     return [_name(base) for base in type(error).__mro__[1:-1][:BASES_LIMIT]]
 
 
@@ -40,7 +40,7 @@ def _name(kind: type) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """What `str` says, if it does: an author's __str__ may raise anything, SystemExit included."""
+    """The text of an error. An author's __str__ may raise anything, SystemExit included."""
     try:
         return str(error)
     except BaseException as broken:
@@ -48,10 +48,10 @@ def error_text(error: BaseException) -> str:
 
 
 def describe_end(stopped: bool, error: BaseException | None) -> tuple[str, str, str, str]:
-    """(outcome, error_type, error_message, stack) of a run about which there is more to tell than that it completed.
+    """(outcome, error_type, error_message, stack) of a run that did more than just complete.
 
-    The outcome is "failed", "stopped" or "completed"; which end the second makes (timed out, cancelled) is known to
-    who asked.
+    The outcome is "failed", "stopped" or "completed". The runner, which asked it to stop, knows whether "stopped" means
+    timed out or cancelled.
     """
     if error is None:
         late = "it returned after it had been asked to stop"

@@ -1,8 +1,9 @@
-"""A child stops what may not run unseen, even if its runner can't tell it to.
+"""A child stops runs that may not go on unseen, even if its runner can't tell it to.
 
-A runner without contact to the cluster stops its runs before they are declared lost. One that stands still itself
-(SIGSTOP, a debugger, a host that swaps) doesn't, while its children run on beside their successors elsewhere. So every
-child watches the end of its runner's contact, FENCE on the board, and steps in a moment after the runner should have.
+A runner without contact to the cluster stops its runs before they are declared lost. A runner that stands still
+(SIGSTOP, a debugger, a host that swaps) can't do that. Its children would run on beside their successors elsewhere. So
+every child watches the end of its runner's contact, FENCE on the board. It steps in a moment after the runner should
+have done so.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _GRACE_NS = 300_000_000  # until what still runs is killed; equal to the runner'
 
 # docs/decisions/0058: a runner that stands still can't do it
 def watch_fence(board: memoryview, unseen: Callable[[], bool], ask: Callable[[], None]) -> None:
-    """Start watching. `unseen`: does anything run that may not run on unseen? `ask`: ask that to end.
+    """Start watching. `unseen`: does anything run that may not run on unseen? `ask`: ask those runs to end.
 
     Both are called in a thread of their own.
     """
@@ -41,12 +42,12 @@ def _watch(board: memoryview, unseen: Callable[[], bool], ask: Callable[[], None
             time.sleep(min(left_ns, _GLANCE_NS) / 1e9)
         elif not board[FENCED]:
             board[FENCED] = 1
-            # docs/decisions/0058: asked first, as the runner asks: what ends by itself may still tidy up
+            # docs/decisions/0058: asked first, as the runner would do: a run that obeys can still tidy up
             if unseen():
                 ask()
             time.sleep(_GRACE_NS / 1e9)
         elif unseen():
-            # What goes on in spite of that may have a successor elsewhere by now.
+            # A run that goes on in spite of that may have a successor elsewhere by now.
             die()
         else:
             time.sleep(_GRACE_NS / 1e9)

@@ -1,7 +1,7 @@
 """A verb that forks: the copy must not speak for the original.
 
-It shares the socket, the board and the event loop's descriptors with the process that the runner knows. So from the
-fork on it is an ordinary process: what it prints goes to fd 1 and 2, and when the verb's code in it is over, so is it.
+The copy shares the socket, the board and the event loop's descriptors with the process that the runner knows. So the
+copy must become an ordinary process: it prints to fd 1 and 2, and it ends when the verb's code in it is over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ process = _Process()
 
 
 def watch_forks(sock: socket.socket) -> None:
-    """From here on copies know that they are copies, and have no `sock`."""
+    """From here on, a forked copy knows that it is a copy, and closes `sock`."""
 
     def after_in_child() -> None:
         process.forked = True

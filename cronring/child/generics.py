@@ -1,4 +1,4 @@
-"""Generic records (`Page[int]`) with their arguments filled in: what stands for a type variable of each base class."""
+"""Generic records (`Page[int]`) with their arguments filled in: which type each base class's variables stand for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def filled(annotation: Any, bound: dict[Any, Any]) -> Any:
 
 
 def _unset(variable: Any) -> Any:
-    """What a variable stands for when nobody says so: its default (Python 3.13), its bound, or anything."""
+    """What a variable without an argument stands for: its default (Python 3.13), its bound, or anything."""
     has_default = getattr(variable, "has_default", None)
     if has_default is not None and has_default():
         return variable.__default__

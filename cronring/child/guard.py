@@ -12,14 +12,14 @@ from typing import NoReturn
 
 # docs/decisions/0058: PR_SET_PDEATHSIG spares what a child started
 def die_with_parent(lifeline: int, parent: int) -> None:
-    """Two nets. `lifeline` is a pipe whose other end only the runner holds.
+    """Two safety nets. `lifeline` is a pipe whose other end only the runner holds.
 
-    The kernel kills the whole process group when the pipe closes (Linux: O_ASYNC with F_SETSIG), even inside C code. So
-    what the verb started dies as well. A thread does the same by hand, where the kernel can't. As that thread
-    sits in `read`, the pipe stays open even if the verb closes every descriptor that it finds.
+    First, the kernel kills the whole process group when the pipe closes (Linux: O_ASYNC with F_SETSIG), even inside C
+    code. So processes that the verb started die as well. Second, where the kernel can't, a thread does the same. That
+    thread sits in `read`, so the pipe stays open even if the verb closes every descriptor that it finds.
 
-    PR_SET_PDEATHSIG is no help: it comes when the *thread* that started this process ends, before the runner's
-    descriptors are closed. It kills this process only, and so takes the group's net away.
+    PR_SET_PDEATHSIG is no help: the signal comes when the *thread* that started this process ends, before the runner's
+    descriptors are closed. It kills this process only, and the pipe with it, so the group would survive.
     """
     if sys.platform == "linux":
         if os.getppid() != parent:  # it died before this process got here
@@ -32,7 +32,7 @@ def die_with_parent(lifeline: int, parent: int) -> None:
 def kill_at_end(lifeline: int, group: int) -> None:
     """On Linux: the kernel kills the process group once nobody holds the pipe's other end.
 
-    It does as long as one of the group has this end, which it inherits.
+    This works as long as one process of the group holds this end of the pipe. Processes inherit it.
     """
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, -group)
     fcntl.fcntl(lifeline, 10, int(signal.SIGKILL))  # F_SETSIG, which the fcntl module of 3.9 doesn't name
@@ -49,7 +49,7 @@ def _watch(lifeline: int) -> None:
 
 
 def die() -> NoReturn:
-    """At once, and with everything that the verbs started."""
+    """End this process at once, with everything that the verbs started."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

@@ -14,7 +14,7 @@ from types import CodeType, ModuleType
 
 
 class _BytesLoader(importlib.abc.InspectLoader):
-    """A source loader over bytes; the file on disk may have moved on."""
+    """A source loader over bytes, as the file on disk may have changed meanwhile."""
 
     def __init__(self, path: str, source: bytes, code: bytes) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class _BytesLoader(importlib.abc.InspectLoader):
 
 def compile_file(path: str, source: bytes) -> bytes:
     """The file's code, for `load_file`. Raises SyntaxError and ValueError."""
-    # docs/decisions/0067: as in a .pyc, so that no interpreter takes another's
+    # docs/decisions/0067: it begins as a .pyc, so that no interpreter runs the code of another version
     return importlib.util.MAGIC_NUMBER + marshal.dumps(_compiled(path, source))
 
 
@@ -53,9 +53,9 @@ def load_file(path: str, source: bytes, code: bytes = b"") -> ModuleType:
 
     `code`: what `compile_file` made of it; without it, or by another version of Python, it is compiled here.
 
-    Its directory goes first on sys.path, so siblings import plainly. For a file inside a package it is the package's
-    parent directory, and relative imports work. Raises ImportError for a name that is taken, and whatever the file
-    raises.
+    Its directory goes first on sys.path, so that it can import its siblings. For a file inside a package, that is the
+    parent directory of the package, and relative imports work. Raises ImportError for a name that is taken, and
+    anything that the file raises.
     """
     directory, package = _package_of(os.path.dirname(path))
     sys.path.insert(0, directory)

@@ -33,7 +33,7 @@ class Printer:
         self._size += len(text)
         if "\n" in text or self._size >= CHUNK:
             if self._channel.congested:
-                self._channel.flush()  # nobody else does while a verb prints and prints
+                self._channel.flush()  # while a verb prints without a pause, nothing else flushes
             if not self._channel.congested:
                 self.flush()
             elif self._size > 2 * KEEP:  # the runner keeps the last 64 KiB anyway
@@ -44,7 +44,7 @@ class Printer:
         if self._pending:
             pending, self._pending, self._size = self._pending, [], 0
             text = "".join(pending)
-            if len(text) > KEEP:  # one print of 100 MB would be one line of 100 MB and more
+            if len(text) > KEEP:  # the runner keeps no more: a print of 100 MB must not become a line of 100 MB
                 text, self.dropped = text[-KEEP:], True
             self._channel.send({"out": [self.execution_id, text, self.dropped]})
 
@@ -53,7 +53,7 @@ current_printer: contextvars.ContextVar[Printer | None] = contextvars.ContextVar
 
 
 class OutputStream(io.TextIOBase):
-    """Stands for sys.stdout or sys.stderr. What no execution prints goes to the real one."""
+    """Stands for sys.stdout or sys.stderr. Text that belongs to no execution goes to the real stream."""
 
     def __init__(self, real: TextIO) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ def line_buffer() -> None:
 
 
 def capture_output() -> None:
-    """From here on printing goes to the execution that prints."""
+    """From here on, printed text goes to the execution whose code prints it."""
     sys.stdout = OutputStream(sys.stdout)
     sys.stderr = OutputStream(sys.stderr)
 
@@ -134,8 +134,10 @@ _handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(m
 
 
 def keep_logging_of_import() -> None:
-    """Show what the author's file logs while it is loaded, from INFO up, without a handler that would be in its way:
-    logging.basicConfig does nothing when there is one."""
+    """Show what the author's file logs while it is loaded, from INFO up.
+
+    It adds no handler to the root logger, as logging.basicConfig in the author's file would then do nothing.
+    """
     logging.lastResort = _handler
     logging.getLogger().setLevel(logging.INFO)
 

@@ -1,4 +1,4 @@
-"""From a run's payload, JSON text, to the value that its verb asks for by its parameter's type."""
+"""Turns a run's payload, which is JSON text, into a value of the type of the verb's parameter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PayloadError(ValueError):
 
 
 class Payloads:
-    """Makes values of one parameter. Looks at its type once, and at that of a record when the first one comes."""
+    """Makes values for one parameter. It reads the parameter's type once, and a record's when its first value comes."""
 
     def __init__(self, annotation: Any, namespace: dict[str, Any]) -> None:
         self._records: dict[Any, Make] = {}
@@ -53,7 +53,7 @@ class Payloads:
         def make(value: Any, path: str, unfit: set[tuple[int, int]]) -> Any:
             if value is None and nullable:
                 return None
-            # Alternatives inside alternatives would be tried again for each way that leads to them.
+            # Without `unfit`, nested alternatives would be tried again on each way that leads to them.
             reason: PayloadError | None = None
             for option in options:
                 if (id(option), id(value)) in unfit:
@@ -161,13 +161,13 @@ def _literal(shape: shapes.Shape) -> Make:
 
 
 def _of_class(shape: shapes.Shape) -> Make:
-    """Others than can be made of JSON are refused when the module is described; here they get the value as it is."""
+    """A class that can't be made of JSON is refused when its module is described. Here it gets the bare value."""
     build = builder_of(shape.made)
     return _as_it_is if build is None else lambda value, path, _: _called(lambda: build(value), path)
 
 
 def _called(build: Callable[[], Any], path: str) -> Any:
-    """What an author's class makes of it; whatever it raises is about that path."""
+    """Call an author's class. An error that it raises becomes a PayloadError with that path."""
     try:
         return build()
     except PayloadError:

@@ -1,11 +1,11 @@
 """Ceilings that the kernel holds while a run with a limit lasts.
 
-The runner looks at what a run uses, and kills it when it is over its limit. Between two looks much can be allocated,
-and a runner may stand still. So no process of the run gets more than 256 MiB above its memory_limit. This one gets no
-more than a second or two above its cpu_limit.
+The runner looks at what a run uses, and kills a run that is over its limit. Between two looks a run can allocate much,
+and a runner may stand still. So no process of the run gets more than 256 MiB above its memory_limit. This process gets
+no more than a second or two above its cpu_limit.
 
 RLIMIT_DATA counts private memory that can be written to, touched or not: heap, anonymous mappings, stacks of threads.
-Not address space as such (RLIMIT_AS), of which interpreters, allocators and libraries reserve gigabytes.
+RLIMIT_AS would not do: it counts address space, of which interpreters, allocators and libraries reserve gigabytes.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import math
 import os
 import time
 
-HEADROOM = 256 << 20  # about what a thread can touch between two looks; and mapped memory that is not touched
+HEADROOM = 256 << 20  # what a thread can touch between two looks, roughly, and mapped memory that is never touched
 
 
 def set_ceilings(memory_limit: int, cpu_limit_us: int) -> dict[int, tuple[int, int]]:
-    """In bytes and microseconds; 0: none. Returns what `lift_ceilings` takes: the limits as they were."""
+    """Limits in bytes and microseconds; 0: none. Returns the former limits, for `lift_ceilings`."""
     import resource  # noqa: PLC0415  # absent on some systems, and few runs need it
 
     before: dict[int, tuple[int, int]] = {}
@@ -33,7 +33,7 @@ def set_ceilings(memory_limit: int, cpu_limit_us: int) -> dict[int, tuple[int, i
     for kind, ceiling in wanted.items():
         soft, hard = resource.getrlimit(kind)
         known = [limit for limit in (ceiling, soft, hard) if limit != resource.RLIM_INFINITY]
-        with contextlib.suppress(ValueError, OSError):  # then the runner's looks have to do
+        with contextlib.suppress(ValueError, OSError):  # without a ceiling, the runner's looks must suffice
             resource.setrlimit(kind, (min(known), hard))
             before[kind] = (soft, hard)
     return before

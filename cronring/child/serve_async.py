@@ -81,7 +81,7 @@ class AsyncServer:
             task.cancel()
 
     def _unseen(self) -> list[int]:
-        """Runs that may not go on without contact. For any thread."""
+        """Runs that may not go on without contact. Any thread may call it."""
         running = self._running.copy()
         return [step.run.execution_id for step, _ in running.values() if not self._board[FINISH + step.run.slot]]
 
@@ -90,7 +90,7 @@ class AsyncServer:
 
     def _stop_unseen(self) -> None:
         for execution_id in self._unseen():
-            if not self._running[execution_id][0].stopped:  # by the runner, and not to be disturbed in its cleaning up
+            if not self._running[execution_id][0].stopped:  # a stopped run is cleaning up: it is not stopped twice
                 self._stop(execution_id)
 
     def handed_back(self, step: RunStep) -> None:
@@ -144,7 +144,7 @@ def serve_async(channel: Channel, board: memoryview, verbs: Verbs, loop: asyncio
     server = AsyncServer(channel, board, verbs, loop)
     server.attach()
     channel.send({"ready": sys.version.split()[0]})
-    while True:  # `loop.stop()` in a verb stops nobody else
+    while True:  # a verb that calls `loop.stop()` must not stop the other runs
         _run(loop)
 
 

@@ -1,4 +1,4 @@
-"""One sync verb at a time, in the main thread of a process that may be killed for it."""
+"""One sync verb at a time, in the main thread of a process that the runner may kill to stop the verb."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
     """Serve until the runner closes the channel. What verbs print goes straight to the pipe behind fd 1 and 2."""
     stops = Stops(board)
     stops.listen()
-    # Nothing is asked first: only the runner's signal could, and a verb may sit in a system call.
+    # A sync verb is not asked to end first: only the runner's signal could do that. It is killed at once.
     watch_fence(board, lambda: not board[FINISH + board[CURRENT]] if board[CURRENT] else False, lambda: None)
     streams = (sys.stdout, sys.stderr)
     mailbox = SyncMailbox(channel, board)
@@ -99,7 +99,7 @@ def _can_print(streams: tuple[TextIO, TextIO]) -> bool:
 
 
 def _tidy(streams: tuple[TextIO, TextIO], stops: Stops) -> None:
-    """What one verb did to this process and would go off, or be missed, in another's run."""
+    """Undo what a verb did to this process: its streams, timer and handlers would disturb the next run."""
     sys.stdout, sys.stderr = streams
     signal.setitimer(signal.ITIMER_REAL, 0)
     stops.listen()

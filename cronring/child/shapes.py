@@ -1,4 +1,4 @@
-"""What an annotation means for a JSON value: one reading for the description of a module and for its runs."""
+"""What an annotation means for a JSON value. The description of a module and its runs use the same reading."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Shape(NamedTuple):
 
 
 class RecordField(NamedTuple):
-    """`default`: a tuple of it, or an empty one when it has none, or one that only code can make."""
+    """`default`: a tuple with the default; empty if there is none, or if only code can make it."""
 
     name: str
     annotation: Any
@@ -59,7 +59,7 @@ class RecordField(NamedTuple):
 
 
 def resolve(annotation: Any, namespace: dict[str, Any]) -> Any:
-    """What an annotation names that was written (or kept by Python) as text; the text itself if that can't be told."""
+    """The type that an annotation names, if it is a text; the text itself if the name can't be resolved."""
     annotation = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(annotation, str):
         try:
@@ -72,7 +72,7 @@ def resolve(annotation: Any, namespace: dict[str, Any]) -> Any:
 
 
 def is_context(annotation: Any, namespace: dict[str, Any]) -> bool:
-    """Whether a parameter with this annotation gets the Context; one that only type checkers know by its name."""
+    """Whether a parameter with this annotation gets the Context. An unresolved name is judged by its text."""
     annotation = resolve(annotation, namespace)
     if isinstance(annotation, str):
         return annotation.strip().strip("'\"").rpartition(".")[2] == Context.__name__
@@ -112,7 +112,7 @@ def _shape_of_class(annotation: Any, origin: Any, arguments: tuple[Any, ...]) ->
 
 
 def own_annotations(annotated: Any) -> dict[str, Any]:
-    """What stands beside a function's parameters or a class's own fields; names that don't exist are no error."""
+    """The annotations of a function, or of a class without its bases. Names that don't exist are no error."""
     if sys.version_info >= (3, 14):  # evaluated only now, and a name under TYPE_CHECKING may not exist
         import annotationlib  # noqa: PLC0415
 
@@ -126,7 +126,7 @@ def is_typed_dict(made: type) -> bool:
 
 
 def record_fields(record: type, arguments: tuple[Any, ...] = ()) -> list[RecordField]:
-    """The fields that a JSON object may have for this dataclass or TypedDict, a generic one with these arguments."""
+    """The fields of a JSON object for this dataclass or TypedDict. `arguments`: those of a generic record."""
     hints = _hints(record)
     if any(hasattr(base, "__parameters__") for base in (record, *record.__mro__)):
         hints = _filled_hints(record, arguments, hints)
@@ -154,7 +154,7 @@ def _hints(record: type) -> dict[str, Any]:
 
 
 def _filled_hints(record: type, arguments: tuple[Any, ...], hints: dict[str, Any]) -> dict[str, Any]:
-    """Each hint as the class means it that declares it: bases may use one variable for different things."""
+    """Each hint is filled in for the class that declares it, as two bases may use one variable differently."""
     bound = bindings(record, arguments)
     everywhere = {variable: value for each in reversed(list(bound.values())) for variable, value in each.items()}
     made = {}
@@ -177,7 +177,7 @@ def _qualifier(annotation: Any) -> str:
 
 
 def _plain(annotation: Any) -> Any:
-    """Without what says nothing about the value: Annotated, Required, Final, NewType, names of types."""
+    """The annotation without parts that say nothing about the value: Annotated, Required, Final, NewType, aliases."""
     while True:
         if hasattr(annotation, "__metadata__") and hasattr(annotation, "__origin__"):
             annotation = annotation.__origin__

@@ -30,8 +30,8 @@ COLLECTED_AFTER = 20_000
 def main(arguments: list[str]) -> None:
     """`arguments`: one JSON object.
 
-    mode ("describe", "async", "sync"), file (absolute), namespace, parent (pid), and file descriptors: lifeline,
-    source, code (read by who serves, written by who describes), and socket and board (serving) or answer (describing).
+    It has mode ("describe", "async", "sync"), file (absolute), namespace, parent (pid), and file descriptors: lifeline,
+    source, code (written in "describe", read in other modes), and answer ("describe") or socket and board (others).
     """
     options = json.loads(arguments[0])
     for name in ("lifeline", "source", "code", "socket", "board", "answer"):
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _read_all(descriptor: int) -> bytes:
-    """What is in a file, which is closed."""
+    """Read a whole file, and close it."""
     data = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
     os.close(descriptor)
     return data
@@ -74,7 +74,7 @@ def _serve(options: dict[str, int | str], path: str, source: bytes) -> None:
         spare_the_collector()
         serve_sync(channel, board, Verbs(module.__name__))
         return
-    # The loop exists before the author's file is loaded: libraries of old look for one at import.
+    # The loop exists before the author's file is loaded: old libraries look for one at import.
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     capture_output()  # before the file is loaded: it may bind the streams, in a logging handler for instance
@@ -86,9 +86,9 @@ def _serve(options: dict[str, int | str], path: str, source: bytes) -> None:
 
 
 def spare_the_collector() -> None:
-    """What is loaded stays, and need not be looked at again and again: a fifth of the CPU of short verbs was that.
+    """Keep the collector from what is loaded, as that stays anyway: looking at it took a fifth of short verbs' CPU.
 
-    An author's file that has set thresholds of its own has its reasons.
+    Thresholds that an author's file has set are left as they are.
     """
     # docs/decisions/0005: the collector cost a fifth of a child's CPU
     gc.freeze()

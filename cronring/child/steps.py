@@ -1,7 +1,7 @@
 """Coroutines that say on the board when they are on the CPU.
 
-A task drives its coroutine by `send` and `throw`. Standing between the two costs a fraction of a microsecond, and lets
-the runner know whose code it was when a child froze or died.
+A task drives its coroutine by `send` and `throw`. A step stands between the two, which costs a fraction of a
+microsecond. So the runner knows whose code it was when a child froze or died.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SubStep(Coroutine[Any, Any, Any]):
 
 
 class RunStep(Coroutine[Any, Any, None]):
-    """One run as a coroutine that never raises: how it ended is told to `ends`."""
+    """One run as a coroutine that never raises. It tells `ends` how it ended."""
 
     __slots__ = (
         "_began_ns", "_board", "_coroutine", "_ends", "_offset_us", "_verbs", "printer", "run", "started_us", "stopped",

@@ -10,7 +10,7 @@ from cronring.child.board import CURRENT, DELIVERED, SLOT_BITS, STOP_SIGNAL, TAR
 from cronring.context import VerbStopped
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-# The files of ours that call an author's code: whatever runs directly above them is the verb's.
+# Our files that call an author's code. The frame directly above one of them is the verb's.
 _CALLERS = (_HERE + "steps.py", _HERE + "verbs.py")
 
 

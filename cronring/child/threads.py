@@ -12,7 +12,7 @@ from cronring.child.output import Printer, current_printer
 
 
 def follow_threads(loop: asyncio.AbstractEventLoop) -> None:
-    """From here on a thread prints for the run that started it, and a job in a thread pool for the run that gave it.
+    """From here on a thread prints for the run that started it, and a pool's work for the run that submitted it.
 
     (asyncio.to_thread takes the context along; run_in_executor and threading.Thread don't.)
     """

@@ -1,9 +1,9 @@
 """What a run uses: CPU time of its own, and the most memory that its process has held.
 
-CPU of a sync run is its process's (all of its threads, but no process that it started), as nothing else runs there. Of
-an async one it is what its steps took on the event loop's thread, including those of tasks it made. What it hands to
-other threads is not counted. The peak is the process's: of a sync run since it began, where the kernel lets it be reset
-(Linux). Of an async one it is whatever ran in its process since that began.
+CPU of a sync run is that of its process, as nothing else runs there: all threads, but no process that the verb started.
+CPU of an async run is what its steps took on the event loop's thread, with those of tasks that it made. Work in other
+threads is not counted. The peak is that of the process. For a sync run it counts since the run began, where the kernel
+can reset it (Linux). For an async run it counts since the process began, whatever ran there.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class ChildRun(NamedTuple):
 
 
 def runs_from(columns: Sequence[Sequence[Any]]) -> Iterator[ChildRun]:
-    """Runs by columns in the order of Run's fields: one with a single entry says that of all runs."""
+    """Runs from columns in the order of ChildRun's fields. A column with a single entry holds for all runs."""
     count = len(columns[1])  # ids of executions, no two of which are the same
     return map(
         ChildRun._make, zip(*[column if len(column) == count else repeat(column[0], count) for column in columns])
@@ -52,7 +52,7 @@ class UnknownVerb(LookupError):
 
 
 class _Parameters(NamedTuple):
-    """What a verb takes. `payloads` is None when that is no payload."""
+    """What a verb takes. `payloads` is None if it takes no payload."""
 
     context: bool
     payloads: Payloads | None = None
@@ -67,7 +67,7 @@ _CONTEXT = _Parameters(True)
 
 
 class Verbs:
-    """Callables by name. What one takes is looked up at its first call: a file may have thousands."""
+    """Callables by name. A verb's parameters are read at its first call, as a file may have thousands of verbs."""
 
     def __init__(self, module_name: str) -> None:
         self._declared: dict[str, Declaration] = {d.name: d for d in declarations(module_name)}
@@ -82,8 +82,9 @@ class Verbs:
         return self.moved.pop(execution_id, 0), json.dumps(metrics, separators=(",", ":")) if metrics else ""
 
     def call(self, run: ChildRun, started_us: int) -> Any:
-        """Call the verb of `run`: its result, which is a coroutine for an async verb. Raises UnknownVerb, and
-        PayloadError when its payload is none that the verb takes.
+        """Call the verb of `run`. Returns its result: a coroutine for an async verb.
+
+        Raises UnknownVerb, PayloadError for a payload that doesn't fit, and what the verb raises.
         """
         declaration = self._declared.get(run.verb)
         if declaration is None:
@@ -135,7 +136,7 @@ def _call_with_payload(function: Callable[..., Any], takes: _Parameters, context
 
 
 def _parameters_of(function: Callable[..., Any]) -> _Parameters:
-    """The Context is the parameter of that type; of the others there is one at most, as the module was checked."""
+    """Which parameter takes the Context, and which the payload. The module was checked: there is at most one more."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     taken = [p for p in signature.parameters(function) if p.kind in {*positional, inspect.Parameter.KEYWORD_ONLY}]
     plain = inspect.unwrap(function)

@@ -1,9 +1,9 @@
-"""How many runs may be sent before a child is free for them, so that it is never idle for want of one.
+"""How many runs may be sent before a child is free for them, so that no child is idle for want of a run.
 
-A place that is granted when a run has ended is filled a claim later: the child of a verb that takes 5 ms would stand
-still for most of the time where PostgreSQL is 20 ms away. So of verbs whose runs all take about as long, the next is
-sent for before the run ends. That is when its end is expected within the time that a claim takes. What can't be
-foreseen isn't sent ahead: it would wait here, instead of in its job's row.
+A place that is granted at the end of a run is filled only after a claim. If PostgreSQL is 20 ms away, the child of a
+verb that takes 5 ms would be idle most of the time. So the runner asks for the next run before the present one ends,
+once that end is expected within the time of a claim. It does so only for verbs whose runs all take about as long. A
+run that is sent too early would wait here, instead of in its job's row.
 """
 
 from collections import deque
@@ -43,27 +43,27 @@ class Pace:
 
     @property
     def mean_ns(self) -> int | None:
-        """None: not to be foreseen."""
+        """None: the runs differ too much to foresee an end."""
         foreseen = self.known and self._spread_ns <= SPREAD_MAX_NS
         return max(self._mean_ns, SHORTEST_NS) if foreseen else None
 
     @property
     def most_ns(self) -> int:
-        """Most take no longer."""
+        """Most runs take no longer."""
         return self._mean_ns + self._spread_ns
 
     @property
     def patience_ns(self) -> int:
-        """A run that takes so much longer than the mean is none of those that it was learnt from."""
+        """A run that takes so much longer than the mean is unlike the runs before: its end can't be foreseen."""
         return 4 * self._spread_ns + 20 * MS_NS
 
 
 # docs/decisions/0038: a free child would wait for a claim's round trip
 def lead_ns(turnarounds: Pace, claim_us: int) -> int:
-    """How long before its end a run's successor is sent for.
+    """How long before the end of a run the runner asks for the next one.
 
-    As long as it took lately from a place's grant to the run that uses it. What isn't known of that yet is a claim, and
-    half of one more, because it may have to wait for the one under way.
+    It is the time that it took lately from the grant of a place to the run that uses it. Until that is known: one and a
+    half claims, because a claim may have to wait for the one that is under way.
     """
     lead = turnarounds.most_ns if turnarounds.known else LEAD_MIN_NS + claim_us * 1_500
     return min(max(lead, LEAD_MIN_NS), LEAD_MAX_NS)
@@ -88,7 +88,7 @@ class Ahead:
             self._waiting.append((execution_id, verb))
 
     def ended(self, execution_id: int, duration_ns: int | None, now_ns: int) -> None:
-        """`duration_ns`: None if it tells nothing of how long others take."""
+        """`duration_ns`: None if the run did not end by itself, so that its length tells nothing about others."""
         ran = self._running.pop(execution_id, None)
         if ran is None:
             self._waiting = deque(each for each in self._waiting if each[0] != execution_id)
@@ -101,7 +101,7 @@ class Ahead:
             self._running[next_id] = verb, now_ns
 
     def count(self, now_ns: int, lead_ns: int) -> int:
-        """How many will (probably) have ended within `lead_ns`, each other's successors among them."""
+        """How many runs will (probably) end within `lead_ns`. A short run's successors in that time count too."""
         found = 0
         for mean_ns, left_ns in self._foreseen(now_ns):
             if left_ns <= lead_ns:
@@ -115,7 +115,7 @@ class Ahead:
         )
 
     def _foreseen(self, now_ns: int) -> list[tuple[int, int]]:
-        """(mean, what is left of it) of each run that an end is expected of."""
+        """(mean, what is left of it), in ns, of each run whose end can be foreseen."""
         found = []
         for verb, since_ns in self._running.values():
             pace = self._paces.get(verb)

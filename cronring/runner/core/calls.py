@@ -1,6 +1,6 @@
 """What verbs have asked for, until a controller has answered. docs/decisions/0098
 
-A call may be asked of several controllers, one after the other: it is done once, whoever is asked, and how often.
+The runner may ask several controllers for one call, one after the other. The call is done once all the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ TOO_MANY = "TOO_MANY"
 
 
 class _Call:
-    """`address`: who has been asked; "": nobody now. `due_ns`: when it is to be asked next."""
+    """`address`: the controller that is asked now; "": none. `due_ns`: when to ask the next one."""
 
     __slots__ = ("address", "asked", "avoid", "due_ns", "ends_ns", "pause_ns", "problem", "request")
 
@@ -30,7 +30,7 @@ class _Call:
         self.due_ns = now_ns
         self.ends_ns = ends_ns
         self.pause_ns = PAUSE_FIRST_NS
-        self.asked = False  # somebody was, so that it may have been done
+        self.asked = False  # a controller was asked, so the call may have been done
         self.problem = "no controller that reaches PostgreSQL is connected to this runner"
 
 
@@ -43,7 +43,7 @@ class OpenCalls:
         self._settled_ns = 0
 
     def __bool__(self) -> bool:
-        """Something waits, or is to be told."""
+        """Calls wait, or answers are to be handed to their verbs."""
         return bool(self._calls or self._answers)
 
     def take(self, event: VerbAsked | VerbAnswered, now_ns: int) -> None:
@@ -61,7 +61,7 @@ class OpenCalls:
             self._calls[call] = _Call(request, now_ns, now_ns + patience_ms * MS_NS)
 
     def _answered(self, address: str, call: CallId, answer: CallAnswer, now_ns: int) -> None:
-        """One that was asked before the present one may still say that it was done."""
+        """A late answer counts if it says that the call was done. Refusals count from the controller asked last."""
         waiting = self._calls.get(call)
         if waiting is None or (answer.reason and waiting.address != address):
             return
@@ -114,7 +114,7 @@ class OpenCalls:
         return told
 
     def next_deadline(self) -> int | None:
-        """Monotonic ns; None: nothing waits. What nobody could be asked for is looked at when somebody comes."""
+        """Monotonic ns; None: nothing waits. A call that found no controller to ask waits for one to connect."""
         return min((self._next_ns(waiting) for waiting in self._calls.values()), default=None)
 
     def _next_ns(self, waiting: _Call) -> int:

@@ -7,11 +7,12 @@ _SLACK_US = 100_000  # controllers estimate PostgreSQL's clock, each a little ot
 
 
 class DispatchClock:
-    """`Dispatch.now_us` was true when it was sent, so a sample can only be behind, by the way it took.
+    """`Dispatch.now_us` was true when it was sent, so a sample is behind by the time that the message was on its way.
 
-    The largest offset of the last few samples is therefore the best (NTP's clock filter, one way). Unless PostgreSQL's
-    clock was set back: then a dispatch seems to have been long on its way. How long it can have been is known from the
-    stream's order: it was sent after the controller had received a beat that was acknowledged before.
+    The largest offset of the last few samples is therefore the best one (NTP's clock filter, one way). After
+    PostgreSQL's clock was set back, it would be too large: each dispatch then seems to have been on its way for long.
+    The order of the stream tells how long that can have been: the controller sent the dispatch after it had received
+    the last beat that it acknowledged. An offset above what this allows means that the clock was set back.
     """
 
     def __init__(self) -> None:

@@ -2,15 +2,16 @@
 
 The controllers declare a runner's executions lost when its lease in PostgreSQL (`last_seen_at`) is 8.75 s old. So:
 
-- An acknowledged beat whose renewal was committed is contact, counted from the beat's *sending*: `last_seen_at` is that
-  or later, whatever the acknowledgement took.
-- All known controllers saying that they can't reach PostgreSQL is contact too, counted from the oldest of those beats:
-  nobody can declare anything. One that is silent might still reach it. So it must be all, and those that the others
-  take for dead while they held a lease when that was last known: they may be cut off from the others only.
-- A welcome is contact, counted from the sending of Hello and for as long as the registration took after that, by the
-  controller's word: it ends with setting `last_seen_at`. So a runner that comes back after an outage takes what was
-  waiting for it at once. It does so even if a large module took longer to be deployed than the fence.
-- A controller that merely answers is no contact. It has not renewed anything.
+- An acknowledged beat whose renewal was committed is contact, counted from the beat's *sending*. `last_seen_at` is that
+  instant or later, however long the acknowledgement took.
+- It is contact too when all known controllers say that they can't reach PostgreSQL: then nobody can declare a run lost.
+  It counts from the oldest of those beats. All must say so, as a silent controller might still reach PostgreSQL. That
+  includes controllers that others take for dead, if they held a lease when last heard of: only the others may be cut
+  off from them.
+- A welcome is contact, as registering ends with setting `last_seen_at`. It counts from the sending of Hello, plus the
+  time that the controller says it took to register. So a runner that comes back after an outage takes at once what was
+  waiting for it. It does so even if deploying a large module took longer than the fence.
+- A mere answer of a controller is no contact, as it has renewed nothing.
 """
 
 from typing import Final
@@ -42,19 +43,19 @@ class ControllerContact:
 
     def __init__(self, now_ns: int) -> None:
         self.failure = ""  # why it was last down
-        self.controller_id = ""  # whose it was when it was last up
+        self.controller_id = ""  # of the controller that was last up at this address
         self.down_since_ns = now_ns  # while it isn't open
         self.gone = False  # while it isn't open: nobody listens at its address
         self.open = False  # the stream stands
         self.hello_ns = now_ns  # its Hello was sent then, or later
-        self.answered_ns = now_ns  # the latest that it has answered was sent then: what comes next, it sent after that
+        self.answered_ns = now_ns  # when the latest beat that it has answered was sent; what comes now, it sent later
         self.up = False  # it has welcomed this runner
         self.told = False  # it has acknowledged a beat that said `draining`, so it sends no more runs
         self.sequence = 0
         self.pending: dict[int, tuple[int, bool, bool]] = {}  # sequence -> (sent, renewal asked, draining)
         self.blind_since_ns: int | None = None  # sending of the latest beat it answered without a database
         self.named_ns = now_ns  # when it was last connected, or named by a controller
-        self.peers: tuple[str, ...] = ()  # whom it named last
+        self.peers: tuple[str, ...] = ()  # the controllers that it named last
 
 
 class Contact:
@@ -80,7 +81,7 @@ class Contact:
 
     # docs/decisions/0040: two unanswered beats are enough: an end is decided only once
     def takers(self, now_ns: int) -> list[str]:
-        """To whom results may be offered: who can commit them, and answers. If there is none, who is connected."""
+        """Controllers to offer results to: those that answer and reach PostgreSQL; else all that are connected."""
         patience_ns = self.settings.renewal_patience_ns
         sighted = self.sighted_addresses()
         answering = [address for address in sighted if now_ns - self.links[address].answered_ns <= patience_ns]
@@ -88,11 +89,11 @@ class Contact:
 
     # docs/decisions/0039: or what they claimed for it waits for SWIM's verdict
     def out_of_reach(self, now_ns: int) -> tuple[str, ...]:
-        """Ids of controllers that were connected and are gone, or haven't been for a while; later now and then only.
+        """Ids of controllers that were connected and are gone, or out of reach for a while.
 
-        What such a one has claimed for this runner may never have come, as its results may never have come back. It
-        claims for it no more once it has noticed. So after some time there is nothing left to be taken over, but for
-        what it adopts from others meanwhile.
+        Runs that such a controller has claimed for this runner may never have come here, and results may never have
+        reached it. Once it notices, it claims nothing for this runner any more. So after some time only what it adopts
+        from others is left to be taken over, and its id is named only now and then.
         """
         return tuple(
             link.controller_id
@@ -113,11 +114,11 @@ class Contact:
         return all(link.told for link in self.links.values() if link.open)
 
     def fence_ns(self) -> int:
-        """When runs must be stopped, unless there is contact before."""
+        """When runs must be stopped, unless there is contact before (monotonic ns)."""
         return self.contact_ns + self.settings.fence_ns
 
     def beats(self, address: str, draining: bool, now_ns: int) -> tuple[int, bool]:
-        """(sequence, renew) of the beat that is now sent to that controller."""
+        """(sequence, renew) of the beat that is about to be sent to that controller."""
         self._choose_renewer(now_ns)
         link = self.links[address]
         link.sequence += 1
@@ -167,16 +168,16 @@ class Contact:
 
     # docs/decisions/0025: counted from the sending of Hello, less what the registration took
     def welcomed(self, address: str, controller_id: str, registering_ns: int, now_ns: int) -> None:
-        """`registering_ns`: so long after Hello, by the controller's clock, the lease was renewed, or later."""
+        """`registering_ns`: the lease was renewed so long after Hello had come, or later, by the controller's clock."""
         link = self.links[address]
         link.up = True
         link.controller_id = controller_id
-        # Their clocks may run unequally. Taken too early, this costs runs; taken too late, it lets them overlap.
+        # The two clocks may run at different speeds. An instant too early costs runs; one too late lets runs overlap.
         registered_ns = link.hello_ns + registering_ns - registering_ns // CLOCKS_DIFFER_BY
         self.contact_ns = max(self.contact_ns, min(registered_ns, now_ns))
 
     def went_down(self, address: str, refused: bool, now_ns: int) -> bool:
-        """Whether it is one that was connected, and only now seen to be gone."""
+        """True if this controller was connected before, and only now turns out to be gone."""
         link = self.links[address]
         if link.open:
             link.named_ns = link.down_since_ns = now_ns
@@ -189,11 +190,11 @@ class Contact:
         return newly_gone
 
     def _choose_renewer(self, now_ns: int) -> None:
-        """Stay with one that renews; move on from one that has not for a while, or that is gone."""
+        """Stay with a controller that renews; move on if it has not renewed for a while, or is gone."""
         patience_ns = self.settings.renewal_patience_ns
         if self.renewer is not None and now_ns - self._renewer_since_ns <= patience_ns:
             return
-        # Those that see no database are asked only if all say so: one of them will be the first to see it again.
+        # If no controller reaches PostgreSQL, ask any of them: one will be the first to reach it again.
         candidates = self.sighted_addresses() or self.open_addresses()
         if not candidates:
             self.renewer = None

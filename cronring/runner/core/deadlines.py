@@ -1,4 +1,4 @@
-"""Deadlines of thousands of runs that almost never come: adding and removing one costs a dict operation."""
+"""Deadlines of thousands of runs. Few deadlines are ever reached, so adding and removing costs a dict operation."""
 
 import heapq
 

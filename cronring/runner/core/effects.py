@@ -40,7 +40,7 @@ class SendGrants(NamedTuple):
 
 
 class SendDeclined(NamedTuple):
-    """To whoever sent these runs: they were not begun, and may be sent again."""
+    """To the controller that sent these runs: they were not begun, and may be sent again."""
 
     address: str
     execution_ids: tuple[int, ...]
@@ -67,7 +67,7 @@ class StartRuns(NamedTuple):
 
 
 class StopRuns(NamedTuple):
-    """-> RunsEnded, whether or not they obey: what still runs after `grace_ms` is killed."""
+    """-> RunsEnded in any case: a run that goes on after `grace_ms` is killed."""
 
     execution_ids: tuple[int, ...]
     reason: StopReason

@@ -8,7 +8,7 @@ from cronring.schema.lanes import LaneDemand
 
 
 class RunnerWoke(NamedTuple):
-    """The deadline has come, or nothing happened at all."""
+    """The deadline has come. It does no harm if it has not."""
 
 
 class LinkOpened(NamedTuple):
@@ -24,9 +24,9 @@ class LinkOpened(NamedTuple):
 class LinkUp(NamedTuple):
     """A controller welcomed this runner. `peers`: addresses of all controllers that may hold a lease.
 
-    `beat_ms` and `fence_ms` are the cluster's. `deployments`: the keys that it registered the modules under, in the
-    order of Hello ("": refused); None: it demands no places, and sends what is due (in virtual time).
-    `registering_ms`: at least so long after Hello had come, by its clock, it renewed this runner's lease.
+    `beat_ms` and `fence_ms` are the cluster's. `deployments`: the keys of the registered modules, in the order of Hello
+    ("": refused). None: the controller demands no places, and sends what is due (in virtual time).
+    `registering_ms`: the controller renewed this runner's lease so long after Hello had come, or later, by its clock.
     """
 
     address: str
@@ -86,7 +86,7 @@ class DrainAsked(NamedTuple):
 
 
 class VerbAsked(NamedTuple):
-    """A verb of a run here asks for something, and waits for so long. `request`: as it goes to controllers."""
+    """A verb of a run here makes a call, and waits `patience_ms` for it. `request`: as it goes to controllers."""
 
     call: CallId
     request: bytes

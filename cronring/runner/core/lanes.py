@@ -7,7 +7,7 @@ from cronring.schema.lanes import LaneKind
 
 
 class ModuleLanes(NamedTuple):
-    """One module's: which of its verbs are sync, and how many runs there may be at once in each lane."""
+    """The lanes of one module: which verbs are sync, and how many runs each lane may have at once."""
 
     sync_verbs: frozenset[str]
     sync: int
@@ -15,7 +15,7 @@ class ModuleLanes(NamedTuple):
     quota: int
 
     def kind(self, run: Run) -> LaneKind:
-        """As ModuleHost.start sends it."""
+        """The lane of a run. It must agree with the child that ModuleHost.start chooses."""
         if run.verb in self.sync_verbs:
             return LaneKind.SYNC
         return LaneKind.QUOTA if run.has_quota else LaneKind.ASYNC

@@ -1,7 +1,7 @@
-"""What a runner holds, and what it has finished but nobody has acknowledged.
+"""The runs that a runner holds, and the results that no controller has acknowledged.
 
-A run is idempotent by its execution id: it starts once, however often and by whomever it is dispatched. A result is
-kept until a controller has committed it, and offered to another one when a stream breaks, or after a while in silence.
+A run starts once by its execution id, even if several controllers dispatch it several times. A result is kept until a
+controller has committed it. It is offered to another controller when a stream breaks, or after a while in silence.
 """
 
 from collections.abc import Iterable
@@ -30,10 +30,11 @@ class RunLedger:
         self.held: dict[int, Run] = {}
         self.offers: dict[int, Offer] = {}
         self._dispatcher: dict[int, str] = {}
-        # Two generations: a controller that adopts may dispatch again what another has just acknowledged.
+        # A controller that adopts may dispatch again what another one has just acknowledged. Two generations of ids:
+        # the older one is dropped as a whole, and what was acknowledged lately is always known.
         self._acked: set[int] = set()
         self._acked_before: set[int] = set()
-        self._cancels: dict[int, str] = {}  # that came before their runs, and why; the oldest first
+        self._cancels: dict[int, str] = {}  # by run that has not come yet: why it is cancelled; the oldest first
 
     def take(self, address: str, runs: list[Run]) -> tuple[list[Run], list[Offer]]:
         """(runs to start, offers for executions that ended already and that this controller asks for again)."""
@@ -58,7 +59,7 @@ class RunLedger:
             del self._dispatcher[execution_id]
 
     def cancel(self, execution_ids: tuple[int, ...], reason: str) -> tuple[int, ...]:
-        """Those that are held. What isn't known may still be on its way, and will not be begun."""
+        """Returns the runs that are held. An unknown run may be on its way: it will not be begun when it comes."""
         held = []
         for execution_id in execution_ids:
             if execution_id in self.held:
@@ -70,14 +71,14 @@ class RunLedger:
         return tuple(held)
 
     def cancelled(self, execution_id: int) -> str | None:
-        """Why a run that has just come is not to be begun; None: it is."""
+        """Why a run that has just come must not begin; None: it may."""
         return self._cancels.pop(execution_id, None) if self._cancels else None
 
     def _has_ended(self, execution_id: int) -> bool:
         return execution_id in self.offers or execution_id in self._acked or execution_id in self._acked_before
 
     def end(self, results: list[Report], now_ns: int) -> list[Offer]:
-        """Turn held runs into offers to whoever dispatched them last. Results of unknown runs are dropped."""
+        """Turn held runs into offers to the controller that dispatched them last. Drops results of unknown runs."""
         offers = []
         for result in results:
             execution_id = result.execution_id
@@ -99,5 +100,5 @@ class RunLedger:
         return [offer for offer in self.offers.values() if offer.address == address]
 
     def stale(self, before_ns: int) -> list[Offer]:
-        """Offers made before that time. Offers are in order of their ending; repeated ones may come later."""
+        """Offers that were last made before that time, in the order in which their runs ended."""
         return [offer for offer in self.offers.values() if offer.offered_ns <= before_ns]

@@ -44,11 +44,11 @@ from cronring.runner.core.settings import MS_NS, RunnerSettings
 from cronring.schema.execution import Report, Run
 
 STOP_GRACE_MS = 2_000
-LINKS_MAX = 200  # controllers; more are made up
+LINKS_MAX = 200  # controllers; a cluster has far fewer, so a peer that names more makes them up
 FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
 NO_CONTACT = "not started: this runner's lease could not be renewed, so it may be taken for lost"
 NOT_BEGUN = "not started: it was cancelled before it got here"
-OFFERS_MAX = 10_000  # results that nobody has taken yet; beyond, this runner grants no places
+OFFERS_MAX = 10_000  # unacknowledged results, from which on this runner grants no places
 TOO_LATE = "not started: it was past its deadline when it got here"
 
 
@@ -56,7 +56,7 @@ class RunnerCore:
     """Which runs to start and to stop, whom to tell of their ends, and whether there is contact.
 
     `addresses` are those of --controllers: they are never dropped. `rotation` spreads runners over controllers.
-    `lanes` of the modules in the order of Hello; without them it takes whatever comes.
+    `lanes`: of the modules in the order of Hello. Without lanes it takes all runs that come.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class RunnerCore:
             case _:
                 assert_never(event)
         self._pass_time(now_ns)
-        # docs/decisions/0025: before there is contact they would come back, and be declined, again and again
+        # docs/decisions/0025: without contact, runs that are given back would come again, and be declined again
         if self._declined and now_ns < self._contact.fence_ns():
             self._give_back()
         self._divide_places(now_ns)
@@ -185,7 +185,7 @@ class RunnerCore:
         self._end_fence(now_ns)
         self._peers_named(event.address, event.peers, now_ns)
         self._beat(event.address, now_ns)
-        # What runs already takes places, whoever granted them, and must not be granted twice.
+        # Runs that go on already take places. Those places must not be granted a second time.
         if event.deployments is not None:
             self.places.link_up(event.address, event.deployments, self._ledger.held.values(), now_ns)
         self._offer(self._ledger.offered_to(""), now_ns)
@@ -212,9 +212,9 @@ class RunnerCore:
         self.places.link_down(event.address)
         self._calls.link_down(event.address, now_ns)
         self._offer(self._ledger.offered_to(event.address), now_ns)
-        if was_renewer or gone:  # the renewer hears of it: what was claimed there for this runner is to be taken over
+        if was_renewer or gone:  # a beat names the controller, so that another takes over its claims for this runner
             self._beat_all(now_ns)
-        if gone:  # and once more, as PostgreSQL may just be committing what it had been asked for
+        if gone:  # and once more: PostgreSQL may just be committing a last claim of that controller
             self._next_beat_ns = now_ns + self._settings.gone_again_ns
 
     def _beat_acked(self, event: BeatAcked, now_ns: int) -> None:
@@ -224,11 +224,11 @@ class RunnerCore:
         renewer = self._contact.renewer
         self._contact.acked(event.address, event.sequence, event.renewed, event.database_ok, now_ns)
         self._end_fence(now_ns)
-        # It can commit nothing now, and another one may.
+        # This controller can commit nothing now; another one may.
         if not event.database_ok:
             self._offer_elsewhere(now_ns)
         if renewer is not None and self._contact.renewer is None and self._contact.sighted_addresses():
-            self._beat_all(now_ns)  # the one that was asked can't: ask the next at once, if there is hope
+            self._beat_all(now_ns)  # the renewer can't reach PostgreSQL: ask the next one at once
 
     def _beat_all(self, now_ns: int) -> None:
         for address in self._contact.open_addresses():
@@ -254,7 +254,7 @@ class RunnerCore:
             offer.address = event.address
         self._offer(ended, now_ns)
         in_contact = now_ns < self._contact.fence_ns()
-        # One that drains may be gone before it can give back what it declined: it refuses.
+        # A runner that drains may be gone before it can give runs back. So it refuses them instead of declining.
         if not in_contact and link is not None and not self._draining:
             self._decline(event.address, fresh)
         else:
@@ -276,7 +276,7 @@ class RunnerCore:
         started: list[Run] = []
         refused: list[Report] = []
         for run in runs:
-            # In the first two cases its successor may be on its way already; what started now could overlap it.
+            # In the first two cases the successor of this run may be on its way already: the two could overlap.
             if not in_contact:
                 refused.append(_not_started(run, StopReason.DISCONNECTED, NO_CONTACT, now_us))
             elif run.deadline_us <= now_us:
@@ -292,7 +292,7 @@ class RunnerCore:
 
     # docs/decisions/0025: given back, not refused: nothing of it has begun
     def _decline(self, address: str, runs: list[Run]) -> None:
-        """They may have been declared lost: whether they were, `address` looks up before it sends them again."""
+        """The runs may have been declared lost. The controller looks that up before it sends them again."""
         if not runs:
             return
         self._ledger.forget(run.execution_id for run in runs)
@@ -316,7 +316,7 @@ class RunnerCore:
         self.places.voided.clear()
 
     def _offer(self, offers: list[Offer], now_ns: int) -> None:
-        """Send each to the controller that it is meant for, or to another if that one, or its PostgreSQL, is away."""
+        """Send each to its controller, or to another one if that controller, or its PostgreSQL, is out of reach."""
         if not offers:
             return
         takers = self._contact.takers(now_ns)
@@ -331,7 +331,7 @@ class RunnerCore:
             self._effects.append(SendReports(address, results))
 
     def _offer_elsewhere(self, now_ns: int) -> None:
-        """What was offered a while ago to one that can't commit it, or is silent. It is decided only once."""
+        """Offer again, elsewhere, what a controller can't commit or doesn't answer. An end is decided only once."""
         takers = self._contact.takers(now_ns)
         waiting = self._ledger.stale(now_ns - self._settings.beat_ns) if takers else []
         self._offer([offer for offer in waiting if offer.address and offer.address not in takers], now_ns)
@@ -368,7 +368,7 @@ class RunnerCore:
             self._log(Level.INFO, "contact_regained")
 
     def _review(self, now_ns: int) -> None:
-        """Now and then: offer again what nobody acknowledged, and drop controllers that are long gone."""
+        """Each second: offer again what nobody acknowledged, and drop controllers that are long gone."""
         stale = self._ledger.stale(now_ns - self._settings.ack_patience_ns)
         up = self._contact.up_addresses()
         for offer in stale:
@@ -400,10 +400,10 @@ class RunnerCore:
         if self._ledger.held:
             self._farewell_ends_ns = None  # one more came from a controller that hadn't heard of the drain
             return
-        # Results that nobody can take would keep it for ever: it says goodbye all the same.
+        # If no controller can take the last results, the drain must still end.
         if self._farewell_ends_ns is None:
             self._farewell_ends_ns = now_ns + self._settings.farewell_ns
-        # A controller that has acknowledged the draining beat has sent its last run before.
+        # A controller sends no more runs once it has acknowledged a beat that says `draining`.
         done = not self._ledger.offers and self._contact.all_told()
         if not self._finished and (done or now_ns >= self._farewell_ends_ns):
             self._finished = True

@@ -1,4 +1,7 @@
-"""Why a runner stops a run. Instants end in `_us` and are PostgreSQL's; monotonic times in `_ns`: this machine's."""
+"""Values of a runner's core: why a run is stopped, and calls of verbs.
+
+Names of instants by PostgreSQL's clock end in `_us`, those of this machine's monotonic times in `_ns`.
+"""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -41,7 +44,7 @@ class CallId(NamedTuple):
 class CallAnswer(NamedTuple):
     """What became of a call. `reason` "": it was done. `value`: JSON.
 
-    `again`: whoever said so doesn't know whether it was done, or could not do it now.
+    `again`: ask again. The controller doesn't know whether it was done, or could not do it now.
     """
 
     value: str = ""

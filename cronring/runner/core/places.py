@@ -1,9 +1,9 @@
-"""Who may send how much to this runner: its lanes' places, divided among the controllers.
+"""How many runs each controller may send to this runner: the places of its lanes, divided among the controllers.
 
-A place is for one run. It is granted to a controller, used by a run that comes, and free again when that has ended.
-What has no place is not claimed at all. While nobody waits, free places are spread over the controllers, so that the
-claim of a tick goes out at its run_at. When one waits, the others give back what they don't need, and free places go to
-the most urgent demand. A controller that neither uses nor returns what others wait for loses it after a while.
+A place is for one run. It is granted to a controller, used by a run that comes, and free again when the run has ended.
+A tick without a place is not claimed. While no tick waits, free places are spread over the controllers, so that a
+claim goes out at its run_at. When a controller waits for places, the others return what they don't need, and free
+places go to the most urgent demand. A controller that keeps unused places while others wait loses them after a while.
 """
 
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ from cronring.runner.core.shares import Share, free_share, most_urgent
 from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.lanes import Grant, LaneDemand, LaneKey, LaneKind
 
-PATIENCE_NS: Final = 700 * MS_NS  # with places that others wait for; longer where claims take longer
-STANDBY_TURN: Final = 10  # in shortage, each so many-th place goes to one who stands in for another controller
-FLOOR_PARTS: Final = 8  # of a controller's part of the lane it keeps one, however short places are
-FEW: Final = 64  # async places, up to which none of them is to stand still for as long as a claim takes
-BATCH_PARTS: Final = 32  # in large lanes demands are met by so large a part at once, or
-BATCH_NS: Final = 5 * MS_NS  # so often: a message for each run would cost more than the run
-BULK: Final = 8  # parts as large as this are filled up when half of them is used
+PATIENCE_NS: Final = 700 * MS_NS  # how long a controller may keep places that others wait for; more if claims are slow
+STANDBY_TURN: Final = 10  # when places are short, every 10th goes to a demand for standby ticks
+FLOOR_PARTS: Final = 8  # however short places are, each controller may keep an eighth of its part of the lane
+FEW: Final = 64  # async lanes up to this size are filled ahead, so that no place is idle during a claim
+BATCH_PARTS: Final = 32  # a large lane meets demands once a 32nd of it is free, or
+BATCH_NS: Final = 5 * MS_NS  # this often: a message for each run would cost more than the run
+BULK: Final = 8  # a controller's part of this size is filled up only when half of it is used
 
 
 class Lane:
@@ -38,7 +38,7 @@ class Lane:
         self.turns = 0
         self.served_ns = 0  # when demands were last met
         self.turnarounds = Pace()  # from the grant of what was demanded to its use
-        self.next_ns: int | None = None  # when time alone changes something
+        self.next_ns: int | None = None  # when to divide again although nothing has happened
 
     @property
     def room(self) -> int:
@@ -66,7 +66,7 @@ class GrantedPlaces:
     # What happens
 
     def link_up(self, address: str, deployments: tuple[str, ...], held: Iterable[Run], now_ns: int) -> None:
-        """A controller that demands places is connected; it registered the modules under these keys ("": not)."""
+        """A controller that demands places is connected. `deployments`: the keys of the modules ("": refused)."""
         fresh: list[str] = []
         for deployment, module in zip(deployments, self._modules, strict=False):
             if deployment and deployment not in self._hosted:
@@ -89,13 +89,13 @@ class GrantedPlaces:
         self._touched[key] = None
 
     def link_down(self, address: str) -> None:
-        """What was granted to it and not used is free: nothing can come over that stream any more."""
+        """Its unused places are free: no run can come over that stream any more."""
         for lane in self._lanes.values():
             if lane.shares.pop(address, None) is not None:
                 self._touched[lane.key] = None
 
     def pause(self, paused: bool) -> None:
-        """Grant none for now: nobody takes the results of what has run."""
+        """Whether to grant no places for now, because no controller takes the results of runs."""
         if paused != self._paused:
             self._paused = paused
             self._touched.update(dict.fromkeys(self._lanes))
@@ -115,7 +115,7 @@ class GrantedPlaces:
             self._touched[lane.key] = None
 
     def took(self, run: Run, now_ns: int) -> None:
-        """It is held from now on."""
+        """The run is held from now on."""
         lane = self._lane(run)
         if lane is None:
             return
@@ -163,7 +163,7 @@ class GrantedPlaces:
         return min((lane.next_ns for lane in self._lanes.values() if lane.next_ns is not None), default=None)
 
     def settle(self, now_ns: int) -> dict[str, list[Grant]]:
-        """Divide anew where something has changed: what is to be told, by the controllers' addresses."""
+        """Divide lanes in which something has changed. Returns the grants to send, by controllers' addresses."""
         for lane in self._lanes.values():
             if lane.next_ns is not None and lane.next_ns <= now_ns:
                 self._touched[lane.key] = None
@@ -196,7 +196,7 @@ class GrantedPlaces:
         self._plan(lane, short, now_ns)
 
     def _serve(self, lane: Lane, now_ns: int) -> None:
-        """Free places go to demands: the most urgent first, now and then to one who stands in for another."""
+        """Free places go to demands, the most urgent first. Every 10th one goes to a demand for standby ticks."""
         able = [share for share in lane.shares.values() if share.able(now_ns)]
         room = lane.room
         if lane.ahead is not None and any(share.unmet for share in able):
@@ -219,7 +219,7 @@ class GrantedPlaces:
             room -= 1
 
     def _spread(self, lane: Lane, part: int, now_ns: int) -> None:
-        """Nobody waits: what is free is divided, so that nobody has to ask when the next ticks come due."""
+        """No tick waits: free places are divided, so that no controller has to ask when its next ticks come due."""
         able = [share for share in lane.shares.values() if share.able(now_ns) and not share.closed]
         room = lane.room
         low = part // 2 if part >= BULK else part - 1
@@ -236,9 +236,9 @@ class GrantedPlaces:
             fewest.grant(1, now_ns)
             room -= 1
 
-    # docs/decisions/0050: who holds without using loses it, or others starve
+    # docs/decisions/0050: a controller that keeps unused places would starve the others
     def _expire(self, lane: Lane, now_ns: int) -> None:
-        """Others wait for what this controller has had for too long."""
+        """Take places from controllers that have kept them for too long while others wait."""
         for address, share in lane.shares.items():
             others = any(other.unmet or other.unmet_standby for other in lane.shares.values() if other is not share)
             if others and share.pressed and share.out > share.kept and now_ns >= share.moved_ns + _patience_ns(share):
@@ -246,7 +246,7 @@ class GrantedPlaces:
                 self.voided.append(address)
 
     def _plan(self, lane: Lane, short: bool, now_ns: int) -> None:
-        """When time alone would change what is granted."""
+        """Set when the lane is to be divided again, even if nothing happens until then."""
         instants = [share.suspended_ns for share in lane.shares.values() if share.suspended_ns > now_ns]
         if short:
             instants += [
@@ -270,7 +270,7 @@ def _patience_ns(share: Share) -> int:
 
 
 def _duration_ns(result: Report) -> int | None:
-    """Of a run that ended by itself."""
+    """How long the run took; None if it did not end by itself."""
     if result.outcome not in (Outcome.COMPLETED, Outcome.FAILED):
         return None
     return (result.ended_at - result.started_at) * 1_000

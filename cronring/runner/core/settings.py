@@ -8,7 +8,7 @@ MS_NS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class RunnerSettings:
-    """Beat and fence count until a controller names the cluster's. Raises ValueError when a relation does not hold.
+    """Its beat and fence are valid until a controller names the cluster's. Raises ValueError for a broken relation.
 
     `fence_ns` must lie below the controllers' `runner_lost_after` (8.75 s) by what it takes to kill a run.
     """
@@ -18,11 +18,11 @@ class RunnerSettings:
     renewal_patience_ns: int = 2_500_000_000  # without a renewal for this long, another controller is asked
     ack_patience_ns: int = 10 * SECOND_NS  # a result that isn't acknowledged is offered again
     drain_ns: int = 30 * SECOND_NS
-    review_ns: int = SECOND_NS  # how often it is looked for such results, and for controllers that are gone
+    review_ns: int = SECOND_NS  # how often the runner looks for such results, and for controllers that are gone
     farewell_ns: int = 5 * SECOND_NS  # after the last run has ended: how long to wait for acknowledgements
-    take_over_ns: int = 20 * SECOND_NS  # for so long another controller is asked to take over from one out of reach
-    gone_again_ns: int = 250 * MS_NS  # after it was first asked, of one that is gone
-    take_over_again_ns: int = 5 * SECOND_NS  # and then once in so long
+    take_over_ns: int = 20 * SECOND_NS  # for so long each renewing beat names a controller that is out of reach
+    gone_again_ns: int = 250 * MS_NS  # if nobody listens at its address, it is named a second time so soon
+    take_over_again_ns: int = 5 * SECOND_NS  # after `take_over_ns`: named once in so long
     forget_peer_ns: int = 60 * SECOND_NS  # a controller that no list names and no stream reaches is dropped
 
     def __post_init__(self) -> None:

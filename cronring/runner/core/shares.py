@@ -8,7 +8,7 @@ from typing import Final
 from cronring.schema.lanes import Grant, LaneDemand, LaneKey
 
 SUSPENDED_NS: Final = 1_000_000_000
-SILENT_NS: Final = 3_600 * SUSPENDED_NS  # a stream on which nothing is said for seconds is hung up
+SILENT_NS: Final = 3_600 * SUSPENDED_NS  # as good as for ever: a stream that is silent for seconds is hung up
 
 
 class Share:
@@ -50,7 +50,7 @@ class Share:
         self.granted = self.used = self.returned = self.seen = 0
         self.kept = 0  # what it may keep while others wait
         self.moved_ns = now_ns  # since when nothing that is out has been used or returned
-        self._since_ns: deque[int] = deque()  # of what is out: when it was granted to a demand; 0: it was to none
+        self._since_ns: deque[int] = deque()  # of each place that is out: when a demand got it; 0: it was a free one
         self._told: tuple[int, int, bool, int] | None = None
 
     @property
@@ -60,7 +60,7 @@ class Share:
 
     @property
     def unmet(self) -> int:
-        """Runs that wait there for places which are not on their way."""
+        """Ticks that wait at the controller, and for which no place is on its way."""
         return max(0, self.count - (self.granted - self.seen))
 
     @property
@@ -69,17 +69,17 @@ class Share:
 
     @property
     def pressed(self) -> bool:
-        """It demands some, or knows that others do."""
+        """The controller demands places, or knows that others do."""
         return bool(self.count or self.standby) or (self._told is not None and self._told[2])
 
-    # docs/decisions/0038: who is silent gets none until it speaks
+    # docs/decisions/0038: a controller that lost its places gets none until it says something
     def able(self, now_ns: int) -> bool:
-        """It may be granted some."""
+        """The controller may be granted places."""
         return now_ns >= self.suspended_ns
 
     @property
     def rank_us(self) -> int:
-        """Of what the next place is for, if those that wait there came due at even intervals."""
+        """The rank of the tick that the next place is for, guessed: as if its waiting ticks came due evenly spaced."""
         return self._next_rank_us
 
     def take_in(self, demand: LaneDemand, now_ns: int, now_us: int) -> None:
@@ -109,8 +109,8 @@ class Share:
         self._next_rank_us += self._step_us * count
 
     def use(self, epoch: int, now_ns: int) -> int | None:
-        """A run came by a place of that epoch: how long after it had been granted, if that was by demand (ns)."""
-        self.suspended_ns = 0  # whoever sends is well
+        """A run has used a place of that epoch. Returns how long after the grant, in ns; None: no demand got it."""
+        self.suspended_ns = 0  # a controller that sends runs is well
         if epoch != self.epoch or not self.out:
             return None
         self.used += 1
@@ -119,7 +119,7 @@ class Share:
         return now_ns - since_ns if since_ns else None
 
     def void(self, epoch: int, now_ns: int) -> None:
-        """What is out is nobody's any more. It gets no other until it says something, and not at once then."""
+        """Its unused places are void. It gets others once it sends a run, or a second from now if it demands some."""
         self._begin(epoch, now_ns)
         self.voided_ns = now_ns
         self.suspended_ns = now_ns + SILENT_NS
@@ -139,7 +139,7 @@ class Share:
 
 
 def most_urgent(shares: Sequence[Share], *, standby: bool) -> Share | None:
-    """Whose demand of that kind is next."""
+    """The share whose demand of that kind comes next; None: there is no demand."""
     demanding = [share for share in shares if (share.unmet_standby if standby else share.unmet)]
     return min(demanding, key=_rank, default=None)
 
