@@ -84,7 +84,7 @@ class JobsInBulk(ManyJobWrites):
                 yield _progress(key, outcome, position, max(total, position))
 
     async def _found(self, where: JobFilter) -> AsyncIterator[list[tuple[int, str]]]:
-        """BATCH jobs at a time, in order of ids. One look finds FOUND_MAX, as it costs reading all jobs with a label."""
+        """BATCH jobs at a time, in order of ids. One look finds FOUND_MAX, as it reads all jobs that have a label."""
         after = 0
         while found := await self._reads.find_jobs(where, after, FOUND_MAX):
             for first in range(0, len(found), BATCH):

@@ -69,8 +69,8 @@ class Certified:
             await self._granted(name, read.issued_us, holder)
         elif audience is Audience.RUNNERS:
             # While PostgreSQL is away, a runner needs contact, or it stops its runs. So its certificate alone counts:
-            # nothing is registered, dispatched or committed meanwhile, and the runner is judged again during its stream.
-            # It can't renew its certificate so: if the grant was revoked, the new one would count as issued later.
+            # nothing is registered, dispatched or committed meanwhile, and the runner is judged again later. It can't
+            # renew its certificate so: if the grant was revoked, the new certificate would count as issued later.
             with contextlib.suppress(StoreUnavailable, TimeoutError):
                 async with asyncio.timeout(AWAY_S):
                     await self._granted(name, read.issued_us, holder)

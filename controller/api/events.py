@@ -206,7 +206,7 @@ def _of_execution(kind: ExecutionEventKind, row: ExecutionRow | None, token: str
 
 
 async def _merged(*sources: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    """Events of all sources, as they come. A source waits until its last event is taken. Raises what a source raises."""
+    """Events of all sources, as they come. A source waits until its last event is taken. Raises errors of sources."""
     queue: asyncio.Queue[Event | Exception] = asyncio.Queue(1)
 
     async def pump(source: AsyncGenerator[Event, None]) -> None:

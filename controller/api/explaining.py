@@ -27,7 +27,7 @@ _OUTSIDE: Final = "outside its window: it doesn't run"
 
 
 class Question(NamedTuple):
-    """What to explain. `after`: microseconds since 1970. `year` None: leave it out. `key`: of the job, for its jitter."""
+    """What to explain. `after`: microseconds since 1970. `year` None: leave it out. `key`: decides the jitter."""
 
     after: int
     ticks: int

@@ -36,7 +36,7 @@ class Judge(Protocol):
     """Stands at the door."""
 
     async def judged(self, access: Access, shown: Shown) -> Principal:
-        """Who calls. Raises Unauthenticated, Forbidden, Throttled; StoreUnavailable or StoreError if it can't be told."""
+        """Who calls. Raises Unauthenticated, Forbidden, Throttled; StoreUnavailable or StoreError if nobody knows."""
         ...
 
     async def holder(self, shown: Shown) -> Principal:

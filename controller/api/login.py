@@ -91,7 +91,7 @@ def _as_page(handler: Handler) -> Handler:
 
 
 class Login:
-    """The routes. `parts` None: there is no database, or nobody logs in here; whoever judges (the door) knows which."""
+    """The routes. `parts` None: there is no database, or nobody logs in here; the door knows which."""
 
     def __init__(self) -> None:
         self.parts: LoginParts | None = None
@@ -135,7 +135,7 @@ class Login:
         return await self._let_in(parts, request, principal, made_by, form.get("next"))
 
     async def _make_link(self, request: web.Request) -> web.StreamResponse:
-        """For whoever shows a token of ours: what a browser opens within ten minutes, once."""
+        """Make a link for a caller with a token of ours. A browser can open it once, within ten minutes."""
         parts = await self._opened(request)
         parts.attempts.one_more(_origin(request))
         caller = await web_caller(request)
@@ -217,9 +217,9 @@ class Login:
     def _form(
         self, parts: LoginParts, request: web.Request, wanted: str | None, refused: str, status: int = 200
     ) -> web.Response:
-        """With a cookie that its form goes with."""
+        """The login page, with the cookie that its form needs."""
         browser, next_path = browser_of(request.cookies.get(LOGIN)), local_path(wanted)
-        # At the address that issuers send browsers back to: only there its cookie is sent.
+        # Links to issuers use the public URL: issuers send browsers back there, and the cookie is only sent there.
         urls = {name: pages.with_next(f"{parts.public_url}/login/{name}", next_path) for name in parts.issuers}
         response = pages.shown(
             pages.login_page(pages.LoginForm(urls, form_token(parts.box, browser), next_path, refused)), status
@@ -267,9 +267,9 @@ async def _style(_: web.Request) -> web.Response:
 
 
 async def _session(request: web.Request) -> web.Response:
-    """Who asks, as `cronring whoami` says it, and what unsafe requests of this session have to show.
+    """Who asks, as `cronring whoami` says it, and the CSRF token that unsafe requests of this session must show.
 
-    With `?optional` nobody is an answer, too: browsers log an error for each 401, and a page only wants to know.
+    With `?optional` it answers even if nobody is logged in: a page may only want to know, and browsers log each 401.
     """
     try:
         caller = await web_caller(request)
@@ -297,7 +297,7 @@ def _where(who: Principal, permission: Permission) -> list[str]:
 
 
 async def _holder(parts: LoginParts, request: web.Request, token: str) -> Principal:
-    """Of a token of ours; a session has to end with what it was made by. Raises Unauthenticated, StoreUnavailable."""
+    """The owner of a token of ours. JWTs won't do: a session must end with its token. As Judge.holder."""
     if fault := secret_fault(SecretKind.TOKEN, token):
         raise Unauthenticated(f"this is no token of cronring: {fault}")
     return await parts.tokens.holder(RequestShown(request, [f"Bearer {token}"]))
@@ -312,7 +312,7 @@ def _issuer(parts: LoginParts, request: web.Request) -> LoginIssuer:
 
 
 def _back_to(parts: LoginParts, issuer: LoginIssuer) -> str:
-    """Each issuer has its own, so that no answer is taken for that of another (RFC 9700, 4.4)."""
+    """Each issuer has its own redirect URI, so that no answer is taken for another issuer's (RFC 9700, 4.4)."""
     return f"{parts.public_url}/login/callback/{issuer.name}"
 
 
@@ -332,7 +332,7 @@ def _check_ours(request: web.Request) -> None:
 
 
 async def _form_of(request: web.Request) -> dict[str, str]:
-    """Its fields, as our own pages send them; none of what is sent otherwise. Raises web.HTTPException."""
+    """The fields of a form, as our own pages send it; empty for other content types. Raises web.HTTPException."""
     if request.content_type != "application/x-www-form-urlencoded":
         return {}
     try:
@@ -350,5 +350,5 @@ def _see_other(location: str) -> web.Response:
 
 
 def _origin(request: web.Request) -> str:
-    """The address that it comes from. What a proxy says of that isn't read: anybody could say it."""
+    """The client's address. Headers of proxies are not read, as anybody could send them."""
     return request.remote or ""

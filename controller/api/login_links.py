@@ -1,7 +1,7 @@
-"""Links that log a browser in once: for who has a token on a terminal, and would have to carry it to the browser.
+"""Links that log a browser in once, so that a person with a token on a terminal needn't carry it to the browser.
 
-A link names its token and when it was made, locked as TokenBox locks. The session that it makes follows from it, and
-sessions are unique: so it works once, at whichever controller, and nobody keeps a list (docs/decisions/0114).
+A link holds its token's name and when it was made, locked by TokenBox. The session's secret is computed from the link,
+and sessions are unique. So a link works once in the whole cluster, and nobody keeps a list (docs/decisions/0114).
 """
 
 import hashlib
@@ -48,5 +48,5 @@ def link_of(box: TokenBox, code: str, now_ms: int) -> LoginLink:
 
 
 def session_of(box: TokenBox, code: str) -> bytes:
-    """What the session is known by: 32 bytes, which nobody can tell from the link."""
+    """The session's secret: 32 bytes. Nobody can compute them from the link without the cluster's key."""
     return hashlib.sha256(box.lock(_SESSION, code.encode()).encode()).digest()

@@ -1,6 +1,6 @@
-"""The pages of /login, as elements of HTML. What makes them text escapes what is in them, so that nobody forgets to.
+"""The pages of /login, as elements of HTML. Writing the elements escapes their texts, so that nobody can forget it.
 
-There is no script, and nothing is drawn but by the style sheet beside them: the Content-Security-Policy forbids more.
+There is no script, and only the one style sheet: the Content-Security-Policy forbids more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ def login_page(form: LoginForm) -> Tree.Element:
 
 
 def session_page(principal: Principal, csrf: str | None) -> Tree.Element:
-    """For who is known already. `csrf` None: by a token, of which nobody logs out."""
+    """For a person who is logged in already. `csrf` None: the request has a token, so there is no logging out."""
     parts = [
         _element("h1", "You are logged in to cronring"),
         _element("p", f"You are {principal}, and may: {grants_text(principal.grants)}."),

@@ -1,7 +1,7 @@
-"""What of a login is under way: locked, and kept by the browser. So whichever controller it comes back to can go on.
+"""The state of a login that is under way. It is locked and kept by the browser, so that any controller can go on.
 
-The state goes to the issuer and back by the URL, and nobody can read it there. It counts for the browser that has the
-cookie LOGIN beside it, for ten minutes.
+The state goes to the issuer and back in the URL, where nobody can read it. It is valid for ten minutes, in the browser
+that has the matching cookie LOGIN.
 """
 
 import base64
@@ -44,7 +44,7 @@ class LoginState(NamedTuple):
 
 
 class NoSuchLoginError(Exception):
-    """What came back belongs to no login of this browser that is under way. The message says why, for who wants in."""
+    """The answer belongs to no login that is under way in this browser. The message tells the person why."""
 
 
 def begun(issuer: str, browser: str, next_path: str, now_us: int) -> LoginState:
@@ -76,7 +76,7 @@ def browser_of(cookie: str | None) -> str:
 
 
 def form_token(box: TokenBox, browser: str) -> str:
-    """What the form of /login shows, so that no other page can send one for that browser."""
+    """A token that the form of /login sends, so that no other page can send the form for that browser."""
     return box.lock(_FORM, browser.encode())
 
 

@@ -46,12 +46,12 @@ async def unknown_job(reads: JobReads, key: str) -> NotFound:
 
 
 def no_job(key: str, known: Iterable[str] = ()) -> NotFound:
-    """What to raise for a key that no job has. `known`: among which there may be the one that was meant."""
+    """What to raise for a key that no job has. `known`: keys, one of which may have been meant."""
     return NotFound(f"there is no job {key!r}{suggestion(key, known)}; `cronring jobs list` shows them")
 
 
 def admit_to_job(key: str) -> None:
-    """Where a store says by itself whether there is such a job, "" for any. Raises NotFound, in its words."""
+    """To be called before a store looks for a job ("": any). Raises NotFound, in the store's words."""
     if key:
         admit(Permission.VIEW, key, NotFound(f"there is no job {key!r}; `cronring jobs list` shows them"))
 
@@ -70,9 +70,9 @@ async def find_execution(reads: Reads, execution_id: int, permission: Permission
 
 
 def check_followed(field: str, after: str) -> None:
-    """Of a job that is to follow another one, "" for none. Raises InvalidRequest where the caller can't know of that.
+    """`after`: the job to follow, "" for none. Raises InvalidRequest if the caller may not view that job.
 
-    To follow tells of every tick of the other one, so this is refused whether it is there or not.
+    A follower learns of every tick of the other job. So this is refused whether that job exists or not.
     """
     if after and not sees(after):
         raise InvalidRequest([(field, f"names {after!r}, and you may view no such job")])
@@ -116,7 +116,7 @@ def find_verb(module: Module, name: str) -> Verb:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)`, or the first few of what there is; to stand after "there is no ...\""""
+    """` (did you mean 'x'?)`, or the first few of `known`; to stand after "there is no ...\""""
     names = list(dict.fromkeys(known))
     close = nearest(name, names)
     if close:

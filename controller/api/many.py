@@ -24,7 +24,7 @@ from cronring.schema.keys import namespace_of
 from cronring.schema.module import Module
 
 TRIES: Final = 10  # for jobs that somebody else changed meanwhile
-_LEFT: Final = 2.0  # times what the slice before took, that the next one has to have
+_LEFT: Final = 2.0  # a slice begins only if this many times the last slice's duration is left
 
 Item = TypeVar("Item", jobs_pb2.CreateJobRequest, jobs_pb2.UpdateJobRequest, str)
 Judged = TypeVar("Judged", NewJob, tuple[str, JobChange], str)
@@ -32,7 +32,7 @@ _Request = jobs_pb2.CreateJobsRequest | jobs_pb2.UpdateJobsRequest | jobs_pb2.De
 
 
 class JobWork(Generic[Item, Judged]):
-    """Items through a judge and a writer, in slices. `wrote` is told of each slice that changed something."""
+    """Takes items through a judge and a writer, in slices. `wrote` is told of each slice that changed something."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class JobWork(Generic[Item, Judged]):
     async def done(self, items: Sequence[Item], request: _Request, left_s: float | None) -> list[Outcome]:
         """What became of each. `left_s`: until the caller gives up.
 
-        What has been written can't be unsaid by a status. So what stops a later slice is told item by item.
+        A failing status would hide what was written. So an error that stops a later slice is told item by item.
         """
         if request.all_or_nothing:
             return await self._settled(items, await self._judged(items), request)
@@ -81,7 +81,7 @@ class JobWork(Generic[Item, Judged]):
     async def _settled(
         self, items: Sequence[Item], judged: Sequence[Judged | Exception], request: _Request
     ) -> list[Outcome]:
-        """Those that others changed since they were judged are judged anew."""
+        """Write items. Those whose jobs others have changed since are judged anew."""
         outcomes = await self._once(judged, request)
         for _ in range(TRIES):
             late = [at for at, each in enumerate(outcomes) if isinstance(each, Outdated)]
@@ -203,7 +203,7 @@ def _who(request: _Request, items: int, field: str, context: Context) -> tuple[s
 
 
 def _check_keys(field: str, keys: Sequence[str]) -> None:
-    """Raises InvalidRequest, Forbidden. What one may not view is told of like what isn't there, by its item."""
+    """Raises InvalidRequest, Forbidden. Keys that the caller may not view fail later, item by item, as missing ones."""
     seen = set[str]()
     for key in keys:
         name(field, key)
@@ -215,7 +215,7 @@ def _check_keys(field: str, keys: Sequence[str]) -> None:
 
 
 def _version(row: JobRow) -> tuple[str, str, str]:
-    """By what a change of it is judged: the active version; of an orphaned one, its own."""
+    """The version by which a change of the job is judged: the active one; of an orphaned job, its own."""
     return row.namespace, row.module, "" if row.orphaned_at is None else row.deployment
 
 

@@ -1,4 +1,4 @@
-"""Jobs that calls want made, many at once: what they name is looked up once, and each is judged by itself."""
+"""Many jobs to make at once. The modules and templates that they name are read once; each job is judged by itself."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class LookedUp(NamedTuple):
-    """What the items of a call name, as far as it is there; or why it isn't."""
+    """The modules and templates that a call's items name, or why one is not found."""
 
     modules: Mapping[tuple[str, str], Module | NotFound]
     templates: Mapping[tuple[str, str], TemplateRow | NotFound]
@@ -43,7 +43,7 @@ class NewJobs:
         self._defaults = defaults
 
     async def given(self, items: Sequence[jobs_pb2.CreateJobRequest]) -> LookedUp:
-        """Raises Forbidden, and InvalidRequest for too many modules. What can't be a name is looked for by nobody."""
+        """Raises Forbidden, and InvalidRequest for too many modules. Malformed names are not looked up."""
         items = await asyncio.to_thread(_named, items)
         for namespace in sorted({namespace_of_item(item) for item in items}):
             require(Permission.OPERATE, namespace)
@@ -84,7 +84,7 @@ def check_item(item: jobs_pb2.CreateJobRequest | jobs_pb2.UpdateJobRequest) -> N
 
 
 def _check_payloads(items: Sequence[jobs_pb2.CreateJobRequest], given: LookedUp) -> None:
-    """Raises InvalidRequest: a call of little may name a template of much, for each of its jobs."""
+    """Raises InvalidRequest, as each job of a small call may name a template with a large payload."""
     sizes = {
         of: 0 if isinstance(template, NotFound) else len(template.values.spec.payload.encode())
         for of, template in given.templates.items()
@@ -103,7 +103,7 @@ def _named(items: Iterable[jobs_pb2.CreateJobRequest]) -> list[jobs_pb2.CreateJo
 
 
 def judged(judge: Callable[..., T], *arguments: object) -> T | Exception:
-    """What it makes of it; or why that can't be, which is told of this one alone."""
+    """The result of `judge`, or its error as a value, which concerns this item alone."""
     try:
         return judge(*arguments)
     except (CronringError, InvalidRequest, NeverRuns) as error:
@@ -111,7 +111,7 @@ def judged(judge: Callable[..., T], *arguments: object) -> T | Exception:
 
 
 async def or_not_found(finding: Awaitable[T]) -> T | NotFound:
-    """What is found; or why not, for whom it concerns."""
+    """The result, or the NotFound as a value, which concerns only the items that name it."""
     try:
         return await finding
     except NotFound as error:

@@ -32,7 +32,7 @@ async def total(request: Message, count: Callable[[], Awaitable[int]]) -> lists_
 
 
 def fitting(rows: list[Row], size: int, weight: Callable[[Row], int]) -> list[Row]:
-    """Of `rows`, those of one page: `size` at most, and none beyond that with which they weigh PAGE_BYTES."""
+    """The rows of one page: `size` at most, up to the row with which they weigh PAGE_BYTES together."""
     weighed = 0
     for index, row in enumerate(rows[:size]):
         weighed += weight(row)

@@ -1,4 +1,4 @@
-"""Places for what is at work at once, and who waits for one: bounded in number, bytes and time."""
+"""Places for work that goes on at once. Waiting for a place is bounded in number, bytes and time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,11 +19,11 @@ class CallPlaces:
 
     @property
     def full(self) -> bool:
-        """Whoever comes now would have to wait."""
+        """A caller that comes now has to wait."""
         return self._free.locked()
 
     async def take(self, waiting_s: float, size: int = 0) -> None:
-        """A place, until `give_back`. Raises Busy where too many wait already, or for so long: it was never begun."""
+        """Take a place until `give_back`. Raises Busy if too many wait already, or after `waiting_s` seconds."""
         if not self.full:
             await self._free.acquire()  # doesn't wait
             return

@@ -1,4 +1,4 @@
-"""Who may call each method, and how many bytes its request may have: the one table. What it lacks can't be served."""
+"""The one table of who may call each method, and how large its request may be. Other methods can't be served."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -18,7 +18,7 @@ RUNNER: Final = MODULE  # a runner's Hello has its modules
 
 
 class Audience(StrEnum):
-    """Whose calls a method takes, and so by what they are known."""
+    """The kind of callers of a method, and so what proves who they are."""
 
     PEOPLE = "people"  # and their programs, by a bearer token
     METADATA = "metadata"  # as PEOPLE; it describes the API, and nothing that anybody made
@@ -53,7 +53,7 @@ _OPERATE, _DEPLOY, _ADMIN = Permission.OPERATE, Permission.DEPLOY, Permission.AD
 _ONE, _ALL = Reach.NAMESPACE, Reach.CLUSTER
 
 _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
-    # The chain is one of all namespaces.
+    # There is one chain for all namespaces.
     "cronring.v1.AuditLog": (
         (_PEOPLE, _ADMIN, _ONE, NAMES, "ListAuditLog"),
         (_PEOPLE, _ADMIN, _ALL, NOTHING, "ReadAuditChain"),
@@ -62,7 +62,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _VIEW, _ONE, NOTHING, "GetCluster GetRing ListDue"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetOwners"),
     ),
-    # They are of all namespaces, so whoever sees any job may see what it has by them.
+    # Defaults are those of all namespaces. Everybody who sees a job may see what it has by them.
     "cronring.v1.Defaults": (
         (_PEOPLE, _VIEW, _ONE, NOTHING, "GetDefaults"),
         (_PEOPLE, _ADMIN, _ALL, NAMES, "UpdateDefaults"),
@@ -83,7 +83,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _OPERATE, _ONE, NAMES, "CancelExecution RetryExecution"),
     ),
     "cronring.v1.Forecast": ((_PEOPLE, _VIEW, _ONE, NOTHING, "GetForecast GetRecent"),),
-    # What one may not view is left out. Members are everybody's, as in GetCluster.
+    # Things that a caller may not view are left out. Everybody may see members, as in GetCluster.
     "cronring.v1.History": ((_PEOPLE, _VIEW, _ONE, NAMES, "GetMoment ListTimeline"),),
     "cronring.v1.Jobs": (
         (_PEOPLE, _OPERATE, _ONE, SPEC, "CreateJob UpdateJob TriggerJob ControlJobs"),
@@ -93,7 +93,7 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _VIEW, _ONE, LABELS, "ListJobs CountJobs WatchJobs"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetJob ListActions ListActivations SuggestFilter"),
     ),
-    # Nobody gives, or takes away, what they don't have themselves.
+    # Nobody gives or takes away rights that they don't have themselves.
     "cronring.v1.Identities": (
         (_PEOPLE, _ADMIN, _ONE, LABELS, "CreateRunnerGrant"),
         (_PEOPLE, _ADMIN, _ONE, NAMES, "CreateToken ListTokens RevokeToken ListRunnerGrants RevokeRunnerGrant"),
@@ -113,13 +113,13 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
         (_PEOPLE, _ADMIN, _ALL, NAMES, "GetWebhook RemoveWebhook SetWebhookEnabled TestWebhook Redeliver"),
         (_PEOPLE, _OUTPUTS, _ONE, NAMES, "ListDeliveries"),
     ),
-    # What is exported has payloads.
+    # Exported jobs have payloads.
     "cronring.v1.Sets": (
         (_PEOPLE, _OPERATE, _ONE, JOBS, "ApplySet"),
         (_PEOPLE, _VIEW, _ONE, NAMES, "GetSet ListSets ListSetJobs"),
         (_PEOPLE, _OUTPUTS, _ONE, LABELS, "ExportJobs"),
     ),
-    # Who works on messages need not see what else there is.
+    # A consumer needs no right to see other things.
     "cronring.v1.Queues": (
         (_PEOPLE, _CONSUME, _ONE, NAMES, "TakeMessages ExtendLease ReleaseMessages"),
         (_PEOPLE, _CONSUME, _ONE, SPEC, "FinishMessages RetryMessages PutMessage"),
@@ -153,8 +153,8 @@ _OF_SERVICES: Final[Mapping[str, tuple[Line, ...]]] = {
     "grpc.reflection.v1alpha.ServerReflection": ((Audience.METADATA, _VIEW, _ONE, NAMES, "ServerReflectionInfo"),),
 }
 
-# What runners ask for in the name of verbs (ctx.jobs), by the stream that the door has let in: nothing else, in the
-# namespace of the job that runs, and of modules of their grant.
+# What runners may ask for in the name of verbs (ctx.jobs), on a stream that the door has let in. It must concern the
+# namespace of the running job, and modules of the runner's grant.
 _OF_VERBS: Final[tuple[Line, ...]] = (
     (Audience.RUNNERS, _OPERATE, _ONE, SPEC, "CreateJob UpdateJob TriggerJob"),
     (Audience.RUNNERS, _OPERATE, _ONE, NAMES, "DeleteJob PauseJob ResumeJob"),

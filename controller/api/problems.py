@@ -42,7 +42,7 @@ Violations = list[tuple[str, str]]
 VIOLATIONS_BYTES_MAX: Final = 4_500
 DESCRIPTION_LENGTH_MAX: Final = 300
 MESSAGE_LENGTH_MAX: Final = 400
-BUSY_S: Final = 0.2  # after which one who was sent away may come again
+BUSY_S: Final = 0.2  # after which a refused caller may try again
 TOO_MANY_S: Final = 5.0
 AWAY_S: Final = 2.0
 
@@ -128,7 +128,7 @@ def status_of(
 
 
 def counted_as(error: Exception) -> str:
-    """Among what is refused at a door; "": it isn't counted."""
+    """The metric's word for a refusal; "": it isn't counted."""
     return next((what for kind, what in _COUNTED if isinstance(error, kind)), "")
 
 
@@ -151,7 +151,7 @@ def _bad_request(what: str, violations: Violations) -> status_pb2.Status:
 
 
 def refusal_of(message: str, *, too_large: bool) -> status_pb2.Status:
-    """Of what was refused before it was a request of ours: nobody has judged its fields."""
+    """The status of a message that was refused before it was parsed."""
     code = code_pb2.RESOURCE_EXHAUSTED if too_large else code_pb2.INVALID_ARGUMENT
     status = status_pb2.Status(code=code, message=_cut(message, MESSAGE_LENGTH_MAX))
     sign(status, Reason.INVALID, {})

@@ -1,4 +1,4 @@
-"""A job whose target is a queue, as a caller asks for it: where it stands among modules, and what it can't have."""
+"""A job whose target is a queue, as a caller asks for it: its module and verb, and what it can't have."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ from cronring.schema.queues import (
 
 
 def targeted(request: jobs_pb2.CreateJobRequest) -> jobs_pb2.CreateJobRequest:
-    """The request, by where its queue's jobs stand among modules and verbs. One that names these stays as it is."""
+    """The request with the module and verb of its queue's jobs. If it names a module or verb, it stays as it is."""
     if not request.HasField("queue") or request.module or request.verb:
         return request
     found = jobs_pb2.CreateJobRequest()
@@ -53,7 +53,7 @@ def target_faults(request: jobs_pb2.CreateJobRequest) -> list[tuple[str, str | N
 def check_queue_spec(
     module: Module, spec: jobs_pb2.JobSpec, policy: Policy, fields: Iterable[str], problems: Violations
 ) -> None:
-    """What only runs have. `fields`: those of the spec that are set."""
+    """Report fields that only make sense for runs. `fields`: the fields of the spec that are set."""
     if not queue_of(module.name):
         return
     if "on_disconnect" in fields and spec.on_disconnect:
@@ -64,7 +64,7 @@ def check_queue_spec(
 
 
 def with_workspace(module: Module, verb: Verb, labels: dict[str, str], problems: Violations) -> dict[str, str]:
-    """The labels with that of the workspace, by which its jobs are found. Of a verb's job, as they are."""
+    """The labels, with the label of the workspace, by which its jobs are found. A verb's job keeps its labels."""
     if not queue_of(module.name):
         return labels
     workspace = workspace_of(verb.name)

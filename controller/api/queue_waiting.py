@@ -14,7 +14,7 @@ WAITING_MAX: Final = 1_000
 
 
 class QueueWaiting:
-    """`fail` is told of an error that nobody foresaw."""
+    """`fail` is told of an unexpected error."""
 
     def __init__(self, queues: Consuming, fail: Callable[[BaseException], None]) -> None:
         self._queues = queues
@@ -53,7 +53,7 @@ class QueueWaiting:
             self._waiting.pop(name, None)
 
     async def _look(self) -> None:
-        """While somebody waits. Each ready queue wakes one of those who wait for it, the others the next time."""
+        """Look while somebody waits. Each ready queue wakes one of its waiting consumers; the others the next time."""
         while self._waiting:
             pause_s = LOOK_S
             try:

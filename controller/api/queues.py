@@ -31,7 +31,7 @@ DAYS_MAX: Final = 3_650
 
 
 class QueuesService(ConsumingCalls, queues_pb2_grpc.QueuesServicer):
-    """All of it is in PostgreSQL, so any controller answers."""
+    """Queues are in PostgreSQL, so any controller answers."""
 
     def __init__(self, queues: Queues, waiting: QueueWaiting, box: TokenBox) -> None:
         super().__init__(queues, waiting)
@@ -123,7 +123,7 @@ def _ordered(
     request: queues_pb2.ReplayDeadLettersRequest | queues_pb2.RemoveDeadLettersRequest | queues_pb2.SetQueueRequest,
     context: Context,
 ) -> QueueName:
-    """Of what operators order. Raises InvalidRequest, Forbidden."""
+    """The queue that an operator's order concerns. Raises InvalidRequest, Forbidden."""
     actor(request.requested_by, context)
     note("note", request.note)
     found = queue_name(request.namespace, request.queue)
@@ -136,7 +136,7 @@ def _weight(row: MessageRow | DeadLetterRow) -> int:
 
 
 def _seen(request: queues_pb2.ListMessagesRequest | queues_pb2.ListDeadLettersRequest) -> QueueLane:
-    """Of what somebody lists. Raises InvalidRequest, Forbidden."""
+    """The lane that somebody lists. Raises InvalidRequest, Forbidden."""
     lane = QueueLane(queue_name(request.namespace, request.queue), _workspace(request))
     require(Permission.VIEW, lane.name.namespace)
     return lane
@@ -156,7 +156,7 @@ def _workspace(
 
 
 def _letters(request: queues_pb2.ReplayDeadLettersRequest | queues_pb2.RemoveDeadLettersRequest) -> list[int] | None:
-    """Ids, or None for all: nobody gets that by leaving something out. Raises InvalidRequest."""
+    """Ids, or None for all, which must be said: an empty list doesn't mean all. Raises InvalidRequest."""
     ids = list(request.message_ids)
     if not ids and not request.all:
         raise InvalidRequest([("message_ids", "is empty; name the dead letters, or say all: true for the oldest 1000")])

@@ -29,7 +29,7 @@ def one_of(field: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def any_of(field: str, values: Iterable[str], allowed: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of them that are asked for, each once and in their order. Raises InvalidRequest."""
+    """The allowed values that are asked for, each once, in the order of `allowed`. Raises InvalidRequest."""
     asked = set(values)
     for value in sorted(asked - set(allowed)):
         raise InvalidRequest([(field, f"has {_shown(value)}; each must be one of {', '.join(allowed)}")])
@@ -60,9 +60,9 @@ def labels(field: str, asked: Mapping[str, str]) -> dict[str, str]:
 
 
 def actor(requested_by: str, context: Context) -> str:
-    """Who asks: the caller, as the door knows it. What the request says of that is a remark.
+    """Who asks: the caller, as the door knows it. What the request says about it is only a remark.
 
-    Where nobody is known (--insecure), it is what the request says, else the address it came from.
+    With --insecure, where callers are not known, it is what the request says, else the caller's address.
     Raises InvalidRequest.
     """
     if len(requested_by) > ACTOR_LENGTH_MAX or not requested_by.isprintable():
@@ -106,7 +106,7 @@ def execution_id(field: str, value: int) -> int:
 
 
 def number(request: Message, field: str, default: int, highest: int, lowest: int = 1) -> int:
-    """Of a field that may be absent; 0 never stands for that. Raises InvalidRequest for what is out of its range."""
+    """A field that may be absent; 0 does not mean absent. Raises InvalidRequest if it is out of its range."""
     if not request.HasField(field):
         return default
     value: int = getattr(request, field)

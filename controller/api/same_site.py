@@ -1,6 +1,7 @@
-"""Whether a request of a browser was made by our own pages: what its headers say, and the session's CSRF token.
+"""Whether our own pages made a browser's request: by its headers, and by the session's CSRF token.
 
-A browser sends cookies whoever made it ask. So a request that changes something has to show what only our pages know.
+A browser sends our cookies with requests of any page. So a request that changes something has to show the CSRF token,
+which only our pages know.
 """
 
 import base64
@@ -28,8 +29,8 @@ def is_csrf_token(shown: str, cookie: str) -> bool:
 def foreign(headers: Mapping[str, str]) -> str:
     """Why it can't have been made by our own pages; "": it can.
 
-    Browsers of today say so by Sec-Fetch-Site, which no page can change. Older ones send Origin with what changes
-    something. What has neither is no browser's, or a very old one's: the CSRF token is left to stop that.
+    Today's browsers send Sec-Fetch-Site, which no page can change. Older ones send Origin with requests that change
+    something. A request with neither is from no browser, or from a very old one. Then only the CSRF token protects.
     """
     site = headers.get("Sec-Fetch-Site")
     if site is not None:

@@ -1,4 +1,4 @@
-"""cronring.v1.Schedules: what schedules come to, what a change of a job would do, and what its verb takes."""
+"""cronring.v1.Schedules: explains schedules, what a change of a job would do, and what its verb takes."""
 
 import asyncio
 from typing import Any, Final
@@ -49,7 +49,7 @@ _SECOND_US: Final = 1_000_000
 
 
 class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
-    """Reading only: PreviewJob asks the store what it would do, and lets it do nothing.
+    """Reading only: PreviewJob asks the store for a dry run.
 
     Why: docs/decisions/0110-previews-ask-the-store.md.
     """
@@ -72,7 +72,7 @@ class SchedulesService(schedules_pb2_grpc.SchedulesServicer):
         problems += contradictions(reading, schedule)
         anchor = read_anchor(request, schedule, problems)
         if problems:
-            # Of a spec its fields are named, and this request is one by itself.
+            # The fields of this request stand at its top level, so their paths have no `spec.`.
             raise InvalidRequest([(field.removeprefix("spec."), words) for field, words in problems])
         spec = JobSpec(schedule=schedule, anchor=anchor, policy=reading.policy.text)
         return await asyncio.to_thread(explained, spec, asked)

@@ -1,7 +1,6 @@
-"""What of a request its caller may see and do. Asked after parsing, by the names that a message has.
+"""What a caller may see and do. It is checked after parsing, by the names in the message.
 
-Of what lies in a namespace that one may not view, nobody is told that it is there: it is answered like what isn't.
-docs/decisions/0069
+A thing in a namespace that the caller may not view is answered as if it did not exist. docs/decisions/0069
 """
 
 from cronring.controller.errors import Forbidden, NotFound
@@ -12,21 +11,21 @@ from cronring.schema.keys import namespace_of
 
 
 def forbidden(principal: Principal, permission: Permission, namespace: str) -> Forbidden:
-    """What to raise. `namespace`: EVERYWHERE for all at once, "" for any."""
+    """The error to raise. `namespace`: EVERYWHERE for all at once, "" for any one."""
     where = {EVERYWHERE: "in all namespaces", "": "in some namespace"}.get(namespace, f"in namespace {namespace!r}")
     return Forbidden(f"this takes {permission} {where}; {principal} has {grants_text(principal.grants)}", principal)
 
 
 def require(permission: Permission, namespace: str) -> None:
-    """Of a namespace that the request names. Raises Forbidden, whether there is such a namespace or not."""
+    """`namespace`: named by the request. Raises Forbidden, whether that namespace exists or not."""
     if not caller().may(permission, namespace):
         raise forbidden(caller(), permission, namespace)
 
 
 def namespaces(permission: Permission, named: str = "") -> Namespaces:
-    """What a listing is confined to: where the caller has the permission. `named`: by the request, "" for any.
+    """The namespaces of a listing: those where the caller has the permission. `named`: by the request, "" for any.
 
-    Raises Forbidden for a named one that is outside.
+    Raises Forbidden if the caller lacks the permission in the named one.
     """
     if named:
         require(permission, named)
@@ -45,7 +44,7 @@ def shows_outputs(key: str) -> bool:
 
 
 def admit(permission: Permission, key: str, unknown: NotFound) -> None:
-    """To what has this key. Raises `unknown`, which is what it would be if nothing had it; Forbidden to who sees it."""
+    """Check a permission on the thing of this key. Raises `unknown` if the caller may not see it, else Forbidden."""
     if not sees(key):
         raise unknown
     require(permission, namespace_of(key))

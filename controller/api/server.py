@@ -25,14 +25,14 @@ from cronring.trust.channels import listen
 from cronring.trust.holding import Certificates
 
 HANDSHAKE_S: Final = 10.0  # of TLS and of HTTP/2, together
-IDLE_S: Final = 300.0  # without a call; a connection that is wanted again is made again
-# Of one connection, at once. More of them wait at the client. Those of ours have 32 calls at most, and some streams.
+IDLE_S: Final = 300.0  # a connection without calls is closed after this; clients connect again when they need it
+# Calls of one connection at once. More wait at the client. Our clients have 32 calls at most, and some streams.
 CALLS_OF_CONNECTION: Final = 500
 CONNECTIONS: Final = 1_000
 _OPTIONS: Final = (
-    ("grpc.so_reuseport", 0),  # a second controller on the same port is a mistake to be told, not to be balanced
+    ("grpc.so_reuseport", 0),  # a second controller on the same port is a mistake: it must fail, not share the calls
     *UNCOMPRESSED,
-    # A JWT of 16 KiB and what goes with it. Above gRPC's own limit, of 8 KiB, calls fail by chance.
+    # Room for a JWT of 16 KiB and other headers. Above gRPC's default of 8 KiB, calls would fail at random.
     ("grpc.max_metadata_size", 24 * 1024),
     ("grpc.max_receive_message_length", LARGEST),  # of each method its own, see cronring.controller.api.door
     ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
@@ -72,7 +72,7 @@ def in_use(option: str, address: str, error: OSError) -> AddressInUseError:
 
 
 def _bounds(connections: int) -> tuple[tuple[str, int], ...]:
-    """Streams of runners have no age at which they end: they last for as long as a runner does."""
+    """Limits of connections. There is no maximal age, as a runner's stream lasts as long as the runner."""
     return (
         ("grpc.max_allowed_incoming_connections", connections),  # of each port; more are hung up on
         ("grpc.server_handshake_timeout_ms", round(HANDSHAKE_S * 1_000)),
@@ -98,9 +98,9 @@ class GrpcServer:
         self._health: ServiceHealth | None = None
 
     def bind(self, option: str, address: str, certificates: Certificates | None, *, mutual: bool = False) -> int:
-        """The port, which is another than asked for only if that was 0. Raises AddressInUseError, naming `option`.
+        """Returns the port. It differs from that of `address` only if that was 0. AddressInUseError names `option`.
 
-        Without certificates it is plaintext. `mutual`: those who connect must show one, too.
+        Without certificates it is plaintext. `mutual`: clients must show certificates, too.
         """
         try:
             return listen(self._server, address, certificates, mutual=mutual)
@@ -110,8 +110,8 @@ class GrpcServer:
     def add(self, services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]], *, reflects: bool = True) -> None:
         """(full name, what adds the servicer to a server) of each; health follows from them.
 
-        `reflects`: it tells those who may view anything what services it has. Raises UnjudgedMethodError for a method
-        without a line in controller/api/policy.py.
+        `reflects`: callers who may view anything can list the services. Raises UnjudgedMethodError for a method without
+        a line in controller/api/policy.py.
         """
         names = tuple(name for name, _ in services)
         for _, add in services:

@@ -77,7 +77,7 @@ Registration = tuple[str, Callable[[grpc.aio.Server], None]]
 
 
 class ApiParts(NamedTuple):
-    """What the services stand on. `put` gives events to the node; `fail` is told of an error that nobody foresaw."""
+    """What the services need. `put` gives events to the node; `fail` is told of an unexpected error."""
 
     info: ControllerInfo
     settings: ClusterSettings

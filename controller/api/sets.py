@@ -1,4 +1,4 @@
-"""cronring.v1.Sets: jobs that files declare. A set is planned by what is there, and applied in one transaction."""
+"""cronring.v1.Sets: jobs that files declare. A plan is made from the present jobs, and applied in one transaction."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -40,7 +40,7 @@ _HOUR_US: Final = 3_600_000_000
 
 
 class _Planned(NamedTuple):
-    """By what was there. `revision`: of the set; 0: it is new."""
+    """A plan from the jobs as they were. `revision`: of the set at that time; 0: it is new."""
 
     steps: list[JobStep]
     revision: int
@@ -121,7 +121,7 @@ class SetsService(sets_pb2_grpc.SetsServicer):
         return row
 
     async def _planned(self, request: sets_pb2.ApplySetRequest, namespace: str) -> _Planned:
-        # First the set: what changes it after that is found by its revision.
+        # The set is read first: if it changes after that, applying fails because of its revision.
         there = await self._sets.get_set(namespace, request.name)
         owned = [] if there is None else await self._owned(there)
         items = await asyncio.to_thread(_items, request, namespace)
@@ -153,7 +153,7 @@ class SetsService(sets_pb2_grpc.SetsServicer):
     async def _judged(
         self, items: dict[str, jobs_pb2.CreateJobRequest | Exception], rows: dict[str, JobRow]
     ) -> dict[str, NewJob | Exception]:
-        """An orphaned one is judged by the last version that had its verb: it stays in its file meanwhile."""
+        """An orphaned job is judged by the last version that had its verb, so that it can stay in its file."""
         asked = {key: item for key, item in items.items() if not isinstance(item, Exception)}
         given = await self._new.given(list(asked.values()))
         orphaned = {rows[key].deployment: rows[key] for key in asked if key in rows and rows[key].orphaned_at}
@@ -172,7 +172,7 @@ class SetsService(sets_pb2_grpc.SetsServicer):
     async def _written(
         self, request: sets_pb2.ApplySetRequest, namespace: str, planned: _Planned, who: Who
     ) -> dict[str, Outcome]:
-        """What became of each; or would, where it is a dry run, or some are refused already."""
+        """What became of each job; or what would, in a dry run, or if some jobs are refused already."""
         work = work_of(planned.steps, namespace, request.name, planned.revision)
         if work.is_empty:
             return {}

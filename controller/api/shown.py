@@ -1,4 +1,4 @@
-"""What a call shows of who makes it, by which it is judged: headers, certificate, address."""
+"""What a call shows of its caller: headers, certificate, address. It is judged by these."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol

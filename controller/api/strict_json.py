@@ -1,4 +1,4 @@
-"""JSON from outside, read strictly: what two readers could take for two things is no JSON here."""
+"""JSON from outside, read strictly: a text that two readers may understand differently is refused."""
 
 import json
 from typing import Any, Final
@@ -47,7 +47,7 @@ def _no_constant(text: str) -> Any:
 
 
 def _integer(text: str) -> int | float:
-    """One that no field can have is read as what is refused in the field's name."""
+    """An integer. One with too many digits for any field becomes infinity, which the field then refuses."""
     return int(text) if len(text) <= 400 else float("inf")
 
 

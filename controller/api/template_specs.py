@@ -83,7 +83,7 @@ def started_from(
 
 
 def _fill(spec: jobs_pb2.JobSpec, template: TemplateRow, explicit: frozenset[str]) -> frozenset[str]:
-    """Put the template's values where the spec sets none; the fields that are the template's now."""
+    """Put the template's values where the spec sets none. Returns the fields that it has filled."""
     given, taken = encode_spec(template.values.spec), set[str]()
     asked_schedule = bool(spec.schedule) or "schedule" in explicit
     for field in (name for name in SPEC_PATHS if name not in _FILLED_OTHERWISE):
@@ -91,7 +91,7 @@ def _fill(spec: jobs_pb2.JobSpec, template: TemplateRow, explicit: frozenset[str
         if getattr(given, field) and not asked_for and field not in explicit:
             setattr(spec, field, getattr(given, field))
             taken.add(f"spec.{field}")
-    # An anchor is one of its schedule's.
+    # An anchor belongs to its schedule: a request with its own schedule doesn't take the template's anchor.
     if given.HasField("anchor") and not (asked_schedule or spec.HasField("anchor") or "anchor" in explicit):
         spec.anchor.CopyFrom(given.anchor)
         taken.add("spec.anchor")
@@ -141,7 +141,7 @@ def template_values(request: templates_pb2.SetTemplateRequest, there: TemplateVa
 
 
 def _policy(spec: jobs_pb2.JobSpec, there: Policy, paths: Sequence[str], problems: Violations) -> Policy:
-    """Held against the schedule only where there is one; what contradicts a job's own is told when that is made."""
+    """Checked against the template's schedule, if it has one. Other contradictions show when a job is made from it."""
     asked = raw_policy(spec.policy)
     if "policy" not in paths:
         names = [path.partition(".")[2] for path in paths if path in POLICY_PATHS]
@@ -160,7 +160,7 @@ def _description(text: str, problems: Violations) -> str:
 
 
 def _payload(text: str, problems: Violations) -> str:
-    """Whether a verb takes it is seen when a job of that verb starts from it."""
+    """A canonical payload. Whether a verb takes it shows when a job of that verb is made from the template."""
     try:
         canonical = canonical_payload(text)
     except NoPayload as error:

@@ -1,6 +1,6 @@
 """What one caller may take of a controller: calls a second, and streams at once. docs/decisions/0074
 
-Who is known is limited by who it is, whoever is not by the host that it calls from. Each controller counts by itself.
+A known caller is limited as a principal, an unknown one by the host that it calls from. Each controller counts alone.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ class Allowances(NamedTuple):
 
     calls: Rate = Rate(100, 500)  # of a token, or a user
     streams: int = 100  # of one of these, or of a host
-    # Calls from one host that prove nothing: wrong tokens, none at all. Each may cost a look into PostgreSQL.
+    # Calls from one host without a valid token. Each may cost a statement.
     strangers: Rate = Rate(10, 100)
-    # The same of all hosts together: a network of them must not get more out of PostgreSQL.
+    # The same for all hosts together, so that many hosts can't overload PostgreSQL either.
     lookups: Rate = Rate(200, 400)
-    # A certificate, and the host it is used on: a grant has many runners, on a host maybe hundreds. All of them come
-    # back at once after a fault, and have 8 s for that. Connections beyond this are no runners of ours.
+    # For each certificate and host. A grant may have hundreds of runners on one host. After a fault, all of them come
+    # back at once, and have 8 s for that. More connections than this are not our runners.
     members: Rate = Rate(50, 500)
     member_streams: int = 1_000
 
@@ -43,7 +43,7 @@ class Throttle:
         self._streams: Counter[Hashable] = Counter()
 
     def call(self, who: str) -> None:
-        """Of somebody who is known. Raises Throttled."""
+        """Count a call of a known caller. Raises Throttled."""
         _take(self._calls, who, self._now_ns(), f"{who} makes too many calls to this controller (--call-rate)")
 
     def member(self, certificate: bytes, host: str) -> None:
@@ -52,7 +52,7 @@ class Throttle:
         _take(self._members, (certificate, host), self._now_ns(), words)
 
     def stranger(self, host: str, what: str = "") -> None:
-        """A call that proves nothing, or need not, of one kind (`what`). Raises Throttled."""
+        """Count a call without proof of who makes it. `what`: its kind. Raises Throttled."""
         words = f"{host} makes too many calls without a token that is known here"
         _take(self._hosts, (what, host), self._now_ns(), words)
 
@@ -62,13 +62,13 @@ class Throttle:
         _take(self._lookups, "", self._now_ns(), "too many tokens that are not known here are tried from everywhere")
 
     def found(self, host: str) -> None:
-        """It was good: whoever has such a one is no stranger."""
+        """The token was good, so the caller is no stranger: give back what `lookup` has taken."""
         self._hosts.give_back(("", host))
         self._lookups.give_back("")
 
     @contextlib.contextmanager
     def stream(self, key: Hashable, words: str, *, of_member: bool) -> Iterator[None]:
-        """While one is open. `words`: whose it is. Raises TooManyStreams."""
+        """Around an open stream. `words`: whose stream it is. Raises TooManyStreams."""
         most = self._allowances.member_streams if of_member else self._allowances.streams
         if self._streams[key] >= most:
             raise TooManyStreams(

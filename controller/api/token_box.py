@@ -1,8 +1,8 @@
-"""What clients keep for us and send back, page tokens and resume tokens: nothing is read that was not given out here.
+"""Tokens that clients keep for us and send back, such as page tokens. Only tokens that we gave out are read.
 
-All of them are locked by one key, which `cronring migrate` makes and PostgreSQL keeps: what one controller gave out,
-every controller of that installation takes. Nor can clients read them: a resume token has ids of all that runs, and
-its holder may not see all of that (docs/decisions/0069).
+One key locks all of them. `cronring migrate` makes it, and PostgreSQL keeps it, so each controller takes the tokens of
+the others. Clients can't read them: a resume token has ids of all that runs, and its holder may not see all of that
+(docs/decisions/0069).
 """
 
 import base64
@@ -24,16 +24,16 @@ class TokenBox:
     """`key`: 32 bytes, of store.keys.page_key."""
 
     def __init__(self, key: bytes) -> None:
-        # Of the same body it makes the same token, and wants no counter that controllers would have to share.
+        # AES-SIV needs no counter, which controllers would have to share. The same body gives the same token.
         self._cipher = AESSIV(hashlib.sha512(b"tokens of the API\0" + key).digest())
 
     @property
     def cluster_id(self) -> str:
-        """By which clients tell installations apart: it follows from the key, and tells nothing of it."""
+        """An id by which clients tell installations apart. It is derived from the key, and reveals nothing of it."""
         return self.lock("cluster", b"")
 
     def lock(self, kind: str, body: bytes) -> str:
-        """A token: printable ASCII. Whoever holds it can neither read the body nor make another one."""
+        """A token: printable ASCII. Its holder can neither read the body nor make another token."""
         return base64.urlsafe_b64encode(self._cipher.encrypt(body, [kind.encode()])).decode().rstrip("=")
 
     def open(self, kind: str, token: str) -> bytes:

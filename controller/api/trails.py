@@ -1,4 +1,4 @@
-"""What somebody has been told of both feeds, as a text: all up to two tokens, and single events beyond them."""
+"""What a watcher was told of both feeds, as a text: a token for each feed, and marks of single events beyond them."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ _LENGTH_MAX: Final = CAPS["resume_token"].length
 
 
 class Trail:
-    """Of one feed. `lasting`: each event happens once. Of a job a state may come again, and is news then."""
+    """The trail of one feed. `lasting`: each event happens once. (A job's state may come again, and is news then.)"""
 
     def __init__(self, text: str, *, lasting: bool) -> None:
         self._token, _, marks = text.partition(_OF_MARKS)
@@ -36,7 +36,7 @@ class Trail:
         return not is_known
 
     def come_to(self, token: str) -> None:
-        """All up to there has been told."""
+        """Everything up to this token has been told."""
         self._token = token
         self._marks.clear()
         if not self._lasting:
@@ -62,7 +62,7 @@ class Trails:
         return cls(f"{of_jobs}{_OF_BOTH}{of_executions}")
 
     def text(self) -> str:
-        """ "" where so much runs that no caller could give it back: then an older one goes on counting."""
+        """ "" if so much runs that the text would be too long for a request: then the caller keeps its older token."""
         of_jobs, of_executions = self.jobs.text(), self.executions.text()
         text = f"{of_jobs}{_OF_BOTH}{of_executions}"
         return text if of_jobs and of_executions and len(text) <= _LENGTH_MAX else ""

@@ -1,4 +1,4 @@
-"""What verbs ask of jobs through their runners (ctx.jobs), done by what does it for people. docs/decisions/0098"""
+"""Calls of verbs through their runners (ctx.jobs), done by the same code as people's calls. docs/decisions/0098"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -111,7 +111,7 @@ class VerbCallsService:
             return await self._changed(asked, acting(by))
 
     async def _changed(self, asked: _Asked, by: str) -> str:
-        """What fails for what this call did itself, by an earlier try, is done."""
+        """Make a change. If an earlier try of the same call has done it already, an error counts as done."""
         try:
             with self._store.keeping(asked.call):
                 await self._changes[asked.method](asked.request, by)
@@ -173,9 +173,9 @@ def _request_of(call: wire.VerbCall) -> tuple[str, Any]:
 
 
 def _key_of(request: Any, namespace: str) -> str:
-    """Of the job that it is about. Where the request names no namespace, it gets that of the job that runs.
+    """The key of the job in question. A request without a namespace gets the namespace of the running job.
 
-    A name that can't be one is refused before anything is looked up by it. Raises InvalidRequest.
+    A malformed name is refused before it is looked up. Raises InvalidRequest.
     """
     if not isinstance(request, jobs_pb2.CreateJobRequest):
         if "/" not in request.key:

@@ -1,7 +1,6 @@
 """WatchJobs: a listing, then one event for each job that changes; or, with a token, what has changed since.
 
-A watcher that reads slowly finds its jobs' latest states merged, one for each job; further behind than that it is
-dropped.
+A slow watcher gets only the latest state of each job. If it falls behind by more than that, it is dropped.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ class JobFeed:
         self._box = box
 
     async def position(self) -> WatchPosition:
-        # The first answer tells of some that are older: it only finds out which ids are missing.
+        # The first answer also holds older changes, and is dropped: it only finds out which ids are missing.
         return (await self._reads.job_changes(await self._reads.job_position()))[0]
 
     async def changes(self, position: WatchPosition) -> Sequence[tuple[WatchPosition, Sequence[JobRow]]]:
@@ -68,7 +67,7 @@ class Selection(Protocol):
 class JobWatcher:
     """One stream's share: changes of the rows that match, merged by key.
 
-    `resumed`: what it was told of before isn't known, so whatever doesn't match (any more) is REMOVED.
+    `resumed`: it isn't known what the watcher was told before. So each changed job that doesn't match is REMOVED.
     """
 
     def __init__(self, selection: Selection, *, resumed: bool) -> None:
@@ -91,7 +90,7 @@ class JobWatcher:
         self._present.add(row.key)
 
     def caught_up(self, changes: Sequence[JobRow]) -> None:
-        """These were offered by who caught up. The hub's poller, which asks for itself, may find the same."""
+        """Note the changes that catching up has offered. The hub's poller may find the same ones again."""
         self._caught_up.update((row.key, row) for row in changes)
 
     def offer(self, changes: Sequence[JobRow], token: Token[Any, Any]) -> None:

@@ -13,7 +13,7 @@ from cronring.controller.ports.reads import ExecutionChange, ExecutionRow, Reads
 _KIND: Final = "watch executions"
 PENDING_MAX: Final = 50_000  # a few seconds of the fastest cluster
 PART: Final = 128  # changes from one token to the next: one of thousands of runs takes a millisecond to make
-TOKEN_S: Final = 10.0  # who is told nothing gets a token this often all the same
+TOKEN_S: Final = 10.0  # a watcher without events gets a token this often, so that its token doesn't become too old
 
 
 class ExecutionEventKind(Enum):
@@ -60,7 +60,7 @@ class ExecutionFeed:
 
 
 def events_of(change: ExecutionChange) -> list[ExecutionWatchEvent]:
-    """Its start, if that is news, as it was then; and its end, if it has ended."""
+    """The start, if that is news, with the row as it was then; and the end, if it has ended."""
     row = change.row
     found = []
     if change.started:
@@ -93,9 +93,9 @@ class ExecutionWatcher:
             self.fail(too_slow())
 
     def caught_up(self, news: Callable[[ExecutionChange], ExecutionChange | None]) -> None:
-        """What was offered meanwhile counts, but for what it has been told in catching up: `news` leaves that out.
+        """Take what was offered meanwhile. `news` leaves out what catching up has told already.
 
-        The poller asks for itself: it may find start and end together where this one was told of the start already.
+        The poller reads by itself: it may find start and end together when catching up has told the start already.
         """
         self._news = news
         later, self._later = self._later or [], None

@@ -1,4 +1,4 @@
-"""Who asks by HTTP: by a bearer token as on gRPC, else by the cookie of a session. With --insecure: whoever is local.
+"""Who asks by HTTP: by a bearer token as in gRPC, else by a session's cookie. With --insecure: any local caller.
 
 principal = await web_principal(request)
 """
@@ -22,7 +22,7 @@ TO_DO: Final = "log in at /login, or send `authorization: Bearer TOKEN`"
 
 
 class WebCaller(NamedTuple):
-    """Who asks. `cookie`: of the session by which that is known; "": by something else."""
+    """Who asks. `cookie`: of the session that proves it; "": something else proves it."""
 
     principal: Principal
     cookie: str = ""
@@ -34,7 +34,7 @@ class WebCaller(NamedTuple):
 
 
 class WebJudge(Protocol):
-    """Tells who asks, before anything of a request but its head is read."""
+    """Tells who asks, before more than a request's head is read."""
 
     async def judged(self, request: web.Request) -> WebCaller:
         """Raises Unauthenticated, Forbidden; StoreUnavailable, StoreError, IssuerAway where it can't be told now."""
@@ -63,10 +63,10 @@ class NobodyYet:
 
 
 class LocalWeb:
-    """A WebJudge for --insecure: who reaches this machine's loopback may do everything. Pages of others may not.
+    """A WebJudge for --insecure: programs on this machine may do everything. Pages of other sites may not.
 
-    A page of another site could ask by a browser on this machine. It could also give its own name this address. So
-    what changes something has to come from our own pages, and names that are no loopback address are refused.
+    A page of another site could use a browser on this machine, or point its own name to 127.0.0.1. So requests that
+    change something have to come from our own pages, and only names of this machine are accepted.
     """
 
     async def judged(self, request: web.Request) -> WebCaller:
@@ -120,7 +120,7 @@ class KnownWeb:
 
 
 class WebDoor:
-    """Where HTTP asks who somebody is. What judges comes and goes with the database."""
+    """Holds the present judge of HTTP requests, which is replaced when the database comes."""
 
     def __init__(self) -> None:
         self.judge: WebJudge = NobodyYet()
@@ -144,7 +144,7 @@ async def web_principal(request: web.Request) -> Principal:
 
 
 def _check_local(request: web.Request) -> None:
-    """A page elsewhere could give its own name this address. Raises Forbidden."""
+    """Raises Forbidden for other names: a site could point its own name to this address (DNS rebinding)."""
     host = _host_of(request)
     if host != "localhost" and not is_loopback(host):
         raise Forbidden(f"it was asked for as {host!r:.100}; without TLS it is only reached as localhost")

@@ -1,4 +1,4 @@
-"""What goes wrong by HTTP, as RFC 9457 has it: one shape for all of it, made from the status that gRPC would have."""
+"""Errors of HTTP, in the one form of RFC 9457. They are made from the status that gRPC would have."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from cronring.controller.errors import CronringError, Throttled, TooMany
 from cronring.protos.problems import Fate, Reason, Said, said_in, sign
 
 PROBLEM: Final = "application/problem+json"
-AGAIN_S: Final = 5  # after which who was refused for now may try again
+AGAIN_S: Final = 5  # seconds after which a refused caller may try again
 TOO_MANY_S: Final = 60
 _TYPES: Final = "urn:cronring:problem:"
 _STATUSES: Final[Mapping[int, int]] = {
@@ -46,7 +46,7 @@ class _Unserved(NamedTuple):
     words: str
 
 
-# Of what HTTP itself refuses. Who decides by NOT_FOUND means a thing of ours, and not a path that never was.
+# For requests that HTTP itself refuses. NOT_FOUND is for things of ours only; an unknown path gets another reason.
 _UNSERVED: Final[Mapping[int, _Unserved]] = {
     400: _Unserved(
         code_pb2.INVALID_ARGUMENT, Reason.INVALID,
@@ -66,7 +66,7 @@ _BEARER: Final = 'Bearer realm="cronring"'
 
 
 def status_of(error: CronringError) -> int:
-    """500 for what is nobody's fault but ours."""
+    """The HTTP status of an error; 500 if the fault is ours."""
     return _http_status(problems.status_of(error)[0])
 
 
@@ -96,7 +96,7 @@ def status_problem(
 
 
 def problem_body(status: status_pb2.Status, number: int, path: str) -> dict[str, Any]:
-    """What a problem of HTTP status `number` says. What there is nothing to say of is left out."""
+    """The body of a problem with HTTP status `number`. Empty parts are left out."""
     said = said_in(status.details) or Said(Reason.UNEXPECTED, {}, None, ())
     body: dict[str, Any] = {
         "type": _TYPES + said.reason.lower().replace("_", "-"),
@@ -127,7 +127,7 @@ def unserved(error: web.HTTPException, request: web.Request) -> web.Response:
 
 
 def unread(number: int, words: str) -> status_pb2.Status:
-    """Of a request that is refused before its fields are judged. `number`: of HTTP."""
+    """The status of a request that is refused before its fields are judged. `number`: the HTTP status."""
     kind = _UNSERVED.get(number, _UNSERVED[400])
     status = status_pb2.Status(code=kind.code, message=words)
     sign(status, kind.reason, {})

@@ -18,11 +18,11 @@ from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.labels import label_faults
 from cronring.schema.validate import namespace_fault
 
-CALL_S: Final = 2.0  # callers have less patience than thousands of jobs take
+CALL_S: Final = 2.0  # one call does as much as fits; thousands of jobs take longer than callers wait
 
 
 class WorkspacesService(workspaces_pb2_grpc.WorkspacesServicer):
-    """`put`: what this node is told of at once."""
+    """`put` tells this controller's own node of changes at once."""
 
     def __init__(self, workspaces: Workspaces, box: TokenBox, put: Callable[[Event], None]) -> None:
         self._workspaces = workspaces
@@ -62,7 +62,7 @@ class WorkspacesService(workspaces_pb2_grpc.WorkspacesServicer):
             raise Conflict(f"{of[1]} has {found.jobs} jobs, and {request.expected} are expected; nothing was done")
         gone, left = _Gone(), found
         if (found.jobs or found.messages) and not request.dry_run:
-            # Where none of its jobs may be ended, this raises, and nothing is written.
+            # First: if no job may be ended, this raises, and the deletion must not stand in the audit log.
             ended = await self._workspaces.end_jobs(*of, by, why)
             await self._workspaces.note_deletion(found)
             gone = await self._delete(*of, by, why, ended)
@@ -73,9 +73,9 @@ class WorkspacesService(workspaces_pb2_grpc.WorkspacesServicer):
         )  # fmt: skip
 
     async def _delete(self, namespace: str, workspace: str, by: str, why: str, some: int) -> "_Gone":
-        """Nothing is removed before all of it has ended. A message that its consumer has locked stays.
+        """Remove nothing before all jobs have ended. A message that its consumer has locked stays.
 
-        `some`: jobs have been ended already.
+        `some`: how many jobs have been ended already.
         """
         loop = asyncio.get_running_loop()
         until, ended, messages, jobs = loop.time() + CALL_S, 0, 0, 0
@@ -85,7 +85,7 @@ class WorkspacesService(workspaces_pb2_grpc.WorkspacesServicer):
             if loop.time() > until:
                 return _Gone(ended)
             some = await self._workspaces.end_jobs(namespace, workspace, by, why)
-        # No job puts any there by now.
+        # All jobs have ended, so no new messages come.
         while dropped := await self._workspaces.drop_messages(namespace, workspace):
             messages += dropped
             if loop.time() > until:

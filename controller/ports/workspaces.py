@@ -49,7 +49,7 @@ class Workspaces(Protocol):
         ...
 
     async def drop_messages(self, namespace: str, workspace: str) -> int:
-        """Remove some of its messages and dead letters. Returns how many; 0: only messages that are being ended stay."""
+        """Remove some of its messages and dead letters. Returns how many; 0: only some that are being ended stay."""
         ...
 
     async def delete_jobs(self, namespace: str, workspace: str, by: str, note: str) -> int:

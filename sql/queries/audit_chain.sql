@@ -2,12 +2,12 @@
 -- they change.)
 
 -- name: CountUnsealed
--- At most `:limit` of them, and when the oldest was written; null: there is none.
+-- How many rows are not sealed, at most `:limit`, and when the oldest was written; null: there is none.
 SELECT count(*) AS unsealed, min(at) AS oldest, now() AS now
 FROM (SELECT at FROM cron_audit_log WHERE seq IS NULL ORDER BY id LIMIT :limit) u;
 
 -- name: TakeAuditChain
--- The last position. No row: somebody else seals, or cuts.
+-- Locks the chain, and returns its last position. No row: another controller seals or cuts.
 SELECT head_seq, head_hash FROM cron_audit_chain FOR UPDATE SKIP LOCKED;
 
 -- name: GetUnsealedRows
@@ -20,7 +20,7 @@ WHERE coalesce(bytes, 0) < :bytes_max::bigint
 ORDER BY id;
 
 -- name: SealRows
--- Parallel arrays. Nobody waits for it: a row that is not committed is not among them.
+-- Parallel arrays. No writer waits for it: rows that are not committed yet are not among them.
 UPDATE cron_audit_log l SET seq = s.seq, hash = s.hash
 FROM unnest(:ids::bigint[], :seqs::bigint[], :hashes::bytea[]) s (id, seq, hash)
 WHERE l.id = s.id;
@@ -75,8 +75,8 @@ FROM unnest(:ages_ms::bigint[], :refused::text[], :times::bigint[], :principals:
             :origins::text[], :whys::text[]) r (age_ms, refused, times, principal, method, origin, why);
 
 -- name: CutAuditChain
--- Behind the rows that lie at the beginning and are older than `:kept_ms`, at most `:limit`. No row: there are none, or
--- somebody else seals or cuts. The rows are removed by DropCutRows, in the same transaction.
+-- Moves the cut behind the first rows that are older than `:kept_ms`, at most `:limit`. No row: there are none, or
+-- another controller seals or cuts. DropCutRows removes the rows, in the same transaction.
 WITH chain AS MATERIALIZED (SELECT cut_seq FROM cron_audit_chain FOR UPDATE SKIP LOCKED),
      eldest AS MATERIALIZED (
     SELECT l.seq, l.hash, l.at < now() - :kept_ms::bigint * interval '1 millisecond' AS old

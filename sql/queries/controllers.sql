@@ -1,13 +1,13 @@
 -- name: RenewLease
--- Renews a controller's lease and those of its runners, and says what there is to sweep. HOT updates, and a few index
--- probes: what runs well is never looked at. Forgets rows that nothing needs any more: controllers whose lease ran out
--- a minute ago (no claim takes so long to commit), runners not seen for a day (beyond the newest 1,000: for a minute),
--- neither with anything unfinished.
--- Names, too, what this controller answers for and somebody wants cancelled, at most 1,000 at a time. And every row of
--- a controller: whom gossip alone knows is no owner.
--- A runner is lost when not seen for `:lost_after_ms`. `:cancelling`: executions that it knows somebody wants
--- cancelled.
--- EXISTS with OFFSET 0 is a probe for each row; without, it may become a join that reads all that runs.
+-- Renews a controller's lease and those of its runners, and says what there is to sweep. It takes HOT updates and a few
+-- index probes: executions without trouble are never read. Forgets rows that are no longer needed and have nothing
+-- unfinished. These are controllers whose lease ran out a minute ago, as no claim takes so long to commit. And runners
+-- not seen for a day (beyond the newest 1,000: for a minute).
+-- Also returns what this controller answers for and somebody wants cancelled, at most 1,000 at a time. And all rows of
+-- controllers, since a member that is known by gossip alone is no owner.
+-- A runner is lost when not seen for `:lost_after_ms`. `:cancelling`: executions whose cancellation the controller
+-- knows of already.
+-- EXISTS with OFFSET 0 is a probe for each row; without it, this may become a join that reads all that runs.
 WITH renewed AS (
     INSERT INTO controllers (id, grpc_address, peer_address, http_address, pid, version, zone_data, draining,
                              lease_expires_at)
@@ -97,11 +97,11 @@ SELECT id, grpc_address, http_address, pid, version, zone_data, peer_address FRO
 WHERE lease_expires_at > now() ORDER BY id;
 
 -- name: NoteZoneData
--- A controller reckons by this version.
+-- A controller decides ticks by this version of zone rules.
 INSERT INTO cron_zone_data (version) VALUES (:version) ON CONFLICT DO NOTHING;
 
 -- name: GetZoneData
--- By which versions ticks may have been decided, in the order of their first use.
+-- The versions of zone rules that may have decided ticks, in the order of their first use.
 SELECT version, first_used_at FROM cron_zone_data ORDER BY first_used_at, version;
 
 -- name: ListControllers
@@ -112,9 +112,9 @@ FROM controllers
 ORDER BY id;
 
 -- name: HoldDrill
--- For a drill: note that a controller claims nothing for a while, unless another one does so, or none could take over.
--- All rows are locked, so that of two who ask at once the second sees the first.
--- `:forced`: whatever the others do.
+-- For a drill: notes that a controller claims nothing for a while, unless another is in a drill, or none could take
+-- over. All rows are locked: of two controllers that ask at once, the second sees the note of the first.
+-- `:forced`: note it whatever the others do.
 WITH known AS MATERIALIZED (
     SELECT id, lease_expires_at > now() AS leased, draining,
            coalesce(drill_until > clock_timestamp(), false) AS in_drill
@@ -142,5 +142,5 @@ UPDATE controllers SET drill_until = NULL WHERE id = :controller_id AND drill_un
 SELECT now();
 
 -- name: GetTimeline
--- Of a server that takes writes: it is one higher after each promotion.
+-- The timeline of a primary server. It grows by one with each promotion.
 SELECT ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer;

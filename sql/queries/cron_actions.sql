@@ -10,7 +10,7 @@ FROM unnest(:job_ids[?]::bigint[], :deployment_ids[?]::bigint[], :execution_ids[
     AS a (job_id, deployment_id, execution_id, action, actor, note, details, template);
 
 -- name: ListActions
--- The newest first. `:since` null: from the first one. What is of none of `:namespaces` (null: all) is left out.
+-- The newest first. `:since` null: from the first one. Actions outside of `:namespaces` (null: all) are left out.
 SELECT a.id, a.at, coalesce(j.key, ''), coalesce(d.key, ''), a.execution_id, a.action, a.actor, a.note, a.details::text,
        coalesce(a.template, '') AS template
 FROM cron_actions a

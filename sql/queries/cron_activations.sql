@@ -1,11 +1,11 @@
 -- Runs that wait beside the schedule. See cron_jobs.sql for how statements over many rows are written. This table is
--- empty for most of the time: once that is vacuumed, it has no pages, and reading all of it for each row looks as cheap
--- as a probe. What it is joined by must be no order, then (`= ANY (ARRAY[...])`): no path but the index that is meant
--- is left.
+-- empty most of the time. A vacuumed empty table has no pages, so to the planner a full scan for each row looks as
+-- cheap as a probe. So joins compare by `= ANY (ARRAY[...])`, which allows no merge or hash join: only the intended
+-- index is left.
 
 -- name: GetActivations
--- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run by then. While a
--- pause lasts, that is only manual runs, and retries that somebody asked for. All of an orphaned job wait for its verb.
+-- PostgreSQL's now, and what waits in the slots, with run_at before now plus the window, and may run by then. During a
+-- pause, only manual runs may, and retries that somebody asked for. Those of an orphaned job wait for its verb.
 -- One row of nulls when there is nothing.
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
@@ -26,8 +26,8 @@ LEFT JOIN (
 ) waiting ON true;
 
 -- name: GetFollowers
--- PostgreSQL's now, and those of these activations that may run, or will when a pause ends within two minutes: what
--- waits longer, refetches find. One row of nulls when there is none.
+-- PostgreSQL's now, and those of these activations that may run, or whose pause ends within two minutes. Refetches find
+-- those that wait longer. One row of nulls when there is none.
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -44,18 +44,18 @@ LEFT JOIN (
 
 -- name: StartActivations
 -- Claims, in one statement, those activations that are due and whose job may run now, if the caller's lease is valid.
--- It inserts their executions. A claimed one is gone, but for a backfill that has a next tick: that moves on.
--- Answers with every attempted one, in the order asked. Some are not to run at all, and are left as they are. Who asks
--- again in a transaction drops them, or moves them on, while they are locked. Their `verdict` is:
+-- It inserts their executions. A claimed activation is deleted; a backfill with a next tick moves on to that tick.
+-- Answers with every attempted one, in the order asked. Some must not run at all, and are left as they are. The caller
+-- asks again in a transaction, where they are locked, and drops them or moves them on. Their `verdict` is:
 --   "superseded": a retry that its schedule's next tick has superseded. Its tick counts as one without success.
---   "over": one whose tick had counted before, or completed. What is left of a job that was removed. What follows a
---   tick that has been run for, or whose job was cancelled meanwhile.
+--   "over": its tick has counted before, or completed; or its job was removed. Of a follower: the tick has had its run,
+--   or its job was cancelled meanwhile.
 --   "passed": a backfill's tick that completed before.
 -- All but `:controller_id`, `:hard_grace_ms` (after the timeout) and `:placed` (see StartCronJobs) are parallel arrays.
 -- `:expected_ticks` stand in the activations, `:deployments` are keys of what the runners host, `:next_ticks` are of
 -- backfills.
--- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it. So of two for one tick the other
--- sees the attempt of the first. Where it doesn't, by an older snapshot, ON CONFLICT makes it try again.
+-- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it. So if two claims are for one tick,
+-- the second sees the attempt of the first. If its snapshot is too old for that, ON CONFLICT makes it try again.
 WITH judged AS MATERIALIZED (
     SELECT w.*, a.*, j.*, greatest(a.own_attempt, t.attempts + 1) AS attempt,
            CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,
@@ -68,10 +68,10 @@ WITH judged AS MATERIALIZED (
                 WHEN a.trigger = 'backfill' AND NOT a.again AND t.completed THEN 'passed'
                 WHEN (NOT j.paused OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
                      AND j.hosted AND NOT j.orphaned AND NOT t.running
-                     -- A tick that its schedule has yet to claim is the schedule's.
+                     -- A backfill leaves ticks to the schedule that the schedule has yet to claim.
                      AND (a.trigger <> 'backfill' OR j.next_tick IS NULL OR a.tick < j.next_tick
                           OR coalesce(a.tick <= j.last_tick, false))
-                     -- Beside the job's own runs, ten at once: each waits for the tenth before it, which had waited.
+                     -- A backfill beside the job's runs has ten at once: each waits for the tenth before it.
                      AND NOT (a.trigger = 'backfill' AND a.beside AND cron_tenth_runs(a.job_id, a.tick)) THEN 'runs'
            END AS verdict
     FROM unnest(:activation_ids::bigint[], :expected_ticks::timestamptz[], :runner_ids::text[], :deployments::text[],
@@ -140,8 +140,9 @@ LEFT JOIN LATERAL (SELECT id, trigger, tick FROM cron_activations WHERE id = ANY
 ORDER BY c.position;
 
 -- name: DropActivations
--- What StartActivations says is over, in its transaction. `:failed_job_ids` and `:failures` are parallel arrays: ticks
--- that count as ones without success. The next end that is none either pauses the job (PauseFailing).
+-- Drops activations whose verdict says so, in the transaction of StartActivations. `:failed_job_ids` and `:failures`
+-- are parallel arrays: ticks that count as ones without success. The next end without success may pause the job
+-- (PauseFailing).
 WITH gone AS (
     DELETE FROM cron_activations WHERE id = ANY(:activation_ids::bigint[])
 )
@@ -150,7 +151,7 @@ FROM unnest(:failed_job_ids::bigint[], :failures::integer[]) f (job_id, failures
 WHERE j.id = f.job_id;
 
 -- name: AdvanceBackfills
--- Past ticks that completed before, as StartActivations says in the same transaction. Parallel arrays.
+-- Moves backfills past ticks that completed before ("passed"), in the transaction of StartActivations. Parallel arrays.
 UPDATE cron_activations a SET tick = n.tick, run_at = now(), attempt = 1
 FROM unnest(:activation_ids::bigint[], :next_ticks::timestamptz[]) n (id, tick)
 WHERE a.id = ANY (ARRAY[n.id]);

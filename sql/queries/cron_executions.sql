@@ -3,8 +3,8 @@
 
 -- name: AdoptExecutions
 -- docs/decisions/0003: name job, tick and id in what looks into partitions
--- `:from_ids`: controllers that left them unfinished. `:runner_ids` null: on all runners. Locked as it goes, in order
--- of ids, as EndCronJob does: what it is that is adopted is asked again of a row that has changed meanwhile.
+-- `:from_ids`: controllers that left them unfinished. `:runner_ids` null: on all runners. Rows are locked one by one,
+-- in order of ids, as in EndCronJob. If a row has changed meanwhile, the conditions are checked again.
 WITH left_behind AS MATERIALIZED (
     SELECT id, tick FROM cron_executions
     WHERE outcome IS NULL AND controller_id > '' AND controller_id = ANY(:from_ids::text[])
@@ -32,7 +32,7 @@ WHERE execution_id = ANY(:execution_ids::bigint[])
 ORDER BY execution_id;
 
 -- name: GetLost
--- Unfinished executions of runners not seen for `:lost_after_ms`, but for jobs that run on without contact.
+-- Unfinished executions of runners not seen for `:lost_after_ms`, without jobs that run on without contact.
 SELECT e.*
 FROM runners r
 CROSS JOIN LATERAL (
@@ -43,7 +43,8 @@ WHERE r.last_seen_at < now() - :lost_after_ms::bigint * interval '1 millisecond'
 ORDER BY e.execution_id;
 
 -- name: GetOverdueExecutions
--- Unfinished executions past their hard deadline. Each has a row in controllers: that is how the index is entered.
+-- Unfinished executions past their hard deadline. The index begins with the controller, and each has a row in
+-- controllers: so the join probes the index once for each controller.
 SELECT e.*
 FROM controllers c
 CROSS JOIN LATERAL (
@@ -54,8 +55,8 @@ ORDER BY e.execution_id;
 
 -- name: GetExecution
 -- docs/decisions/0085: no claim copies a payload
--- With the payload that it ran with. `payload_of`: "run", it was given to this one; "job", it was its job's; "" if that
--- has changed so often since that nobody knows.
+-- With the payload that it ran with. `payload_of`: "run", its own; "job", its job's; "": the job's has changed so often
+-- since that nobody knows it.
 SELECT d.*, e.output, coalesce(e.payload, p.payload) AS payload, e.stack, e.metrics,
        CASE WHEN e.payload IS NOT NULL THEN 'run' WHEN p.payload IS NOT NULL THEN 'job' ELSE '' END AS payload_of
 FROM cron_execution_details d
@@ -84,8 +85,8 @@ WHERE e.job_id = :job_id AND e.tick BETWEEN :first_tick AND :last_tick AND e.tri
 ORDER BY e.tick, e.attempt DESC;
 
 -- name: FindExecutionBefore
--- An id below which every execution was claimed before `:instant`: by halving, as ids grow with claims, give or take a
--- minute for claims that were committed out of order.
+-- An id below which every execution was claimed before `:instant`. It halves the range of ids, as ids grow with claims;
+-- a minute of margin covers claims that were committed out of order.
 WITH RECURSIVE search (low, high) AS (
     SELECT 0::bigint, coalesce((SELECT max(id) FROM cron_executions), 0)
     UNION ALL
@@ -114,10 +115,10 @@ CROSS JOIN LATERAL (
 ) e;
 
 -- name: GetChanges
--- What has happened to jobs: executions above `:after_execution_id`, in gaps (parallel arrays; of any tick) or among
--- `:execution_ids`. Of those only the partitions from `:first_tick` to `:last_tick` are looked into. Skips above
+-- What has happened to jobs. Executions above `:after_execution_id`, in gaps (parallel arrays; of any tick) or among
+-- `:execution_ids`; for the latter, only partitions from `:first_tick` to `:last_tick` are read. Skips above
 -- `:after_skip_id` or in gaps (20,000 of each at a time). And, at or after `:since`, what somebody did to a job, ends
--- of pauses, and deployments (de)activated: those have no job_id, and `instant` tells one change from the next.
+-- of pauses, and deployments that were (de)activated. These have no job_id; `instant` tells one from the next.
 (SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS ended, NULL::timestamptz AS instant,
         now() AS database_now, tick
  FROM cron_executions WHERE id > :after_execution_id ORDER BY id LIMIT 20000)

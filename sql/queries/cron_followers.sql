@@ -1,8 +1,8 @@
--- Who follows whom. The statements that write jobs keep it (cron_jobs.sql, job_control.sql), ends go by it.
+-- Which job follows which. The statements that write jobs maintain it (cron_jobs.sql, job_control.sql); ends read it.
 
 -- name: GetFollowed
 -- docs/decisions/0046: a table, not a flag on the job that is followed
--- The jobs that these follow, that those follow, and so on: pairs of keys, as far as there are such jobs.
+-- Chains of followed jobs: the jobs that these follow, the jobs that those follow, and so on. Pairs of keys.
 WITH RECURSIVE chain (key, after) AS (
     SELECT j.key, f.after
     FROM cron_jobs j

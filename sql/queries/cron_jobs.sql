@@ -4,18 +4,17 @@
 --
 -- - LATERAL with a row lock is one index probe for each wanted row. FULL JOIN, where one side holds the other's rows
 --   anyway, can only be a hash or a merge join, never a loop over both.
--- - A probe by id names no partial index's predicate. While the table is empty, or ANALYZE saw nothing in that index,
---   it looks as cheap as the primary key. Then a plan that reads all of it for every row would stay. So
---   `ended_at IS NULL` says what `outcome IS NULL` says, and a removed job has no next tick.
+-- - A probe by id must not imply the predicate of a partial index. While the table is empty, or ANALYZE saw nothing in
+--   that index, it looks as cheap as the primary key. A plan that reads all of it for every row would then stay. So
+--   statements say `ended_at IS NULL` instead of `outcome IS NULL`, and a removed job has no next tick.
 -- - A comparison implies that its column is not null: hence coalesce(next_execution, 'infinity') in claims.
--- - Nor may a join that updates cron_executions be one by order or hash: `= ANY (ARRAY[...])` is neither.
--- - A partition that ANALYZE found empty costs nothing to read as a whole, by whichever index. So where a tick is named
---   for its partition's sake, job and id are as well: any of the two unique indexes finds the row at once. (By the tick
---   alone, 500 ends of one tick took three seconds.)
--- - No statement that locks or changes rows prunes partitions before it is executed, nor after it has locked a row:
---   PostgreSQL 18 crashes by it, or finds nothing (docs/decisions/0001; tests/plans/test_pruning.py reads all plans).
---   Bounds are (SELECT $1::timestamptz), then. What is to be known of a tick beside a lock, a function of ours looks
---   up.
+-- - A join that updates cron_executions must not be a merge or hash join: `= ANY (ARRAY[...])` allows neither.
+-- - A partition that ANALYZE found empty seems to cost nothing, by any index. So a statement that names a tick for the
+--   sake of its partition also names job and id: then both unique indexes find the row at once. (By the tick alone, 500
+--   ends of one tick took three seconds.)
+-- - A statement that locks or changes rows must not prune partitions at planning, nor after it has locked a row:
+--   PostgreSQL 18 crashes then, or finds nothing (docs/decisions/0001; tests/plans/test_pruning.py reads all plans). So
+--   bounds are (SELECT $1::timestamptz). What must be known of a tick beside a lock, a function of ours looks up.
 
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.
@@ -29,8 +28,8 @@ LEFT JOIN (
 ) due ON true;
 
 -- name: GetOverdueJobs
--- As GetCronJobs, those that may run (once more) and should have for `:delay_ms`, in order of ids. OFFSET 0: else the
--- primary key might be read until there are enough.
+-- As GetCronJobs, jobs that may run (once more) and are overdue by `:delay_ms`, in order of ids. Without OFFSET 0, a
+-- plan might read the primary key until it has found enough.
 SELECT n.database_now, due.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -50,19 +49,19 @@ ORDER BY due.id;
 -- docs/decisions/0068: what every run needs, and no more.
 -- Claims, in one statement, those of the wanted jobs that may run (once more) and are due in PostgreSQL's time. The
 -- caller's lease must be valid. It inserts their executions. Answers with every attempted row.
--- A job of which several may run at once stays idle: it is counted, and goes on to its next tick here. Whoever claims
--- it by an older revision may not know that, and would leave it without one.
+-- A job of which several may run at once stays idle: the run is counted, and the job moves on to its next tick here. A
+-- claim by an older revision may not know that, and would leave the job without a next tick.
 -- All but `:controller_id`, `:hard_grace_ms` (after the timeout) and `:placed` are parallel arrays, `:job_ids`
 -- ascending. The caller expects `:expected_ticks` in the rows, and runs `:ticks`. `:deployments` are keys of what the
 -- runners host.
--- A job under a limit is left as it is. The answer has since when it waits, where a level of priority is worth a
--- second. Who asks again in a transaction has it locked, finds places for it, and claims it then (`:placed`): `:places`
+-- A job under a limit is left as it is. The answer says since when it waits; a level of priority is worth a second. The
+-- caller asks again in a transaction, which locks it, finds places for it, and claims it then (`:placed`). `:places`
 -- are arrays as texts.
--- A claim that was reckoned from a policy must be of the row's own revision. Without a policy any revision will do, if
--- it runs the expected tick.
--- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
--- Nobody waits for a job, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the
--- statement.
+-- A claim that was computed from a policy must be of the row's own revision. Without a policy, any revision will do if
+-- the claim runs the expected tick.
+-- SKIP LOCKED: a row that another controller is just claiming is not ours, and waiting for it would only make us late.
+-- No claim waits for a job, so claims don't deadlock. What the answer says of a row that was not claimed is as old as
+-- the statement.
 WITH open AS MATERIALIZED (
     SELECT w.*, j.*, CASE WHEN j.id IS NOT NULL AND (j.waits_from IS NULL OR :placed::boolean)
                           THEN nextval('cron_execution_ids') END AS execution_id
@@ -120,21 +119,23 @@ SELECT o.job_id, o.execution_id IS NOT NULL AS updated,
        coalesce(o.own_revision, j.revision, 0) AS revision, o.previous_tick, o.previous_success,
        o.missed_before + o.missed AS missed, NULL::bigint AS full_limit, o.waits_from
 FROM open o
--- Looked up only where the claim itself doesn't tell: a probe for null is none.
+-- Looked up only for rows that were not claimed: a probe for null costs nothing.
 LEFT JOIN cron_jobs j ON j.id = CASE WHEN o.execution_id IS NULL THEN o.job_id END
 LEFT JOIN deployments d ON d.id = j.deployment_id;
 
 -- name: EndCronJob
 -- docs/decisions/0118: what every run needs, and no more.
--- Ends, in one statement, executions that have completed and hold their jobs, where nothing else is to be written.
--- Whether that is so, the job's row says; it must have the revision that the request was made by. Answers with the ids
--- of those that it ended. The others are as they were: EndAnyRun ends them, in a transaction.
--- The job goes first, and its row is locked by being changed. Who holds it is unfinished: the row says so as it stands.
--- Jobs are changed in the order of the arrays: connections have no join but loops (controller/store/pool.py).
--- What is asked of its execution never changes. It is asked before, so no job is freed whose execution is not here.
+-- Ends, in one statement, executions that have completed and hold their jobs, if nothing else is to be written. The
+-- job's row tells whether that is so; it must have the revision by which the request was made. Answers with the ids of
+-- those that it ended. The others stay as they are: EndAnyRun ends them, in a transaction.
+-- The job comes first: the update locks its row. An execution that holds its job is unfinished, so the job's locked row
+-- proves that it has not ended yet.
+-- Jobs are changed in the order of the arrays: connections have no joins but loops (controller/store/pool.py).
+-- The execution's columns in the conditions never change. They are checked first, so that no job is freed whose
+-- execution is not in this partition.
 -- Locks jobs, then executions, each in order of their ids; so does everything else that waits for them.
--- All are parallel arrays, `:job_ids` ascending; a job stands there once. `:claimed_ats`: the claims' start_time.
--- Where it is known in which partition the executions are, the caller names that one instead of cron_executions
+-- All are parallel arrays, `:job_ids` ascending; a job occurs once. `:claimed_ats`: the claims' start_time.
+-- If the partition of the executions is known, the caller names it instead of cron_executions
 -- (controller/store/ending.py).
 WITH freed AS (
     UPDATE cron_jobs j
@@ -174,12 +175,12 @@ RETURNING e.id;
 -- Records that due ticks of jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.
 -- Answers with the rows of all attempted jobs, and whether this moved them. What it moved has the next tick that was
 -- asked for; else the rows are as old as the statement.
--- A range that goes on where the job's latest one ended, for the same reason, takes its place. So a job that is outside
--- its window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no
--- holes. (In place of it, and not in it, as whoever follows the jobs goes by ids.)
--- Where several may run, ticks go on beside a run that has held the job since only one might. And there is no overlap
--- to record any more when one of them has ended in the meantime. Where only one may run, the end of its run decides
--- about ticks that pass meanwhile. So does the end of the last of several, which run since several might.
+-- A range that continues the job's latest one, for the same reason, replaces it. So a job that is outside its window
+-- for a night has one range. A range continues another if nothing ran in between and the span is the same, as books
+-- have no holes. (It is a new row with a new id, as watchers go by ids.)
+-- If several may run, ticks go on beside a run that holds the job from the time when only one might. If one of them has
+-- ended in the meantime, there is no overlap to record any more. If only one may run, the end of its run decides about
+-- ticks that pass meanwhile. So does the end of the last of several that began when several might.
 -- All but `:controller_id` are parallel arrays, `:job_ids` ascending. The caller expects `:expected_ticks` in the rows.
 -- `:reasons` to `:tick_counts` are each job's first range, `:further_...` the other ones.
 WITH wanted AS MATERIALIZED (
@@ -345,7 +346,8 @@ FROM removed
 WHERE s.job_id = removed.id AND s.until_at IS NULL;
 
 -- name: OrphanCronJobs
--- Of jobs that lose their verb: what would be their next tick waits where nobody claims it. What runs finishes.
+-- Orphans jobs that lose their verb: their next tick moves to orphaned_tick, where it is not claimed. Present runs
+-- finish.
 -- `:orphaned_ticks`: the first tick of each that nobody has decided.
 UPDATE cron_jobs j
 SET orphaned_at = :now, orphaned_tick = o.tick, next_tick = NULL, next_execution = NULL, revision = j.revision + 1,
@@ -354,7 +356,7 @@ FROM unnest(:job_ids::bigint[], :orphaned_ticks[?]::timestamptz[]) AS o (job_id,
 WHERE j.id = o.job_id;
 
 -- name: BringCronJobsBack
--- Of orphaned jobs whose verb a deployment has again.
+-- Brings orphaned jobs back whose verb a deployment has again.
 UPDATE cron_jobs j
 SET orphaned_at = NULL, orphaned_tick = NULL, deployment_id = :deployment_id, next_tick = b.next_tick,
     next_execution = b.next_execution, revision = j.revision + 1, changed_at = :now

@@ -1,5 +1,5 @@
 -- name: LockModule
--- One deployment of a module at a time, and no limit is set or removed, until the transaction ends.
+-- Until the transaction ends, no other deployment of the module goes on, and no limit is set or removed.
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' module ' || :namespaced_module, 0)),
        pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' limits', 0));
 
@@ -27,7 +27,7 @@ SELECT key, min_replicas > 0 AS active FROM deployments
 WHERE namespace = :namespace AND module = :module AND digest = :digest AND fingerprint = :fingerprint;
 
 -- name: RememberFingerprint
--- Of other bytes that say the same.
+-- The same version came as other bytes: keep their fingerprint.
 UPDATE deployments SET fingerprint = :fingerprint WHERE id = :deployment_id AND fingerprint <> :fingerprint;
 
 -- name: ActivateDeployment

@@ -61,7 +61,7 @@ SELECT slot_name::text, active, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), r
 FROM pg_replication_slots ORDER BY slot_name LIMIT 50;
 
 -- name: ListIndexes
--- Of the tables beside ours, too, as long as they stand in the same schema.
+-- Indexes of all tables in our schema, even of tables that are not ours.
 SELECT c.relname::text AS of_table, i.relname::text AS index, x.indisvalid AND x.indisready AND x.indislive AS valid
 FROM pg_index x
 JOIN pg_class i ON i.oid = x.indexrelid

@@ -1,6 +1,6 @@
 -- name: ListDue
--- What is due within `:within_ms`, in the whole cluster, the earliest first. Slot by slot, as the index goes: 4,096
--- probes, however many jobs there are; for whoever watches, not for controllers.
+-- What is due within `:within_ms`, in the whole cluster, the earliest first. The index is by slot, so it takes 4,096
+-- probes, however many jobs there are. It is for people, not for controllers.
 SELECT d.key, d.next_tick, d.next_execution, d.executing, d.schedule, d.anchor, d.policy,
        now() + :within_ms::bigint * interval '1 millisecond' AS until
 FROM generate_series(0, 4095) slots (slot)

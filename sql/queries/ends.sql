@@ -10,20 +10,20 @@ WHERE from_at <= :from_at AND until_at >= :until_at AND has_table_privilege(name
   AND :from_at BETWEEN now() - interval '2 days' AND now() + interval '1 day';
 
 -- name: EndAnyRun
--- Ends those executions that are unfinished and whose claim is the reported one, whatever they have beside. A
--- transaction is open. The statements below write there what the answer says of each row. Their job's row must be the
--- one that the request was made by. Else (`stale`) nothing is written of it: which ticks passed while it ran is
--- reckoned by the row as it stands.
--- One that held its job frees it and sets its next tick (`decides`). Not so where several may run by now, or where it
--- would move its next run to before the present books: then the row's own next tick stays. But not if that is the one
--- that ran: by a clock that was set back, a pause that was over is in force again. One of several is no longer counted;
--- the last of them sets the next tick if only one may run by now. One that ran beside leaves the job as it is.
+-- Ends unfinished executions whose claim is the reported one, whatever else their end has to write. The statements
+-- below write the rest in the same transaction, as the answer says for each row. The job's row must have the revision
+-- by which the request was made. Else nothing is written for it (`stale`): the caller has to compute anew, from the
+-- present row, which ticks passed during the run.
+-- An execution that held its job frees it and sets its next tick (`decides`). There are two exceptions, where the row's
+-- own next tick stays: several may run by now; or the next run would move to before the present span. But the row's own
+-- next tick can't stay if it is the tick that ran. (Then a clock was set back, and an ended pause is in force again.)
+-- One of several runs is no longer counted; the last of them sets the next tick if only one may run by now. A run
+-- beside the job's own leaves the job as it is.
 -- A cancelled run is neither a success nor a failure: somebody, or the job's own overlap policy, decided that it should
--- not go on. A tick counts once: one that had, before somebody had it tried again by hand (`counted_before`), doesn't
--- again.
--- All are parallel arrays, `:job_ids` ascending. `:claimed_ats`: the claims' start_time. `:anchors`: the schedule is to
--- count from these. `:missed`: ticks among those that passed. Where it is known in which partition the executions are,
--- the caller names that one (controller/store/ending.py). What is not found there (`elsewhere`) may be in another one.
+-- not go on. A tick counts once: not again if it had counted before it was retried by hand (`counted_before`).
+-- All are parallel arrays, `:job_ids` ascending. `:claimed_ats`: the claims' start_time. `:anchors`: new anchors of the
+-- schedules. `:missed`: how many of the passed ticks were missed. If the partition of the executions is known, the
+-- caller names it (controller/store/ending.py). A row that is not found there (`elsewhere`) may be in another one.
 -- Locks jobs, then executions, then limits, each in order of their ids; so does everything else that waits for them.
 WITH held AS MATERIALIZED (
     SELECT r.*, j.*, j.own_revision = r.revision AS goes
@@ -52,7 +52,7 @@ WITH held AS MATERIALIZED (
     SET outcome = h.outcome, started_at = greatest(e.claimed_at, least(h.started_at, now())),
         ended_at = greatest(e.claimed_at, least(h.started_at, now()), least(h.ended_at, now())),
         error_type = h.error_type, error_message = h.error_message, output = h.output,
-        -- What somebody wanted cancelled is not tried again, however it ended; nor what a later tick has superseded.
+        -- No retry if somebody wanted it cancelled, however it ended, or if a later tick has superseded it.
         retry_at = CASE WHEN e.cancel_requested_at IS NULL AND (e.of_schedule AND h.last_tick > e.tick) IS NOT TRUE
                         THEN h.retry_at END,
         stack = h.stack, cpu_us = h.cpu_us, memory_peak_bytes = h.memory_peak_bytes, memory_shared = h.memory_shared,
@@ -105,8 +105,8 @@ FULL JOIN freed f ON f.id = h.job_id
 ORDER BY h.position;
 
 -- name: AddRetries
--- What failed waits beside the schedule to be tried again, whatever the schedule is by now. Parallel arrays; `:ticks`:
--- where the executions' rows are.
+-- Adds retries of failed executions, whatever the schedule is by now. Parallel arrays; `:ticks`: name the partitions of
+-- the executions.
 INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule,
                               counted_before)
 SELECT e.job_id, j.slot, 'retry', e.tick, e.attempt + 1, e.retry_at, e.payload, NOT (e.holds_job OR e.counted),
@@ -118,8 +118,9 @@ RETURNING id, job_id, tick;
 
 -- name: FollowTicks
 -- docs/decisions/0046: a table, not a flag on the job that is followed
--- Of ticks that have completed, the activations of the jobs that follow: trigger "after". Whatever is followed runs
--- once for a tick. Parallel arrays. Answers with those of each execution.
+-- Adds the activations of followers, for ticks that have completed: trigger "after". A follower runs once for each
+-- tick.
+-- Parallel arrays. Answers with the activations of each execution.
 WITH following AS MATERIALIZED (
     SELECT nextval('cron_activation_ids') AS id, f.job_id, f.slot, e.tick, e.execution_id
     FROM unnest(:execution_ids::bigint[], :job_ids::bigint[], :ticks::timestamptz[]) e (execution_id, job_id, tick)
@@ -137,8 +138,8 @@ WITH following AS MATERIALIZED (
 SELECT execution_id, array_agg(id) AS activation_ids FROM following GROUP BY execution_id;
 
 -- name: MoveAnchors
--- The schedules count from these anchors now; the books of the ones before end at `:closes_ats` (null: they go on).
--- Ticks decided ahead are of the books that end here: nothing takes them back. Parallel arrays.
+-- The schedules count from these anchors now; the former spans end at `:closes_ats` (null: they go on). Ticks that were
+-- decided ahead belong to the span that ends, and stay decided. Parallel arrays.
 WITH moved AS (
     UPDATE cron_jobs j
     SET anchor = m.anchor, revision = j.revision + 1,

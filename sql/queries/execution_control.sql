@@ -2,8 +2,8 @@
 
 -- name: MarkCancelled
 -- docs/decisions/0052: a mark outlives whoever set it
--- Marks an unfinished execution that isn't marked yet, and tells whoever listens. No row: there is none, it has ended,
--- or it was marked before.
+-- Marks an unfinished execution that isn't marked yet, and notifies controllers. No row: there is no such execution, it
+-- has ended, or it was marked before.
 WITH marked AS (
     UPDATE cron_executions SET cancel_requested_at = now(), cancel_requested_by = :actor, cancel_note = :note
     WHERE id = :execution_id AND ended_at IS NULL AND cancel_requested_at IS NULL
@@ -40,7 +40,7 @@ WHERE job_id = :job_id AND tick = :tick AND (ended_at IS NULL OR outcome = 'comp
 ORDER BY attempt DESC;
 
 -- name: HastenRetry
--- A retry of the tick that waits already: it runs now, by hand, with that payload. `:payload` null: with its own.
+-- A waiting retry of the tick becomes one by hand, and runs now, with that payload. `:payload` null: with its own.
 UPDATE cron_activations SET requested_by = :actor, run_at = least(run_at, now()), payload = coalesce(:payload?, payload)
 WHERE job_id = :job_id AND tick = :tick AND trigger = 'retry'
 RETURNING id;

@@ -1,7 +1,7 @@
 -- docs/decisions/0084: one answer looks at a bounded number, whatever the filter is
--- Executions by a filter (cron_fitting_executions). There are three ways in. One goes by id, through all of them. One
--- goes by outcome, through what runs or has not completed. And one goes through the ticks of some jobs. A statement
--- ...End finds where the look ends. Who asks for the rest begins there.
+-- Executions by a filter (cron_fitting_executions). There are three ways to read them: all, by id; those that run or
+-- have not completed, by outcome; and those of some jobs, by tick. A statement ...End finds where a look ends, so that
+-- the next one begins there.
 
 -- name: ListExecutions
 -- The newest first.
@@ -133,7 +133,7 @@ FROM (
 ) t;
 
 -- name: GetJobsForExecutions
--- Of whose executions a filter asks that names labels or a module: removed jobs, too. `:limit` of them at most.
+-- The jobs, removed ones too, whose executions match a filter with labels or a module. At most `:limit`.
 WITH chosen AS MATERIALIZED (
     SELECT id, namespace, module, verb FROM cron_jobs
     WHERE :labels::text <> '{}' AND labels <> '{}' AND labels @> :labels::text::jsonb

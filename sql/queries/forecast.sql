@@ -32,7 +32,7 @@ ORDER BY g.jobs DESC, g.schedule
 LIMIT :limit;
 
 -- name: GetAsyncVerbs
--- Of versions that are active. To look each job's verb up here would be the square of a large module.
+-- Of active versions, all async verbs. A lookup for each job would take quadratic time in a large module.
 SELECT key, async_verbs FROM deployments WHERE min_replicas > 0 AND async_verbs <> '{}';
 
 -- name: GetPlaces

@@ -1,9 +1,9 @@
 -- Who may call, and which runners may join: bearer tokens, grants of runners, and sessions of browsers.
--- What is given out never comes here: `:secret_hash` is its SHA-256.
+-- Secrets themselves never come here: `:secret_hash` is the SHA-256 of one.
 
 -- name: UseToken
--- Whose token it is; no row: nobody's. That it was used is written once a minute at most. (Not `revoked_at IS NULL`:
--- with few rows the index of names, which is of these only, would look as good, and be read as a whole.)
+-- The owner of a token; no row: there is no such token. Its use is written once a minute at most. (Not
+-- `revoked_at IS NULL`: with few rows, the partial index of names would look as good, and be read as a whole.)
 WITH used AS (
     UPDATE cron_tokens SET last_used_at = now()
     WHERE secret_hash = :secret_hash AND coalesce(least(revoked_at, expires_at) > now(), true)
@@ -90,8 +90,8 @@ RETURNING id, name, namespace, modules, may_activate, secret_hash IS NOT NULL AS
           created_by, expires_at, revoked_at, revoked_by;
 
 -- name: TakeJoin
--- One runner more enrolls. No row: none may, and GetJoin says why. Those that come at once wait for each other here,
--- and look again at what is left. Dates are compared as in UseToken.
+-- One more runner enrolls. No row: it may not, and GetJoin says why. Runners that come at once wait for each other
+-- here, and then see how many uses are left. Dates are compared as in UseToken.
 UPDATE cron_runner_grants SET uses_left = uses_left - 1
 WHERE secret_hash = :secret_hash AND coalesce(least(revoked_at, expires_at) > now(), true)
   AND coalesce(uses_left > 0, true)
@@ -169,7 +169,7 @@ WHERE secret_hash = :secret_hash AND revoked_at IS NULL
 RETURNING id, principal;
 
 -- name: ForgetIdentities
--- What has been worth nothing for so long. A grant that has expired still is what certificates name.
+-- Deletes what has been invalid for `:kept_ms`. An expired grant stays, as certificates still name it.
 WITH gone AS (
     DELETE FROM cron_runner_grants WHERE revoked_at < now() - :kept_ms::bigint * interval '1 millisecond'
 ), logged_out AS (

@@ -123,8 +123,7 @@ FROM unnest(:job_ids::bigint[], :forgets::boolean[], :next_ticks[?]::timestamptz
 WHERE j.id = o.job_id;
 
 -- name: GetLeft
--- Of new jobs: what operators had set of the one of that key which was removed last. A pause that is over isn't any
--- more.
+-- For new jobs: the orders that were in force for the last removed job of the same key. An ended pause doesn't count.
 SELECT n.id, o.cancelled_at IS NOT NULL, coalesce(o.cancelled_at, o.paused_at),
        coalesce(CASE WHEN o.cancelled_at IS NULL THEN o.paused_by ELSE o.cancelled_by END, ''),
        coalesce(CASE WHEN o.cancelled_at IS NULL THEN o.paused_note ELSE o.cancelled_note END, ''),
@@ -137,7 +136,7 @@ WHERE o.cancelled_at IS NOT NULL
    OR o.paused_at IS NOT NULL AND coalesce(o.paused_until > greatest(:now, o.last_tick), true);
 
 -- name: TakeBackSkips
--- Removes ranges that were decided ahead and reach beyond now. Answers with what they were, for what is left of them.
+-- Removes ranges that were decided ahead and reach beyond now. Answers with them, as their past part is added again.
 -- `:job_ids` and `:from_ticks` are parallel arrays.
 DELETE FROM cron_skips s
 USING unnest(:job_ids::bigint[], :from_ticks::timestamptz[]) AS t (job_id, from_tick)
@@ -151,19 +150,19 @@ FROM unnest(:job_ids::bigint[], :closes_ats::timestamptz[]) AS c (job_id, closes
 WHERE s.job_id = c.job_id AND s.until_at IS NULL;
 
 -- name: OpenBooks
--- Of jobs without open books, by their schedule and revision as they are. `:opens_ats`: where each one's books begin.
+-- Opens spans for jobs without an open one, by their present schedule and revision. `:opens_ats`: where each begins.
 INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
 SELECT j.id, j.revision, j.schedule, j.anchor, j.policy, o.opens_at
 FROM unnest(:job_ids::bigint[], :opens_ats::timestamptz[]) AS o (job_id, opens_at)
 CROSS JOIN LATERAL (SELECT id, revision, schedule, anchor, policy FROM cron_jobs WHERE id = o.job_id OFFSET 0) j;
 
 -- name: ForgetActivations
--- What waits beside these jobs' schedules goes.
+-- Deletes all activations of these jobs.
 DELETE FROM cron_activations WHERE job_id = ANY(:job_ids::bigint[]) RETURNING job_id;
 
 -- name: CancelExecutionsOfJobs
--- Marks what runs of these jobs and isn't marked yet, and tells whoever listens. Answers with the job of each one that
--- runs, marked now or before. The jobs are locked: they come before executions wherever both are (see EndCronJob).
+-- Marks executions of these jobs that run and are not marked yet, and notifies controllers. Answers with the job of
+-- each running one, marked now or before. The jobs are locked already, as jobs come before executions (see EndCronJob).
 WITH running AS MATERIALIZED (
     SELECT e.id, e.job_id, e.cancel_requested_at IS NULL AS fresh
     FROM controllers c

@@ -1,6 +1,6 @@
 -- How much may run at once of a module, of a namespace (module ''), or of each value that a label has there.
--- Whoever sets or removes a limit waits until nobody makes jobs (LockModule holds the same lock, shared). Then the jobs
--- are locked, in order of their ids, then what runs, then the limit. Claims and ends lock them in that order too.
+-- To set or remove a limit, a transaction waits until no job is being made (LockModule holds the same lock, shared). It
+-- then locks the jobs, in order of their ids, then what runs, then the limit. Claims and ends lock in that order too.
 
 -- name: LockLimits
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' limits', 0));
@@ -35,8 +35,8 @@ DELETE FROM cron_limits
 WHERE id IN (SELECT id FROM cron_limits WHERE rule IS NOT NULL AND running = 0 FOR UPDATE SKIP LOCKED);
 
 -- name: BindJobs
--- The jobs have the limits that there are now. Those of which something runs that has a place stay among those whose
--- ends give places back.
+-- Binds jobs to the present limits. A job with running executions that have places stays bound, so that its ends give
+-- them back.
 WITH holding AS MATERIALIZED (
     SELECT e.job_id
     FROM controllers c
@@ -68,7 +68,7 @@ CROSS JOIN LATERAL (SELECT limits FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 WHERE :limit_id = ANY(j.limits);
 
 -- name: ListUnbound
--- What runs under a limit, and has no place of it; and which one it is to have.
+-- Executions that run under a limit without a place of it; and the place that each is to have.
 SELECT e.id, p.id AS place
 FROM controllers c
 CROSS JOIN LATERAL (
@@ -88,7 +88,7 @@ FROM unnest(:execution_ids::bigint[], :places::bigint[]) b (id, place)
 WHERE e.id = ANY (ARRAY[b.id]);
 
 -- name: CountPlaces
--- Counts anew what runs under a limit whose jobs are locked, and tells whoever waits for a place.
+-- Counts anew what runs under a limit whose jobs are locked, and notifies controllers of free places.
 WITH held AS MATERIALIZED (
     SELECT u.place, count(*)::integer AS running
     FROM controllers c
@@ -135,11 +135,11 @@ WHERE l.max_concurrent IS NOT NULL AND l.rule IS NULL
   AND (:namespace?::text IS NULL OR l.namespace = :namespace)
   AND (:namespaces?::text[] IS NULL OR l.namespace = ANY(:namespaces));
 
--- Claims and ends of jobs under a limit take places, and give them back, in their own transaction, having their jobs.
+-- Claims of jobs under a limit take places, and ends give them back: in their own transaction, with the jobs locked.
 
 -- name: FindPlaces
--- The places that jobs need which this transaction has locked. Of a limit by label that of the job's value; null: it
--- has none yet.
+-- The places that jobs need; this transaction has locked the jobs. For a limit by label, it is the place of the job's
+-- value; null: there is none yet.
 SELECT j.id, array_agg(CASE WHEN l.label = '' THEN l.id ELSE v.id END ORDER BY u.position) AS places
 FROM unnest(:job_ids::bigint[]) w (id)
 CROSS JOIN LATERAL (SELECT id, limits, labels FROM cron_jobs WHERE id = w.id OFFSET 0) j
@@ -151,8 +151,8 @@ LEFT JOIN LATERAL (
 GROUP BY j.id;
 
 -- name: MakePlaces
--- For values of which nothing has run. In one order, as two that make the same wait for each other; and before any
--- place is locked.
+-- Makes places for values of which nothing has run. In one order, since transactions that make the same place wait for
+-- each other; and before any place is locked. So they can't deadlock.
 INSERT INTO cron_limits (namespace, module, label, rule, value, max_concurrent)
 SELECT DISTINCT l.namespace, l.module, l.label, l.id, j.labels ->> l.label, l.max_concurrent
 FROM unnest(:job_ids::bigint[]) w (id)

@@ -27,9 +27,9 @@ SELECT id, policy FROM cron_jobs WHERE policy LIKE '%"history%';
 INSERT INTO cron_histories SELECT * FROM unnest(:job_ids::bigint[], :histories_ms::bigint[], :runs::bigint[]);
 
 -- name: FillClosings
--- The jobs whose books close, up to the boundary, or up to where their own history begins, or up to what they have
--- decided: those that lose rows (all but their newest `:runs`, or as many as they want), or have skips or schedules of
--- that time. Not one that has something unfinished there.
+-- The jobs whose books close: up to the boundary, or to where their own history begins, or to what they have decided.
+-- These are jobs that lose rows (all but their newest `:runs`, or their own number), or that have skips or spans of
+-- that time. Jobs with something unfinished there are left out.
 WITH closing AS MATERIALIZED (
     SELECT j.id, j.executions - coalesce(w.runs, :runs::bigint) AS above, j.removed_at,
            coalesce(b.until_at, '-infinity') AS closed_at,
@@ -83,9 +83,9 @@ WHERE c.job_id = s.job_id;
 SELECT cron_stage_kept(:boundary, :runs);
 
 -- name: GetRecent
--- An id, how many rows up to the boundary have one above it, and how many of all are unfinished: by these one sees
--- whether something was claimed or ended there since. Ids are drawn before they are committed, so it lies well below
--- the highest.
+-- An id; how many rows up to the boundary have a higher id; and how many of all are unfinished. SwapStaged compares
+-- them to see whether anything was claimed or ended there since. Ids are drawn before they are committed, so the id
+-- lies well below the highest.
 SELECT r.recent_id, (SELECT count(*) FROM cron_executions WHERE tick < :boundary AND id > r.recent_id) AS recent,
        (SELECT count(*) FROM cron_executions WHERE tick < :boundary AND outcome IS NULL AND controller_id > '')
        AS unfinished

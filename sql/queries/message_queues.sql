@@ -1,8 +1,8 @@
--- Queues of messages, as the API has them; consumers by SQL call the functions themselves. A lease of another namespace
--- is none: its number may be guessed.
+-- Queues of messages, for the API; consumers by SQL call the functions themselves. A lease of another namespace is not
+-- found, as its number may have been guessed.
 
 -- name: TakeMessages
--- `:hold_ms`: for how long nobody else is given them.
+-- `:hold_ms`: how long no other consumer gets these messages.
 SELECT lease, id, workspace, payload, delivery, job_id, execution_id, tick, run_at, attempt, enqueued_at, leased_until,
        (SELECT key FROM cron_jobs j WHERE j.id = t.job_id) AS job
 FROM cron_queue_take(
@@ -22,7 +22,7 @@ SELECT id, state FROM cron_queue_done(
 );
 
 -- name: RetryMessages
--- `:delay_ms` null: what is usual. `:last`: they are delivered no more.
+-- `:delay_ms` null: the usual delay. `:last`: they are not delivered again.
 SELECT id, state FROM cron_queue_retry(
     (SELECT max(lease) FROM cron_queue_lanes WHERE lease = :lease::bigint AND namespace = :namespace::text),
     :ids::bigint[], :error::text, :delay_ms?::bigint * interval '1 millisecond', :error_type::text, :last::boolean
@@ -169,7 +169,7 @@ RETURNING id;
 DELETE FROM cron_dead_letters WHERE id = ANY(:ids::bigint[]) RETURNING id;
 
 -- name: LockQueue
--- Also of a queue that has no row yet. Who sets it holds this until the transaction's end.
+-- Locks a queue's settings until the transaction ends, even if the queue has no row yet.
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' queue ' || :namespace || '/' || :queue, 0));
 
 -- name: GetQueue
@@ -191,7 +191,7 @@ WHERE d.died_at < now() - interval '1 day' * coalesce(
 );
 
 -- name: ForgetLanes
--- Those that nothing came into for an hour. What comes in makes them anew.
+-- Deletes lanes that got no message for an hour. The next message makes its lane anew.
 DELETE FROM cron_queue_lanes WHERE id IN (
     SELECT l.id FROM cron_queue_lanes l WHERE l.ready_at IS NULL AND l.changed_at < now() - interval '1 hour'
     FOR UPDATE SKIP LOCKED

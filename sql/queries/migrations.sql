@@ -6,8 +6,8 @@ SELECT pg_advisory_lock(hashtextextended(:schema || ' migrations', 0));
 SELECT pg_advisory_unlock(hashtextextended(:schema || ' migrations', 0));
 
 -- name: GetSchema
--- Of a schema: whose it is, what this role may do in it, what everybody may, and what it holds of others. No row: there
--- is none.
+-- A schema: its owner, what this role may do in it, what everybody may, and what it holds that is not ours. No row: it
+-- does not exist.
 SELECT pg_get_userbyid(n.nspowner)::text AS owner, current_user::text AS role, current_database()::text AS database,
        has_schema_privilege(n.oid, 'USAGE') AS usable, has_schema_privilege(n.oid, 'CREATE') AS ours,
        has_schema_privilege('public', n.oid, 'CREATE') AS open,
@@ -74,10 +74,10 @@ SELECT max(coalesce(works_with, version)) FROM cronring_migrations WHERE version
 SELECT set_config(name, value, false) FROM unnest(:names::text[], :values::text[]) AS s (name, value);
 
 -- name: CloseSchema
--- What PostgreSQL leaves open by default, closed after each migration. A function of ours that looks names up when it
--- is called does so in our schema alone, whoever calls it: above all one that runs with its owner's rights. pg_temp has
--- to be named, or it comes first. (A parsed body looks nothing up, and IMMUTABLE ones read no tables: they need no
--- path.) And nobody calls one who wasn't told that they may.
+-- Closes, after each migration, what PostgreSQL leaves open by default. Our functions that look names up at a call must
+-- do so in our schema alone, above all those that run with their owner's rights. pg_temp has to be named, or it comes
+-- first. (Parsed bodies look nothing up, and IMMUTABLE ones read no tables: they need no path.) And only roles that
+-- were granted it may call our functions.
 DO $$
 DECLARE
     function regprocedure;

@@ -1,8 +1,8 @@
--- What notifications read and write. The books are read by ids that only grow, as those who watch do; nothing here
--- locks a row that claims or ends want.
+-- What notifications read and write. The books are read by growing ids, as in watches. Nothing here locks a row that
+-- claims or ends need.
 
 -- name: GetNotifierTurn
--- Whether somebody wants to be told of anything; and whether this controller may read.
+-- Whether there is a webhook to tell, and whether it is this controller's turn to read.
 SELECT position <> '' AS wanted, position <> '' AND (holder = :controller_id OR lease_until <= now()) AS ours
 FROM cron_notifier WHERE single;
 
@@ -26,14 +26,14 @@ SET holder = :controller_id, lease_until = clock_timestamp() + :lease_ms::bigint
 WHERE single;
 
 -- name: LeaveNotifier
--- Who leaves lets another one go on at once.
+-- A controller that leaves lets another one go on at once.
 UPDATE cron_notifier SET lease_until = now() WHERE single AND holder = :controller_id AND lease_until > now();
 
 -- name: LockNotifier
 SELECT position, cluster, now() AS database_now FROM cron_notifier WHERE single FOR UPDATE;
 
 -- name: ForgetNotices
--- Nobody wants to be told any more: what was kept to tell more is forgotten, and reading begins anew some day.
+-- There is no webhook to tell any more: forgets what was kept for notices. Later, reading begins anew.
 WITH pauses AS (DELETE FROM cron_pauses), failing AS (DELETE FROM cron_failing),
      retrying AS (DELETE FROM cron_retrying),
      late AS (DELETE FROM cron_late)
@@ -50,10 +50,10 @@ ON CONFLICT (job_id) DO NOTHING;
 -- in gaps, 5,000 of each at a time. (Gaps are parallel arrays.) It says which of them have ended, and the oldest tick
 -- of those that have not. `:execution_ids` are known to run, by tick too, so that only their partitions are looked
 -- into.
--- Then, a row each, those that may make an event: without success, of jobs that have failed lately, or that are watched
--- for late ticks. And those that have completed, of jobs of which a webhook wants to be told so. And those that came
--- near their timeout after `:looked_at`, or that are seen for the first time: `near_timeout_ms` is that timeout, as
--- their claim had it. The rows are read anyway, so no index serves that (docs/decisions/0116).
+-- Then come, a row each, executions that may make an event. These are executions without success, of jobs that have
+-- failed lately, and of jobs that are watched for late ticks. Completed ones, if a webhook wants them. And those that
+-- came near their timeout after `:looked_at`, or are seen for the first time. `near_timeout_ms` is that timeout, as
+-- their claim had it. The rows are read anyway, so there is no index for that (docs/decisions/0116).
 WITH read AS (
     (SELECT *, true AS new FROM cron_executions WHERE id > :after_execution_id ORDER BY id LIMIT 5000)
     UNION ALL
@@ -104,8 +104,8 @@ WHERE e.outcome NOT IN ('completed', 'cancelled') OR e.near_timeout_ms IS NOT NU
                         AND j.labels @> w.labels));
 
 -- name: GetRetriesGivenUp
--- Failed attempts whose retry is neither waiting nor has begun: they were their ticks' last. Those whose retry has
--- begun are forgotten, too: it will tell.
+-- Takes failed attempts whose retry neither waits nor has begun: they were the last ones of their ticks. Also forgets
+-- attempts whose retry has begun, as the retry's own end counts.
 WITH given_up AS (
     DELETE FROM cron_retrying r
     WHERE NOT EXISTS (SELECT FROM cron_activations a
@@ -159,8 +159,8 @@ CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = t.job_id OFFSET 0) j
 ORDER BY t.id;
 
 -- name: TakeOrphanings
--- Jobs that have lost their verb, or have it again, 5,000 at a time. They wait in cron_actions while nobody wants to be
--- told; whoever wants to be later is told of nothing older.
+-- Takes jobs that have lost their verb, or have it again, 5,000 at a time. They wait in cron_actions while there is no
+-- webhook; a webhook that is made later is not told of older ones.
 WITH taken AS (
     UPDATE cron_actions SET untold = false
     WHERE id = ANY (ARRAY(SELECT id FROM cron_actions WHERE untold ORDER BY id LIMIT 5000))
@@ -173,8 +173,8 @@ CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = t.job_id OFFSET 0) j
 ORDER BY t.id;
 
 -- name: FindOverdue
--- Jobs that are watched for late ticks and whose next tick waits `:overdue_ms` or longer, but for those told already.
--- What holds its job runs: its tick has begun.
+-- Jobs that are watched for late ticks and whose next tick waits `:overdue_ms` or longer, without those told already. A
+-- job that is held by a run is not overdue, as its tick has begun.
 SELECT j.next_tick AS tick, j.next_execution AS run_at, now() AS database_now, j.id AS job_id, j.key, j.namespace,
        j.module, j.verb, j.labels::text, j.policy
 FROM cron_jobs j
@@ -202,7 +202,7 @@ SELECT * FROM unnest(:job_ids::bigint[], :ticks::timestamptz[])
 ON CONFLICT (job_id) DO UPDATE SET tick = excluded.tick;
 
 -- name: AddDeliveries
--- What is there already is left as it is: an event reaches a webhook once. Parallel arrays.
+-- Existing deliveries stay as they are, so that a webhook has each event once. Parallel arrays.
 INSERT INTO cron_deliveries (webhook_id, event_id, event, job, body)
 SELECT a.* FROM unnest(:webhook_ids::bigint[], :event_ids::text[], :events::text[], :jobs::text[], :bodies::text[])
     AS a (webhook_id, event_id, event, job, body)
@@ -215,8 +215,9 @@ SELECT id, events, reasons, namespace, module, job, labels::text, enabled_at, ou
 WHERE disabled_at IS NULL ORDER BY id;
 
 -- name: ClaimDeliveries
--- What is due to be tried, held for `:held_ms`: whoever dies over it, another tries it then. `:busy_ids`: webhooks that
--- this controller is busy with; it takes `:busy_limits` more of each, and `:each_limit` of any other.
+-- Takes due deliveries, and holds them for `:held_ms`: if this controller dies, another tries them after that.
+-- `:busy_ids`: webhooks that this controller is busy with; it takes `:busy_limits` more of each, and `:each_limit` of
+-- any other.
 WITH due AS MATERIALIZED (
     SELECT d.id
     FROM cron_webhooks w
@@ -240,8 +241,8 @@ RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.encrypte
           (date_part('epoch', now() - d.tried_since) * 1000)::bigint AS age_ms;
 
 -- name: FinishDeliveries
--- How tries have ended; one that somebody else has taken over meanwhile is left to him. Parallel arrays; `:waits_ms`
--- until the next try.
+-- How tries have ended. A delivery that another controller has taken over meanwhile is left alone. Parallel arrays;
+-- `:waits_ms`: until the next try.
 UPDATE cron_deliveries d
 SET state = f.state, last_status = f.status, last_error = f.error,
     next_try_at = CASE WHEN f.state = 'waiting' THEN now() + f.wait_ms * interval '1 millisecond'

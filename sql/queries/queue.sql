@@ -7,8 +7,8 @@
 -- the execution, which has ended by that, and moves the job to its next tick. Nothing holds the job, and no limit
 -- counts it. All but `:controller_id` and `:whole` are parallel arrays, `:job_ids` ascending. The next ticks are those
 -- after an execution that ends at once.
--- A job that others follow is left as it is, and answered as `more`. Who asks again, `:whole`, has a transaction open,
--- and writes there what follows.
+-- A job that others follow is left as it is, and answered as `more`. The caller asks again with `:whole`, in a
+-- transaction, and adds the followers' activations there.
 WITH open AS MATERIALIZED (
     SELECT w.*, j.*, CASE WHEN j.id IS NOT NULL AND (:whole::boolean OR NOT j.followed)
                           THEN nextval('cron_execution_ids') END AS execution_id
@@ -85,8 +85,8 @@ WITH claimed AS MATERIALIZED (
 SELECT id, tick, awaited FROM claimed;
 
 -- name: DecideExecutions
--- What their claims themselves decide of executions, in the transaction of these: their messages are in the queue, and
--- nobody awaits their ends; or an error has kept them from there. Parallel arrays.
+-- Executions whose end is known at their claim, in the transaction of the claim. Their messages are in the queue, and
+-- no end is awaited; or an error has kept the message out of the queue. Parallel arrays.
 UPDATE cron_executions e
 SET started_at = e.claimed_at, error_type = d.error_type, error_message = d.error_message
 FROM unnest(:execution_ids::bigint[], :ticks::timestamptz[], :error_types[?]::text[], :error_messages[?]::text[])
@@ -94,8 +94,9 @@ FROM unnest(:execution_ids::bigint[], :ticks::timestamptz[], :error_types[?]::te
 WHERE e.id = ANY (ARRAY[d.execution_id]) AND e.tick = d.tick AND e.ended_at IS NULL;
 
 -- name: GetQueueReports
--- Of executions that this controller answers for, and that no runner has: what their consumers, or their claims, have
--- decided. Those of `:known` are left out.
+-- How executions ended that this controller answers for, and that no runner has: by their consumers, or by their
+-- claims.
+-- Those of `:known` are left out.
 (SELECT m.execution_id, m.job_id, e.claimed_at, m.outcome, m.ended_at, coalesce(m.error_type, '') AS error_type,
         coalesce(m.error_message, '') AS error_message, coalesce(m.output, '') AS output
  FROM (SELECT * FROM cron_queue WHERE ended_at IS NOT NULL AND awaited AND execution_id <> ALL(:known::bigint[])
@@ -114,8 +115,8 @@ UNION ALL
  LIMIT :limit);
 
 -- name: LockMessages
--- Of executions whose consumers end them, the messages that are there: for those who end them otherwise. `ended`: their
--- consumer came first. One that somebody has locked (a consumer, in a transaction of its own) is not `locked` here.
+-- The messages of awaited executions, for a transaction that ends the executions otherwise. `ended`: the consumer came
+-- first. A message that a consumer has locked in its own transaction is not `locked` here.
 WITH there AS MATERIALIZED (
     SELECT id, execution_id FROM cron_queue WHERE awaited AND execution_id = ANY(:execution_ids::bigint[])
 ), locked AS MATERIALIZED (

@@ -1,6 +1,6 @@
 -- name: BeginRequest
--- Answers with when it began: this request is the first of its key, or the first after the former one expired. No row:
--- another one has the key.
+-- This request is the first of its key, or the first after the former one expired: answers with when it began. No row:
+-- another request has the key.
 INSERT INTO cron_request_keys AS k (principal, method, key, request_hash, expires_at)
 SELECT :principal, :method, :key, :request_hash, now() + :kept_ms::bigint * interval '1 millisecond'
 ON CONFLICT (principal, method, key) DO UPDATE
@@ -9,7 +9,7 @@ WHERE k.expires_at <= now()
 RETURNING begun_at;
 
 -- name: CountRequestKeys
--- Of one principal, as far as it matters.
+-- The keys of one principal; no more than `:most` are counted.
 SELECT count(*) FROM (SELECT 1 FROM cron_request_keys WHERE principal = :principal LIMIT :most::bigint) k;
 
 -- name: GetRequest
@@ -23,7 +23,7 @@ UPDATE cron_request_keys SET answer = :answer
 WHERE principal = :principal AND method = :method AND key = :key AND begun_at = :begun_at;
 
 -- name: ForgetRequest
--- It has changed nothing, so whoever repeats it begins anew.
+-- The request has changed nothing, so a repeated one begins anew.
 DELETE FROM cron_request_keys
 WHERE principal = :principal AND method = :method AND key = :key AND begun_at = :begun_at AND answer IS NULL;
 

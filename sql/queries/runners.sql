@@ -8,15 +8,15 @@ SET hostname = excluded.hostname, pid = excluded.pid, version = excluded.version
     last_seen_at = excluded.last_seen_at, left_at = NULL;
 
 -- name: LeaveRunner
--- It has drained, and its stream has ended. Unless something unfinished carries its id: then it died on the way.
+-- A runner has drained, and its stream has ended. If an unfinished execution has its id, it died on the way: no change.
 UPDATE runners r SET left_at = coalesce(r.left_at, now())
 WHERE r.id = :runner_id AND NOT EXISTS (
     SELECT FROM cron_executions e WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id);
 
 -- name: LockSeenRunners
 -- docs/decisions/0123: what was lost with a runner is not ended once that is back
--- Of these, the runners that have been seen in the last `:lost_after_ms`. They are locked until the transaction ends.
--- Who comes back meanwhile waits for that, and finds its executions ended. In order of ids, as renewals lock them.
+-- Of these, the runners that have been seen in the last `:lost_after_ms`. All are locked until the transaction ends, in
+-- order of ids, as in renewals. A runner that comes back meanwhile waits, and then finds its executions ended.
 WITH locked AS MATERIALIZED (
     SELECT id, last_seen_at FROM runners WHERE id = ANY(:runner_ids::text[]) ORDER BY id FOR SHARE
 )

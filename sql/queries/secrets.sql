@@ -1,4 +1,4 @@
--- Envelopes of secrets (cronring/trust/envelopes.py): which key they wait for, and one in place of another.
+-- Envelopes of secrets (cronring/trust/envelopes.py): which keys encrypt them, and replacing them.
 
 -- name: CountEncrypted
 -- By the id of the key; "plain": not encrypted.
@@ -11,5 +11,5 @@ WHERE split_part(encrypted, '$', 2) <> :key_id AND id > :after_id
 ORDER BY id LIMIT :limit;
 
 -- name: ReplaceEncrypted
--- Unless it is no longer the one that was read.
+-- Replaces an envelope, if it is still the one that was read.
 UPDATE cron_webhooks SET encrypted = :after WHERE id = :id AND encrypted = :before RETURNING id;

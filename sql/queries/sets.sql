@@ -34,8 +34,8 @@ ORDER BY key
 LIMIT :limit;
 
 -- name: TakeSet
--- Locks the set's row until the transaction ends, and raises its revision. No row: it is not `:revision` any more (0:
--- there was none).
+-- Locks the set's row until the transaction ends, and raises its revision. No row: the revision is no longer
+-- `:revision` (0: there was no set).
 INSERT INTO cron_sets (namespace, name, revision, applied_at, applied_by, note)
 VALUES (:namespace, :name, :revision::bigint + 1, now(), :actor, :note)
 ON CONFLICT (namespace, name) DO UPDATE
@@ -58,8 +58,8 @@ WHERE s.namespace = :namespace AND s.name = :name
                     AND j.removed_at IS NULL);
 
 -- name: GetHandChanges
--- Of these keys: what somebody did last by hand to the job of the set, if no `apply` came after. A job that is not
--- there is the one that was removed last. Retention may have taken the action: then there is no row.
+-- For these keys: what somebody last did by hand to the job of the set, if no `apply` came after. If there is no such
+-- job, its last removed one counts. No row also if retention has removed the action.
 SELECT k.key, a.at, a.action, a.actor, a.note
 FROM unnest(:keys::text[]) AS k (key)
 CROSS JOIN LATERAL (

@@ -1,10 +1,10 @@
--- Figures of jobs. Ends don't write them: they are folded out of executions in the background, each once, by id. What
--- is not folded yet, whoever asks adds.
+-- Figures of jobs. Ends don't write them: executions are folded in the background, each once, by id. Readers add the
+-- executions that are not folded yet.
 
 -- name: TakeFolding
--- How far the figures are folded, and how far they can be now: up to `:limit` executions further, and as far as nothing
--- more can turn up (cron_folding). No row: somebody else is at it. A database that was restored elsewhere begins its
--- transaction ids anew, and what stands there is over.
+-- How far the figures are folded, and how far they can be now: `:limit` executions further, but only up to where no
+-- lower id can still be committed (cron_folding). No row: another controller is folding. A restored database begins its
+-- transaction ids anew; all noted transactions are over then.
 SELECT f.folded_id,
        coalesce(CASE WHEN f.known_by <= pg_snapshot_xmin(s.now) OR f.known_by >= pg_snapshot_xmax(s.now) THEN
            CASE WHEN n.executions < :limit::bigint THEN f.known_id ELSE n.last_id END END, f.folded_id) AS until_id
@@ -55,9 +55,9 @@ WITH found AS MATERIALIZED (
 SELECT count(*) FROM found WHERE outcome IS NOT NULL;
 
 -- name: MoveFolding
--- What was taken is folded up to `:until_id`. Where that is all that was known, `:last_id` is known from here on: it
--- was asked for (GetLastIds) before this transaction had an id. A claim has its transaction's id before it draws any
--- of an execution. So whoever may still commit one up to there has a lower id than this transaction.
+-- Executions are folded up to `:until_id`. If that is all that was known, `:last_id` is noted as the next limit: it was
+-- read (GetLastIds) before this transaction had an id. A claim has a transaction id before it draws an execution's id.
+-- So a transaction that may still commit an execution up to `:last_id` has a lower id than this transaction.
 -- (The snapshot's xmax would not do: a transaction that is open may be above it.)
 -- Says how many ids are known and not folded.
 UPDATE cron_folding

@@ -9,8 +9,8 @@ JOIN cron_jobs j ON j.id = e.job_id
 WHERE e.id = :execution_id;
 
 -- name: KeepVerbCall
--- At the end of a call's transaction, as jobs are locked before executions. The execution can't end before that does.
--- No row: it has ended, or is another runner's, or the call was done before.
+-- Comes last in a call's transaction, as jobs are locked before executions. The execution can't end before the
+-- transaction does. No row: the execution has ended or is another runner's, or the call was done before.
 WITH running AS MATERIALIZED (
     SELECT id FROM cron_executions
     WHERE id = :execution_id AND runner_id = :runner_id AND ended_at IS NULL

@@ -56,8 +56,8 @@ SELECT (SELECT count(*) FROM chosen WHERE there) AS jobs,
        + (SELECT count(*) FROM cron_dead_letters WHERE namespace = :namespace AND workspace = :workspace) AS messages;
 
 -- name: DropWorkspaceMessages
--- Some of its messages go, `:limit` at most, and as many dead letters; how many. What an execution waits for goes with
--- that. What somebody has locked is being ended: nobody waits for it here.
+-- Deletes at most `:limit` of its messages, and as many dead letters. Says how many. A message that an execution waits
+-- for goes with the execution. A locked message is just being ended, and is passed over.
 WITH chosen AS MATERIALIZED (
     SELECT id FROM cron_queue
     WHERE namespace = :namespace AND workspace = :workspace AND ended_at IS NULL AND NOT awaited
