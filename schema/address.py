@@ -1,4 +1,4 @@
-"""Where somebody is: HOST:PORT, as members of a cluster tell each other, and peers as gRPC writes them."""
+"""Addresses: HOST:PORT, as members of a cluster tell each other, and peers as gRPC writes them."""
 
 import ipaddress
 import re
@@ -19,13 +19,13 @@ _SCHEMES: Final = frozenset({
 
 
 def is_address(text: str) -> bool:
-    """Whether it is one that may be dialled: no path, no scheme, nothing that isn't printed."""
+    """Whether the address may be dialled: it has no path, no scheme, and only printable characters."""
     match = _ADDRESS.fullmatch(text)
     return match is not None and match["host"].lower() not in _SCHEMES and 0 < int(match["port"]) <= PORT_MAX
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can be meant by it: `localhost`, 127.0.0.0/8, ::1. A name isn't looked up."""
+    """Whether the host can only be this machine: `localhost`, 127.0.0.0/8, ::1. A name isn't looked up."""
     if host.lower() == "localhost":
         return True
     try:
@@ -35,18 +35,18 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(peer: str) -> str:
-    """Who a peer is to people: of an address as gRPC writes it, `ipv6:%5B::1%5D:7`, the host, `::1`.
+    """A peer as people read it: the host (`::1`) of an address as gRPC writes it (`ipv6:%5B::1%5D:7`).
 
-    Its port is another one at each connection. What is no address stays as it is.
+    The port is left out, as it differs at each connection. A text that is no address stays as it is.
     """
     kind, _, rest = peer.partition(":")
     return unquote(rest).rpartition(":")[0].strip("[]") if kind in {"ipv4", "ipv6"} else peer
 
 
 def site_of(peer: str) -> str:
-    """Who a peer is to limits, which anybody with an IPv6 address may dodge by the next one: there the site's 64 bits.
+    """A peer as limits count it. For IPv6 it is the site's 64 bits, as a host has all addresses of its site.
 
-    A mapped IPv4 address is the IPv4 one. What is no address is its kind, like `unix`.
+    A mapped IPv4 address counts as the IPv4 one. A peer without an address counts by its kind, like `unix`.
     """
     kind = peer.partition(":")[0]
     host = host_of(peer).partition("%")[0]

@@ -31,9 +31,9 @@ def canonical_after(text: str) -> str:
 
 
 def cycle_of(key: str, after: Mapping[str, str]) -> list[str]:
-    """The jobs that follow each other in a circle from `key` on, in that order; empty where `key` is in none.
+    """The jobs that follow each other in a circle from `key` on, in that order; empty if `key` is in no circle.
 
-    `after`: by the key of a follower, the one that it follows.
+    `after`: by the key of a follower, the key of the job that it follows.
     """
     chain = {key: None}
     at = after.get(key)

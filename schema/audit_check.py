@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from cronring.schema.audit_chain import AuditRow, ChainLink, hash_after, instant_words
 
-# Rows that don't fit, of which it is found out what happened to them: each is tried in the positions of all others.
+# How many rows that don't fit are explained: each has to be tried in the positions of all others.
 EXPLAINED_MAX: Final = 24
 FAULTS_MAX: Final = 100
 
@@ -20,7 +20,7 @@ class FaultKind(StrEnum):
 
 
 class ChainFault(NamedTuple):
-    """`seq`: where. `text`: what is so, and what that means."""
+    """`seq`: where it is. `text`: what is wrong, and what that means."""
 
     kind: FaultKind
     seq: int
@@ -125,7 +125,7 @@ class ChainCheck:
             self._fault(FaultKind.REWRITTEN, head.seq, words)
 
     def _explain(self, heads: tuple[bytes, ...]) -> None:
-        """A row is intact if it fits behind a hash of another stray: then it is only what stood before it."""
+        """A row is intact if it fits behind the hash of another stray: then only the row before it has changed."""
         positions = {stray.row.seq + step for stray in self._strays for step in (-1, 0, 1)}
         computed = [hash_after(stray.previous, stray.row) for stray in self._strays]
         stored = {digest for stray in self._strays for digest in (stray.previous, stray.row.hash)}
@@ -150,7 +150,7 @@ class ChainCheck:
 
 
 def _fitting(row: AuditRow, hashes: set[bytes], positions: Iterable[int]) -> int | None:
-    """Of these positions the first one, in which the row has its hash behind one of the hashes."""
+    """The first of these positions in which the row has its stored hash behind one of `hashes`; None: there is none."""
     for position in positions:
         moved = row._replace(seq=position)
         if any(hash_after(previous, moved) == row.hash for previous in hashes):

@@ -1,4 +1,4 @@
-"""A module as somebody wrote it, in the spelling that is stored: what the parsers accept, deployments do as well."""
+"""Turns a module as somebody wrote it into the spelling that is stored, so that deployments accept what parsers do."""
 
 from dataclasses import replace
 

@@ -2,8 +2,8 @@
 
 An interval counts from its anchor, the instant at which its job is created, or the one that `anchor=` names. A pattern
 is equal to `every N` when its ticks, in UTC, are exactly anchor + n x N for an anchor that the clock shows. So its
-ticks have to be evenly spaced for ever. They are when its day's times are, into the next day, and no day is left out.
-They also are when its days are even, which by a calendar only every day and every week are.
+ticks have to be evenly spaced for ever. This holds if the times of a day are evenly spaced, into the next day, and no
+day is left out. It also holds for one time on evenly spaced days: in a calendar, only every day and every week are.
 """
 
 from dataclasses import dataclass
@@ -126,7 +126,7 @@ def _uneven(sets: FieldSets, times: list[int], gaps: list[int]) -> str:
 
 
 def _nearest_intervals(sets: FieldSets) -> tuple[str, ...]:
-    """Of the rhythm of a day that is complete: what is most common there."""
+    """Intervals by the most common distances within a day, if the pattern ticks on every day."""
     if sets.years != YEAR.full or sets.months != MONTH.full or (sets.days and sets.days != DAY.full):
         return ()
     times = _times(sets)

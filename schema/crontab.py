@@ -23,7 +23,7 @@ _MINUTE_MS: Final = 60_000
 
 
 class Remark(NamedTuple):
-    """`lost`: it is not translated, so it won't run or happen. Otherwise it is, in another way than it stood there."""
+    """`lost`: it is not translated, so it won't run or happen. Else it is translated, in another form."""
 
     line: int
     lost: bool
@@ -80,8 +80,8 @@ class Crontab:
 def read_crontab(text: str, *, system: bool = False, timezone: str = "") -> Crontab:
     """What a crontab says. Never raises: what is wrong with a line is a remark.
 
-    `system`: a user's name stands before each command, as in /etc/crontab. `timezone`: that of the machine which the
-    file is from, "" for not known; entries under a CRON_TZ have that one's.
+    `system`: a user's name stands before each command, as in /etc/crontab. `timezone`: of the machine that the file is
+    from; "": not known. Entries below a CRON_TZ have that zone instead.
     """
     return _Reader(system, timezone).read(text)
 

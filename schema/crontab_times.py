@@ -2,13 +2,13 @@
 
 What cron does is vixie-cron's and cronie's (crontab(5), and what their entry.c and cron.c do where that is silent):
 
-- Days. A day field that *begins with* `*` restricts nothing by itself: a day must then match both fields. Only when
-  neither begins with it, either field suffices. Here only a field that is exactly `*` restricts nothing. So the same
-  instants may need another text (`*/1` is `*`), or, where both fields restrict and both must match, a window.
+- Days. In cron, if a day field *begins with* `*`, a day must match both fields. If neither does, one match suffices.
+  Here only a field that is exactly `*` restricts nothing. So the same instants may need another text (`*/1` is `*`).
+  If both fields restrict and both must match, they need a window.
 - Steps may be larger than the field, and leave its first value. `7` is a second Sunday; `sat-sun` is `6-7`.
 - `a~b` (cronie) is a value that cron picks at random when it reads the file: it is picked here, once for ever.
-- Clocks that are changed. Cron treats a job as one that follows the hours when its minute or hour field begins with
-  `*`. Here it does when one of them contains `*` or `/`. Where there is a time zone, this is kept by another spelling.
+- Clock changes. To cron, a job follows the hours if its minute or hour field begins with `*`. Here it does if one of
+  the two fields contains `*` or `/`. If there is a time zone, another spelling keeps the behaviour.
 """
 
 import re

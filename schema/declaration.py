@@ -1,6 +1,6 @@
-"""From what a child process says about its file, a JSON value, to a module or to what is wrong with it.
+"""Turns a child's description of its file, a JSON value, into a module, or into the problems of the file.
 
-The child is the author's process, so nothing in the value is taken on trust: whatever it is, the answer is a Module or
+The child is the author's process, so nothing in the value is trusted. For any value at all, the answer is a Module or
 at least one Problem, and never an exception.
 """
 

@@ -34,8 +34,8 @@ DURATION_LIMIT_MS: Final = 36_500 * _UNIT_MS["d"]
 class DurationError(ValueError):
     """A text that is no length of time.
 
-    `message` says what is wrong, `position` where (0-based offset in the text), `suggestion` what to write instead
-    (None where nothing says the same).
+    `message` says what is wrong, `position` where (0-based offset in the text). `suggestion` is what to write instead,
+    or None if there is no equal text.
     """
 
     def __init__(self, message: str, position: int, suggestion: str | None = None) -> None:

@@ -12,14 +12,14 @@ class Trigger(StrEnum):
     """Why an execution runs."""
 
     SCHEDULE = "schedule"
-    CATCH_UP = "catch_up"  # a tick that was missed, or one that comes late because others were
+    CATCH_UP = "catch_up"  # a tick that is run late, or ticks before it were missed
     RETRY = "retry"
     MANUAL = "manual"
     BACKFILL = "backfill"
     AFTER = "after"  # a tick of the job that it follows has succeeded
 
 
-# Claimed from the job's schedule; the others from an activation.
+# These are claimed from the job's schedule, the others from an activation.
 OF_A_TICK: Final = (Trigger.SCHEDULE, Trigger.CATCH_UP)
 
 
@@ -35,9 +35,9 @@ class Outcome(StrEnum):
     OUT_OF_CPU = "out_of_cpu"
 
 
-# Those without success: they may be retried, and are told of as failed. Who cancelled a run didn't want its success.
+# Outcomes without success: they may be retried, and count as failures. A cancelled run doesn't: somebody wanted that.
 FAILURES: Final = tuple(each.value for each in Outcome if each not in {Outcome.COMPLETED, Outcome.CANCELLED})
-# That one is lost, only controllers say.
+# Outcomes that a runner may report: only controllers decide that an execution is lost.
 OF_A_RUNNER: Final = frozenset(Outcome) - {Outcome.LOST}
 
 
@@ -128,7 +128,7 @@ class Report(NamedTuple):
     error_message: str = ""
     output: str = ""
     next_in_ms: int = 0  # the verb moved its job's next run to so long after its end; 0: it did not
-    error_bases: tuple[str, ...] = ()  # of a failed run: the classes that its exception's is a kind of, for retry_on
+    error_bases: tuple[str, ...] = ()  # of a failed run: the base classes of its exception, for retry_on
     stack: str = ""
     cpu_us: int | None = None  # what its code used; None: not known
     memory_peak_bytes: int | None = None  # of its child process

@@ -1,4 +1,4 @@
-"""What lists are asked for, in one line of text: `outcome:failed label:team=billing module:reports since:1h`.
+"""Filters of lists, in one line of text: `outcome:failed label:team=billing module:reports since:1h`.
 
 The command line, programs and web pages read the same words here. Terms of one key that may be repeated add up: any of
 the outcomes, all of the labels.
@@ -31,7 +31,7 @@ _MS: Final = 1_000  # microseconds
 class Term(NamedTuple):
     """A key, and its value. `at`: where the term begins in the text, from 0; None: it stood in none.
 
-    `key` "": the word stands alone, and means what it can only mean.
+    `key` "": the word stands alone, and its key is found from the word.
     """
 
     key: str
@@ -116,7 +116,7 @@ def read_job_terms(terms: Iterable[Term]) -> JobQuery:
 
 
 def expand_outcomes(outcomes: Iterable[str]) -> tuple[str, ...]:
-    """Each once, in order, and UNSUCCESSFUL by what it stands for."""
+    """Each outcome once, in order, with UNSUCCESSFUL replaced by the outcomes that it stands for."""
     asked = set(outcomes)
     if UNSUCCESSFUL in asked:
         asked |= set(UNSUCCESSFUL_OUTCOMES)
@@ -153,7 +153,7 @@ def _words(text: str) -> list[tuple[str, int]]:
 
 
 def _scanned(text: str) -> tuple[list[tuple[str, int]], tuple[str, int] | None, int]:
-    """Words that are complete; the one at the end of the text, if any; and where a quote begins that is open (-1)."""
+    """Complete words; the word at the end of the text, if any; and where an open quote begins (-1: there is none)."""
     words: list[tuple[str, int]] = []
     word, quoted, begins = "", -1, -1
     for at, character in enumerate(text):
@@ -187,7 +187,7 @@ def unfinished(text: str) -> Unfinished:
 
 
 def suggested(typed: Unfinished, words: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Terms that may stand in place of it, of what is always there: keys with their colons, and fixed words."""
+    """Terms that may replace what is being typed: keys with their colons, and fixed words."""
     if typed.key:
         return [term_of(typed.key, word) for word in words.get(typed.key, ()) if word.startswith(typed.begun)]
     alone = [word for key in _LISTS for word in words.get(key, ())]
@@ -251,9 +251,9 @@ def _read(terms: Iterable[Term], words: Mapping[str, tuple[str, ...]], now: int)
 
 
 def _unknown(key: str, value: str, words: Mapping[str, tuple[str, ...]]) -> tuple[str, str]:
-    """What is meant by a word with a colon whose key isn't known: a job's key has a dot or a slash before its colon.
+    """The term for a word with an unknown key: with a dot or a slash before its colon, the word is a job's key.
 
-    Raises FilterError for all others.
+    Raises FilterError for all other words.
     """
     if "contains" in words and ("." in key or "/" in key):
         return "contains", f"{key}:{value}"
@@ -263,9 +263,9 @@ def _unknown(key: str, value: str, words: Mapping[str, tuple[str, ...]]) -> tupl
 
 
 def _meant(word: str, words: Mapping[str, tuple[str, ...]]) -> str:
-    """The key of a word that stands alone, as `failed` does; of a list of jobs any other word is in their keys.
+    """The key of a word that stands alone, like `failed`. In a list of jobs, other words are parts of jobs' keys.
 
-    Raises FilterError where it could be several, or none.
+    Raises FilterError if several keys are possible, or none.
     """
     keys = [key for key in _LISTS if word in words.get(key, ())]
     if len(keys) == 1:

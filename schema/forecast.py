@@ -1,7 +1,7 @@
 """What a change would do to ticks: those of two timings, or of two descriptions of a module, over some days.
 
-A tick counts where it would run: inside its job's window, before jitter. The cost is bounded: a job's ticks are
-compared one by one up to COMPARED of them. Beyond that they are only counted, as those of a job of each second are.
+A tick counts if it would run: inside its job's window; jitter is left out. The cost is bounded: up to COMPARED ticks of
+a job are compared one by one. If there are more, as of a job that runs each second, they are only counted.
 """
 
 from collections.abc import Iterator, Mapping

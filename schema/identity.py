@@ -1,7 +1,7 @@
 """Who acts, and what they may do: roles, permissions, principals.
 
 A principal holds roles, each in one namespace or in all of them. A method of the API asks for one permission. There are
-few of each: what is finer belongs to the names of namespaces.
+few roles and permissions: finer rights are given by more namespaces.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,7 +66,7 @@ class RoleGrant(NamedTuple):
 
 
 class Principal(NamedTuple):
-    """Who acts. `name` is unique within its kind; `expires_us`: when that ends to be true, None: not by itself."""
+    """Who acts. `name` is unique within its kind. `expires_us`: when the proof of it expires; None: it does not."""
 
     kind: Kind
     name: str

@@ -1,10 +1,9 @@
 """Jitter: how far from its tick a run starts, so that jobs of one schedule don't all start at once. None unless asked.
 
-The offset is a hash of (job, tick), so that every controller and every restart agree. Runs are only ever delayed, and
-never up to the next tick. But an interval's jitter may be asked to go both ways (`±10%`, `±30s`). It does so by less
-than half an interval, so that runs keep their order. Text forms: `off`, `10%` of the gap to the next tick, `30s`, or by
-that gap `5m:3s 1h:10s`: from 5 minutes on at most 3 seconds, from an hour on at most 10. `auto` is AUTO by the shortest
-gap.
+The offset is a hash of (job, tick), so that every controller and every restart agree. Runs are only delayed, and never
+up to the next tick. But an interval's jitter may go both ways (`±10%`, `±30s`), by less than half an interval, so that
+runs keep their order. Text forms: `off`; `10%` of the gap to the next tick; `30s`; or by that gap, `5m:3s 1h:10s`: from
+5 minutes on at most 3 seconds, from an hour on at most 10. `auto` is AUTO, by the schedule's shortest gap.
 """
 
 import re
@@ -75,9 +74,9 @@ class JitterRule(NamedTuple):
         return "off"
 
     def most_us(self, gap: int | None) -> int:
-        """The largest offset, in microseconds, at a tick that has the next one `gap` microseconds behind it.
+        """The largest offset at a tick, in microseconds. `gap`: microseconds to the next tick.
 
-        None: no tick comes after it. There a share is of nothing, and no bucket is too large.
+        `gap` None: no tick comes after it. Then a share gives 0, and the largest bucket applies.
         """
         if self.share:
             return 0 if gap is None else gap * self.share // _WHOLE

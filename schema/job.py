@@ -1,8 +1,8 @@
-"""What somebody wants of a job: one value, whoever says it. Instants are int microseconds since 1970.
+"""What somebody wants of a job, as one type for all sources. Instants are int microseconds since 1970.
 
-A declaration, a call of the API, a template and a row each become this at one seam: core/orders/redeploy.py and
-controller/api/job_specs.py (as they judge it), protos/jobs.py, controller/store/rows.py. What a job is by now (its next
-tick, what runs) stands beside it, in the values that hold it.
+A declaration, a call of the API, a template and a row each become a JobSpec in one place: core/orders/redeploy.py and
+controller/api/job_specs.py (as they judge it), protos/jobs.py, controller/store/rows.py. A job's present state (its
+next tick, what runs) is not in it, but in the values that hold it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 
 class JobSpec(NamedTuple):
-    """Texts are canonical. What is empty, 0 or None is not said: a template leaves it to the job.
+    """Texts are canonical. A value that is empty, 0 or None is not set: a template leaves it to the job.
 
-    A job whose `timeout_ms` is below 0 has that of the cluster's defaults; where they have none, its own without the
-    sign. So it is still known that nobody said it.
+    `timeout_ms` below 0: nobody has set one. Then the cluster's default counts; if there is none, the number without
+    its sign. The sign keeps it known that nobody has set it.
     """
 
     schedule: str = ""  # see cronring.schema.schedule.parse_schedule

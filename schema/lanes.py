@@ -23,7 +23,7 @@ class Grant(NamedTuple):
     epoch: int
     granted: int
     short: bool
-    keep: int  # when short: of what nothing at that controller waits for
+    keep: int  # when short: how many unused places the controller may keep
 
 
 class LaneDemand(NamedTuple):
@@ -35,7 +35,7 @@ class LaneDemand(NamedTuple):
     seen: int
     returned: int
     wanted: int
-    standby: int  # the same, in another controller's stead
+    standby: int  # as `wanted`, for ticks of which it is the backup
     rank_us: int  # of the most urgent of `wanted`
     claim_us: int
     closed: bool  # it can't claim now: it wants none, and keeps none

@@ -1,4 +1,4 @@
-"""What of a stored job this release can't read, as a newer one wrote it. Whoever decides about ticks asks this first.
+"""The parts of a stored job that only a newer release can read. Code that decides about ticks asks for them first.
 
 docs/decisions/0086 and 0103: such a job is left alone.
 """

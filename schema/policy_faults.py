@@ -29,7 +29,7 @@ def policy_faults(
 ) -> list[Fault]:
     """Every contradiction as (field, message with the remedy). `schedule` is a canonical text; "" for a plain verb.
 
-    `unread`: fields that were given values that are wrong, and so are missing; nothing is concluded from that.
+    `unread`: fields that are missing because their values were wrong. Nothing is concluded from their absence.
     `of_queue`: of a job whose target is a queue, not a verb.
     """
     if of_queue:
@@ -174,7 +174,7 @@ def _without_a_chance(policy: Policy, schedule: Schedule) -> list[Fault]:
 
 
 def _no_tick(policy: Policy) -> Fault:
-    """Nobody writes a pattern without ticks, so it is what the policy makes of it."""
+    """A pattern without ticks is refused by itself, so the policy's bounds are the reason."""
     bounds = [field for field in ("start_at", "end_at") if getattr(policy, field)]
     if bounds:
         message = f"{' and '.join(bounds)} leave no tick of the schedule; write them wider apart, or leave them out"

@@ -1,4 +1,4 @@
-"""The records that a type is made of: what who fills in a payload has to know."""
+"""The records that a type is made of: somebody who writes a payload has to know them."""
 
 from collections.abc import Iterable, Iterator
 

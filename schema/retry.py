@@ -1,4 +1,4 @@
-"""Retries: whether a run that failed is tried again, and when. One belongs to its tick; the next tick supersedes it."""
+"""Retries: whether a failed run is tried again, and when. A retry belongs to its tick; the next tick supersedes it."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from cronring.schema.policy_model import Policy
 
 # docs/decisions/0030: nobody wanted these cancelled
 STOPPED_BY_RUNNER: Final = ("Disconnected", "RunnerStopped")
-"""Error types of what is cancelled though nobody wanted that: its runner was cut off, or left. To it, it was lost."""
+"""Error types of runs that nobody wanted cancelled: their runner was cut off, or left. They count as lost."""
 BACKOFF_US: Final = 10_000_000
 BACKOFF_LIMIT_MS: Final = 3_600_000
 
@@ -25,8 +25,8 @@ def retry_at(
 ) -> int | None:
     """When to try again after the end of `attempt` (1 is the first), in microseconds. None: not at all.
 
-    `next_run_at`: of the job's next tick, if it has one; a retry that would not come before it is none.
-    `error_bases`: the classes that the exception's is a kind of: `except` would catch it by each of them.
+    `next_run_at`: of the job's next tick, if it has one; a retry that would come no earlier is not made.
+    `error_bases`: the base classes of the exception; `except` would catch it by each of them.
     `default_retries`: the cluster's.
     """
     error_types = (error_type, *error_bases)

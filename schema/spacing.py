@@ -1,7 +1,7 @@
 """The minimum interval: two starts of a cron job are at least 60 s apart, or 1 s where its pattern has seconds.
 
-Counted from the tick, or from the actual start where that was late, and never from the end (docs/schedules.md,
-"Minimum interval"): so a tick that was caught up at 23:59:30 isn't followed by another run at 00:00:00.
+It counts from the tick, or from the actual start if that was late, and never from the end (docs/schedules.md, "Minimum
+interval"). So a tick that was caught up at 23:59:30 isn't followed by another run at 00:00:00.
 """
 
 from typing import Final
@@ -34,6 +34,6 @@ def least_distance(schedule: Schedule, policy: Policy) -> int:
 def earliest_start(tick: int, run_at: int, claimed_at: int, distance: int) -> int:
     """When the next run may start after one of `tick` that was to start at `run_at` and was claimed at `claimed_at`.
 
-    Of one that started when it was meant to (which is late where it had to wait for the run before it) the tick counts.
+    If it started at its run_at, its tick counts, even if run_at was late because it waited for the run before it.
     """
     return (claimed_at if claimed_at - run_at > LATE_US else tick) + distance

@@ -1,7 +1,7 @@
 """Jitter by how often a job runs: what `auto` comes to, and the cluster's jitter, which becomes a job's own.
 
-`auto` stays `auto` in a job's row, as it means the same everywhere. Another default of the cluster's becomes a length
-of time there, so that owners agree whatever each was started with.
+`auto` stays `auto` in a job's row, as it means the same everywhere. Another default of the cluster becomes a length of
+time in the row. So all owners agree, even if they were started with different defaults.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ _TICKS: Final = 100  # more than a pattern has between its longest gaps, of thos
 def stored_policy(schedule: str, policy: str, default_jitter: str) -> str:
     """A job's policy as its row has it: the texts in canonical form, `default_jitter` as of `parse_jitter` or "".
 
-    A job that states a jitter keeps it. One that runs once, or only by hand, has none: nobody else's start coincides.
+    A job that states a jitter keeps it. A job that runs once, or only by hand, gets none, as it is in no herd.
     """
     parsed = parse_policy(policy)
     if parsed.jitter or not default_jitter:

@@ -1,6 +1,6 @@
-"""What a job's schedule and policy say about its ticks: what runs when, and what is passed over, with which reason.
+"""What a job's schedule and policy say about its ticks: which ones run and when, which are skipped and why.
 
-A tick never vanishes. Along any history every tick is either a run's or in exactly one range for the books. All
+A tick never vanishes. In any history, every tick either runs, or is in exactly one skipped range of the books. All
 instants are microseconds since 1970. A tick is *due* once its run_at has come: the tick itself, moved by the jitter.
 """
 
@@ -39,8 +39,8 @@ class PlannedTick(NamedTuple):
 class Due(NamedTuple):
     """What to do when a planned tick has come due: `run`, or, if that is None, wait for `next`.
 
-    `skipped` are the ticks before `run` (or before `next`), from the planned one on. `caught_up`: it runs late, or
-    instead of others that don't.
+    `skipped` are the ticks before `run` (or before `next`), from the planned one on. `caught_up`: `run` is late, or
+    ticks before it were missed.
     """
 
     run: PlannedTick | None
@@ -118,7 +118,7 @@ class Timetable:
         return sum(stretch.ticks for stretch in found if stretch.is_open)
 
     def owed(self, tick: int, until: int, reason: SkipReason) -> tuple[Skipped, ...]:
-        """`tick` and those after it up to `until`, by their own instants and not by their jitter: books are closed."""
+        """`tick` and those after it up to `until`, as skipped. Jitter doesn't count, as the books close at `until`."""
         skips = SkipCollector(self.schedule, None)
         skips.add_tick(tick, reason)
         skips.add_between(tick, until, reason)
@@ -138,7 +138,7 @@ class Timetable:
     # What the controller decides by
 
     def due(self, key: str, planned: PlannedTick, now: int) -> Due:
-        """What to run, and what to pass over, when `planned` is due at `now`. Its own run_at counts for its tick."""
+        """What to run, and what to skip, when `planned` is due at `now`. For its tick, its own run_at counts."""
         is_late = now - planned.run_at > MISSED_AFTER
         if self._is_latest(planned.tick, now) and (not is_late or self._runs_late) and self._lets_run(planned.tick):
             return Due(planned, (), None, is_late)
@@ -185,13 +185,13 @@ class Timetable:
         return After(planned, skips.skipped)
 
     def resumed(self, key: str, planned: PlannedTick | None, ran: PlannedTick, claimed_at: int) -> After:
-        """What `planned` becomes when a pause ends: no sooner behind the latest run than if there had been none."""
+        """What `planned` becomes when a pause ends. It keeps the minimum interval from the latest run."""
         skips = SkipCollector(self.schedule, self._window)
         earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
         return After(self._spaced(key, skips, planned, earliest), skips.skipped)
 
     def overlapped(self, key: str, planned: PlannedTick, ended_at: int) -> After:
-        """`planned` was still to come when a run ended that was a trigger's, not a tick of the schedule before it."""
+        """What comes after a run by hand, say, which was no tick of the schedule. `planned` was the next tick then."""
         is_tick = self.schedule.next_after(planned.tick - 1) == planned.tick
         if planned.run_at > ended_at or self.policy.overlap == "allow" or not is_tick:
             return After(planned, ())
@@ -272,7 +272,7 @@ class Timetable:
     def _first_in_time(self, key: str, after: int, latest: int, cutoff: int) -> int | None:
         """The first tick of (after, latest] in the window that isn't too late.
 
-        Where the job states no bound and all are too late, the last one: run_all runs what run_last would, at least.
+        If the job states no bound and all are too late, the last one, so that run_all runs no less than run_last.
         """
         before = max(after, self._latest(key, cutoff - 1) or 0)
         tick = first_open(self.schedule, self._window, before, latest)

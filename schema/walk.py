@@ -40,10 +40,10 @@ def stretches(schedule: Schedule, window: Window | None, after: int, until: int)
 def first_open(schedule: Schedule, window: Window | None, after: int, until: int | None = None) -> int | None:
     """The first tick after `after` (and at or before `until`) that lies in the window.
 
-    Without `until`, None also stands for: neither in two years nor in a thousand openings of the window. Each of those
-    has a tick of its own, so of a pattern that is never. One that ticks each day has met every weekday and every offset
-    of the zones in two years. One that ticks each week needs 19 years for a thousand, one that ticks each month 83. An
-    interval that drifts through the week by seconds may yet meet it, years from now.
+    Without `until`, None may also mean: not found within two years and a thousand openings of the window. For patterns,
+    that means never. A daily pattern has met every weekday and every offset of its zone in two years. A weekly one
+    takes 19 years for a thousand openings, a monthly one 83. An interval that drifts through the week by seconds may
+    still meet the window years later.
     """
     least = after + _TRIED_FOR
     tick, openings = schedule.next_after(after), 0

@@ -1,7 +1,7 @@
 """Windows: `Mon-Fri 08:00-18:00 Europe/Berlin`. A tick outside its job's window is skipped, with that reason.
 
-The clock on the wall decides, whatever the offset: a time that the clocks skip never comes, so nothing opens or closes
-by it, and a time that they show twice counts twice. Over midnight, the day that counts is the one it opens on.
+The wall clock decides, whatever the offset. A time that the clocks skip never comes, so no window opens or closes then.
+A time that they show twice counts twice. If a window spans midnight, the day on which it opens counts.
 """
 
 from bisect import bisect_right

@@ -22,9 +22,9 @@ _REACH: Final = 2 * SECONDS_PER_DAY
 class ZoneTimeline(NamedTuple):
     """Pieces are parallel tuples in order of time: in [starts, ends), UTC seconds, the clock shows UTC + offset.
 
-    So are gaps: at the instant `gap_ats` the clock skipped from `gap_starts` to `gap_ends`, in seconds since 1970 of
-    the wall clock. No instant ever shows what lies in between. In order of time they are in that of the wall clock too:
-    to come past a time, a clock has to show it or to skip it, and only the first skipping counts.
+    Gaps are parallel tuples too: at the instant `gap_ats` the clock skipped from `gap_starts` to `gap_ends`, in seconds
+    since 1970 of the wall clock. No instant ever shows a time in between. The order of time is also that of the wall
+    clock: a clock passes a time by showing or skipping it, and only the first skip counts.
     """
 
     starts: tuple[int, ...]
