@@ -84,7 +84,8 @@ def _bytes(text: str) -> bytes:
 def _check_age(stamp: str, now_s: float, tolerance_s: float) -> None:
     if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _STAMP_DIGITS_MAX):
         raise VerificationError("webhook-timestamp is no number of seconds")
-    if abs(now_s - int(stamp)) > tolerance_s:
-        raise VerificationError(
-            f"it was sent {now_s - int(stamp):.0f} s ago by this host's clock: too old, or replayed"
-        )
+    age_s = now_s - int(stamp)
+    if age_s > tolerance_s:
+        raise VerificationError(f"it was sent {age_s:.0f} s ago by this host's clock: too old, or replayed")
+    if age_s < -tolerance_s:
+        raise VerificationError(f"it was sent {-age_s:.0f} s ahead of this host's clock: one of both clocks is wrong")
