@@ -211,7 +211,7 @@ KNOWN: Final[dict[str, tuple[int, str]]] = {
     "lost only while unseen": (2_000_527, "no overlap: "),
     "a claim only of what is due": (0, "cron_executions_once"),
     "a job that runs isn't claimed": (0, "no overlap: "),
-    "doubt after a lost answer": (33, "stuck: execution"),
+    "doubt after a lost answer": (162, "stuck: execution"),
     "adoption": (0, "stuck: execution"),
     "ends are repeated": (3, "result lost: "),
     "acknowledged after the commit": (12, "result lost: "),
