@@ -81,8 +81,10 @@ class TickTimeline:
 
     def span_at(self, tick: int) -> Span | None:
         """The schedule by which a tick at this instant is (or would be) due."""
-        index = self._index_at(tick)
-        return None if index is None else self._spans[index]
+        index = bisect_left(self._ends, tick)
+        if index == len(self._spans) or self._spans[index].from_at >= tick:
+            return None
+        return self._spans[index]
 
     def early_us_at(self, tick: int, *, cut: bool) -> int | None:
         """How long before this tick its run may begin. None: nobody knows.
@@ -91,23 +93,16 @@ class TickTimeline:
         `_same_planned`). The new span opens behind the last decided tick, so the kept tick is its first. That tick may
         begin as early as the policy before allowed. `cut`: there may have been spans before the first that is known.
         """
-        index, early = self._index_at(tick), 0
-        while index is not None:
-            table = self._spans[index].timetable
+        early, following = 0, None
+        for span in reversed(self._spans[: bisect_left(self._ends, tick) + 1]):
+            table = span.timetable
+            if following is not None and table.schedule != following:
+                return early
             early = max(early, table.early_us)
-            if table.schedule.next_after(self._spans[index].from_at) != tick:
+            if table.schedule.next_after(span.from_at) != tick:
                 return early
-            if index == 0:
-                return None if cut else early
-            index -= 1
-            if self._spans[index].timetable.schedule != table.schedule:
-                return early
-        return early
-
-    def _index_at(self, tick: int) -> int | None:
-        """Of the span in whose time this instant lies."""
-        index = bisect_left(self._ends, tick)
-        return None if index == len(self._spans) or self._spans[index].from_at >= tick else index
+            following = table.schedule
+        return None if cut else early
 
     def count(self, after: int, until: int) -> int:
         """How many ticks were due in (after, until]."""
