@@ -65,21 +65,8 @@ def _check_order(book: Book) -> None:
     by_commit = sorted(book.of_ticks, key=lambda row: row.execution_id)
     assert by_commit == book.of_ticks, book.says(f"out of order: {[row.tick for row in by_commit]}")
     for row in book.of_ticks:
-        at = book.index_of(row.tick)
-        # What had come due by a policy stays due by the next one (redeploy.py).
-        policies = [policy_of(span) for span in book.spans[_first_of_its_ticks(book, at) : at + 1]]
-        if not any("±" in policy.jitter for policy in policies):
+        if not any("±" in policy_of(span).jitter for span in book.came_due_by(row.tick)):
             assert row.run_at >= row.tick, book.says(f"never early: {brief(row)}")
-
-
-def _first_of_its_ticks(book: Book, at: int) -> int:
-    """Of spans that differ by their policies alone, or by an anchor that a run moved, the first.
-
-    The books of such a one begin with the first tick that nobody had decided, which may have passed long since.
-    """
-    while at > 0 and book.spans[at - 1].schedule == book.spans[at].schedule:
-        at -= 1
-    return at
 
 
 def _check_distances(world: "World", book: Book) -> None:

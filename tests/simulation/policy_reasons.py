@@ -150,9 +150,7 @@ class Reasons:
 
         Or a run that somebody asked for begins in place of it.
         """
-        # By the policy of then, or one before: a tick that waits goes on waiting under the next policy (redeploy.py).
-        spans = self._book.spans[: self._book.index_of(tick) + 1]
-        if all(parse_policy(span.policy).pause_after_failures != 1 for span in spans):
+        if all(parse_policy(span.policy).pause_after_failures != 1 for span in self._book.came_due_by(tick)):
             return False
         taken = [each for each in self._places_taken(decided_at) if tick <= each.claimed_at <= decided_at]
         waited = any(

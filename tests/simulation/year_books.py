@@ -73,6 +73,16 @@ class Book:
         """The one in whose books a decided tick is."""
         return self.spans[self.index_of(tick)]
 
+    def came_due_by(self, tick: int) -> list[Span]:
+        """The tick's span, and those before it of the same schedule: what has come due stays due (redeploy.py).
+
+        The books of a span begin with the first tick that nobody had decided, which may have passed long since.
+        """
+        at = first = self.index_of(tick)
+        while first > 0 and self.spans[first - 1].schedule == self.spans[at].schedule:
+            first -= 1
+        return self.spans[first : at + 1]
+
     def index_of(self, tick: int) -> int:
         return next(at for at, due in enumerate(self.due_of) if due and due[0] <= tick <= due[-1])
 
